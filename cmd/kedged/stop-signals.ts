@@ -6,7 +6,7 @@ import type { Clock } from 'kedge';
  */
 export const sameRequestMs = 2_000;
 
-/** What signals lead to. */
+/** The actions of signals. */
 export interface StopSignalsOptions {
   readonly clock: Clock;
   /** Stops gracefully; called once. */

@@ -3,11 +3,11 @@ import type { KindApi } from '../api/kind-entry.js';
 import { policyRules, tokenRules, userRules } from './admission.js';
 import { accessVerbs } from './verbs.js';
 
-/** What a server does for the kind User. */
+/** The API of the kind User. */
 export const userApi: KindApi<User> = { rules: userRules, verbs: accessVerbs };
 
-/** What a server does for the kind Policy. */
+/** The API of the kind Policy. */
 export const policyApi: KindApi<Policy> = { rules: policyRules };
 
-/** What a server does for the kind Token. */
+/** The API of the kind Token. */
 export const tokenApi: KindApi<Token> = { rules: tokenRules };

@@ -5,7 +5,7 @@ import { kindEntries } from '../kinds/index.js';
 
 const all = ['*'];
 const read = ['get', 'list', 'watch'];
-/** What has a service and is no kind, and everybody may read. */
+/** Resources without a kind that every user may read. */
 const readable = ['logs', 'health'];
 
 function plurals(people: 'write' | 'read'): readonly string[] {

@@ -53,7 +53,7 @@ export interface KindApi<T extends ApiObject = ApiObject> {
   readonly callsDrivers?: boolean;
 }
 
-/** What the built-in policy `node` allows: `record` is create and update, the last two are parts of an object. */
+/** The rights of the built-in policy `node`: `record` is create and update, the last two are parts of an object. */
 export type NodeRight = 'read' | 'reveal' | 'record' | 'status' | 'finalizers';
 
 /** The rights that built-in policies give to a kind, except for unrestricted policies. */

@@ -2,7 +2,7 @@ import type { EmbeddedStore } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { CustomMethod } from 'kedge/server';
 
-/** What online backups are made of. */
+/** Options of online backups. */
 export interface OnlineBackups {
   readonly store: Pick<EmbeddedStore, 'backup'>;
   /** Where the key-encryption key is, for people. */

@@ -11,7 +11,7 @@ import { mountedVolumes } from '../service/claim.js';
 import { sourceSnapshot } from '../volume/kind.js';
 import { type Said, saidOfStorage, unmetCondition } from './said.js';
 
-/** What keeps something from being as it should be. */
+/** The cause of a problem. */
 export interface Cause {
   /** `Volume default/data`: who says so. */
   readonly object: string;
@@ -82,7 +82,7 @@ function causeOfInstance(object: Instance, world: World): Cause | undefined {
   return message === '' ? undefined : causeOfItself(subject, { reason: 'Failed', message });
 }
 
-/** What ended comes before what is on its way: that may need nothing but time. */
+/** Ended objects come before objects in progress, which may only need time. */
 function byUrgency(a: Instance, b: Instance): number {
   const ended = ({ status }: Instance): number =>
     Number(status === 'Failed' || status === 'Exited');

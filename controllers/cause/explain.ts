@@ -10,7 +10,7 @@ import { type Cause, causeOf } from './cause.js';
 
 /** Why an object is as it is, and what to do. */
 export interface Explanation extends Cause {
-  /** What the reason stands for; empty for one of another release. */
+  /** The meaning of the reason; empty for one of another release. */
   readonly meaning: string;
   /** Undefined for a reason of another release. */
   readonly remedy: Remedy | undefined;

@@ -88,7 +88,7 @@ async function copiesOf(reader: Reader, volumes: readonly Volume[]): Promise<rea
   return (await Promise.all([...namespaces].map((ns) => reader.list('Snapshot', ns)))).flat();
 }
 
-/** What instances depend on: their volumes, and what those do. */
+/** The dependencies of instances: their volumes with their dependencies. */
 async function aroundInstances(reader: Reader, own: readonly Instance[]): Promise<World> {
   const keys = own.flatMap(mountedVolumes);
   const found = await all(reader, 'Volume', keys);

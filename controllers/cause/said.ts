@@ -2,7 +2,7 @@ import { type Condition, findCondition, isDeleting } from 'kedge';
 import type { Snapshot, Volume, VolumeOperation } from '@kedge/api/kinds';
 import { entryOf } from '../reasons/index.js';
 
-/** What an object says of itself. */
+/** The causes in an object's own status. */
 export interface Said {
   readonly reason: string;
   readonly message: string;
@@ -43,7 +43,7 @@ function failedCall(operation: VolumeOperation | undefined): Said | undefined {
   return { reason: operation.outcome, message: operation.message };
 }
 
-/** What a call of the driver says that is still to be made. */
+/** The cause in the last driver call, which will be retried. */
 function failedDetach(object: Volume | Snapshot): Said | undefined {
   const { lastOperation } = object;
   const isLeaving =
@@ -51,7 +51,10 @@ function failedDetach(object: Volume | Snapshot): Said | undefined {
   return isLeaving && lastOperation?.call === 'detach' ? failedCall(lastOperation) : undefined;
 }
 
-/** What a volume or a snapshot says that is not as it should be: why it failed, else its driver, else what it waits for. */
+/**
+ * The cause in the status of a volume or snapshot: its failure, else its driver's error, else the reason of its
+ * wait.
+ */
 export function saidOfStorage(object: Volume | Snapshot): Said | undefined {
   const { status, conditions, failureMessage = '', lastOperation } = object;
   const root = unmetCondition([findCondition(conditions, 'StorageRootReady')]);

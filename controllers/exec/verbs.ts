@@ -5,7 +5,7 @@ import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import type { ExecProcess, ExecSpec, Runtime, TerminalSize } from '../agent/index.js';
 import { instances } from '../instance/kind.js';
 
-/** What commands are run with. */
+/** Options of the exec methods. */
 export interface ExecVerbOptions {
   readonly runtimes: readonly Runtime[];
 }

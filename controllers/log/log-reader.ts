@@ -62,7 +62,7 @@ export interface LogPosition {
   readonly check: number;
 }
 
-/** What to read of a log. */
+/** The range of a log to read. */
 export interface LogOptions {
   /** Start with this many last lines; 0 means all. */
   readonly tail: number;
@@ -131,7 +131,7 @@ class LineCutter {
     this.#rest = Buffer.from(this.#rest);
   }
 
-  /** What stands behind the last line feed, if anything does. */
+  /** The text after the last line feed, if any. */
   *end(): Iterable<ReadLine> {
     if (this.#rest.length > 0) yield this.#take(this.#rest.length, 0);
   }

@@ -9,7 +9,7 @@ import { type LogPosition, readLines } from './log-reader.js';
 import { merge } from './merge.js';
 import { linesBetween } from './runs.js';
 
-/** What the log service reads from. */
+/** The sources of the log service. */
 export interface LogVerbOptions {
   readonly runtimes: readonly Runtime[];
   readonly policy?: ControllerPolicy;

@@ -184,7 +184,7 @@ export class NodeRegistration implements Runnable {
       : agentId;
   }
 
-  /** What the status of the node gets, by the node as it is. */
+  /** The new status fields of the node. */
   async #told(status: NonNullable<Node['status']>): Promise<(current: Node) => Told> {
     const { clock, version, drivers, life } = this.#options;
     const runtimes = await this.#options.runtimes();

@@ -41,7 +41,7 @@ function mountOf(node: string, volume: string): string {
   return `${node} ${volume}`;
 }
 
-/** What the rights of nodes are read from. */
+/** The facts on which the rights of nodes depend. */
 interface Facts {
   readonly instances: Lister<Instance>;
   readonly volumes: Lister<Volume>;
@@ -50,8 +50,8 @@ interface Facts {
 }
 
 /**
- * What an agent's token may touch: its node, what is bound to it, and what that needs. All of it follows
- * from what no node can write: the node and the template of an instance, and of a volume its parameters,
+ * The access of an agent's token: its node, instances bound to it, and the objects that those need. All of it
+ * follows from what no node can write: the node and the template of an instance, and of a volume its parameters,
  * those that were captured from its class, its topology, and attachments for such instances.
  */
 class NodeFilter implements ObjectFilter {
@@ -158,7 +158,7 @@ class NodeFilter implements ObjectFilter {
     return homeOf(volume) === this.#node;
   }
 
-  /** What this node has to do with the operations of a volume: undefined when nothing. */
+  /** The relation of this node to the operations of a volume; undefined without one. */
   #share({ name: uid, of, key }: EffectRecord): { readonly owns: boolean } | undefined {
     const volume = of === volumes.kind ? this.#facts.volumes.get(key) : undefined;
     if (volume?.metadata.uid !== uid) return undefined;

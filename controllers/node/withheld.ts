@@ -26,7 +26,9 @@ export interface NodeWrite<T> {
   readonly after: T;
 }
 
-/** What of a volume's status its node reports. Rights and decisions of controllers follow from the rest. */
+/**
+ * The status fields of a volume that its node reports. Rights and decisions of controllers depend on the others.
+ */
 const reported: ReadonlySet<string> = new Set([
   'status',
   'boundClaim',
@@ -85,7 +87,7 @@ function isCallsEnd(before: VolumePhase, after: VolumePhase | undefined): boolea
   }
 }
 
-/** What of a status write to a snapshot is not its node's to change so. @param owned as of a volume */
+/** The changes of a snapshot's status that its node may not make. @param owned as of a volume */
 export function withheldOfSnapshot(
   before: Snapshot,
   after: Snapshot,
@@ -120,7 +122,7 @@ export interface VolumeFacts {
   readonly isClaimHere: (claim: string) => boolean;
 }
 
-/** What of a status write to a volume is not its node's to change so. */
+/** The changes of a volume's status that its node may not make. */
 export function withheldOfVolume(
   write: NodeWrite<Volume>,
   facts: VolumeFacts,
@@ -220,7 +222,7 @@ function withheldAttachments(
   return found;
 }
 
-/** What decides which instances a node is given is not the node's to write. */
+/** A node may not write the fields that decide about its instances. */
 export function withheldOfNode(before: Node | undefined, after: Node): readonly FieldViolation[] {
   const fields = ['labels', 'unschedulable'] as const;
   return fields

@@ -10,7 +10,7 @@ export interface TransitionRow {
   readonly from: string;
   readonly event: string;
   readonly to: string;
-  /** What is done with it. */
+  /** The effect. */
   readonly then: string;
 }
 

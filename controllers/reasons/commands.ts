@@ -1,7 +1,7 @@
 import type { Instance } from '@kedge/api/kinds';
 import { findByKey, type Subject, type World } from './world.js';
 
-/** What names an object on the command line. */
+/** The name of an object on the command line. */
 export interface Named {
   readonly name: string;
   readonly namespace?: string;

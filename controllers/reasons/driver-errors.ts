@@ -77,7 +77,7 @@ function unavailable(about: About): Remedy {
   return run(`apt-get install ${packages.replaceAll(',', '')}`, next);
 }
 
-/** What the classes of driver errors mean, and what to do: all twelve, or it does not compile. */
+/** The meaning of driver error kinds, and their remedies: all twelve, or it does not compile. */
 export const driverErrors = {
   NotFound: unmet('the provider does not have it', gone),
   AlreadyExists: unmet('the provider has something else in its place', (about) =>

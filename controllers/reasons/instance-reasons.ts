@@ -256,7 +256,7 @@ export const instanceReasons = {
   ),
 } as const;
 
-/** What failed is the workload of an instance, or all instances of a service. */
+/** The workload of an instance failed, or all instances of a service. */
 export const failed: RemedyOf<'Instance'> = ended;
 
 function detachFailed(about: About<'Instance'>): Remedy {

@@ -1,6 +1,6 @@
 import type { RemedyOf } from './remedy.js';
 
-/** What the reason of a condition stands for. */
+/** The meaning of a condition's reason. */
 export type ReasonEntry =
   | { readonly type: 'settled'; readonly meaning: string }
   | { readonly type: 'unmet'; readonly meaning: string; readonly remedy: RemedyOf };

@@ -3,7 +3,7 @@ import { type Remedy, run, wait } from './remedy.js';
 import { inUse } from './storage-subject.js';
 import { type About, findByKey } from './world.js';
 
-/** What a namespace that is being deleted waits for: the first object that its condition names. */
+/** The blocker of a namespace in deletion: the first object that its condition names. */
 export function remainingContent(about: About): Remedy {
   const { message, world, object } = about;
   const [, key = ''] = /volume "([-a-z0-9]+\/[-a-z0-9]+)"/.exec(message) ?? [];

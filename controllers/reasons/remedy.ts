@@ -1,6 +1,6 @@
 import type { About, SubjectKind } from './world.js';
 
-/** What to do about something that is not as it should be. */
+/** The remedy of a problem. */
 export type Remedy =
   /** A command does it as it is printed. */
   | { readonly type: 'run'; readonly command: string; readonly text: string }
@@ -9,7 +9,7 @@ export type Remedy =
       readonly type: 'set';
       /** `service/web command[0]` */
       readonly field: string;
-      /** What the field is to be, with an example where that helps. */
+      /** The required value of the field, with an example if helpful. */
       readonly value: string;
       readonly command: string;
       readonly text: string;

@@ -23,7 +23,7 @@ export function retryCommand({ kind, object }: Storage): string {
     : command('snapshot retry', 'snapshot', object);
 }
 
-/** What was made is never created again: only a failed first call is tried again by hand. */
+/** A provisioned volume is never created again: only a failed first call can be retried by hand. */
 export function canRetry({ object }: Storage): boolean {
   const isDeleting = object.metadata.deletionRequestedAt !== undefined;
   return object.status === 'Failed' && !object.handle && !isDeleting;
@@ -43,7 +43,7 @@ export function again(about: About, needed: string): Remedy {
   return wait(needed, nextTry(storage), ...insteadOf(storage));
 }
 
-/** What ends the wait of a volume or snapshot whose driver is called again by itself. */
+/** The end of the wait of a volume or snapshot whose driver call is retried automatically. */
 function insteadOf({ kind, object }: Storage): readonly [string, string] {
   const isDeleting = object.metadata.deletionRequestedAt !== undefined;
   if (isDeleting && kind === 'Volume')
@@ -59,7 +59,7 @@ function insteadOf({ kind, object }: Storage): readonly [string, string] {
   return [command('delete', kind.toLowerCase(), object), 'to give it up'];
 }
 
-/** What keeps a volume from being deleted or given to somebody else. */
+/** The holder that blocks the deletion or release of a volume. */
 export function inUse(about: About): Remedy {
   const storage = storageOf(about);
   if (storage?.kind !== 'Volume') return again(about, 'whatever uses it to let go of it');

@@ -22,7 +22,7 @@ export const reasonTable = {
 /** A reason that is known. */
 export type Reason = keyof typeof reasonTable;
 
-/** What a reason stands for; undefined for one of another release. */
+/** The meaning of a reason; undefined for one of another release. */
 export function entryOf(reason: string): ReasonEntry | undefined {
   return Object.hasOwn(reasonTable, reason) ? reasonTable[reason as Reason] : undefined;
 }

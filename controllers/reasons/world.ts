@@ -43,7 +43,7 @@ export type SubjectKind = Subject['kind'];
 /** The subject of one kind. */
 export type SubjectOf<K extends SubjectKind> = Extract<Subject, { readonly kind: K }>;
 
-/** What a remedy is made of: the object, what it says, and what it depends on. */
+/** The inputs of a remedy: the object, its status, and its dependencies. */
 export type About<K extends SubjectKind = SubjectKind> = SubjectOf<K> & {
   /** The sentence of the condition, the failure or the driver. */
   readonly message: string;

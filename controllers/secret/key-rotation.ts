@@ -22,7 +22,7 @@ export interface KeySource {
   settled(keys: readonly Buffer[]): Promise<void>;
 }
 
-/** What a rotation works on. */
+/** Options of a rotation. */
 export interface KeyRotationOptions {
   readonly store: ObjectStore;
   readonly sealer: Sealer;

@@ -70,7 +70,7 @@ export function capabilityNumber(capability: Capability): number {
   return capabilityNames.indexOf(capability);
 }
 
-/** Whom a workload runs as. */
+/** The user of a workload. */
 export type WorkloadUser =
   | { readonly type: 'name'; readonly name: string }
   | { readonly type: 'id'; readonly uid: number; readonly gid: number | undefined };

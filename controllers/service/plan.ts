@@ -28,7 +28,7 @@ export interface WantedVolume {
   readonly ordinal: number;
 }
 
-/** What a service needs now. */
+/** The required changes of a service. */
 export interface ServicePlan {
   readonly createVolumes: readonly WantedVolume[];
   readonly createInstances: readonly number[];

@@ -4,7 +4,9 @@ import { nameMax } from './replica-names.js';
 import { variableViolations } from './variables.js';
 import { rightsViolations } from './workload-rights.js';
 
-/** What a service asks of its runtime: command, image, variables, rights and the names of its instances. */
+/**
+ * The requirements of a service on its runtime: command, image, variables, rights and the names of its instances.
+ */
 export function runtimeViolations(service: Service): FieldViolation[] {
   const violations: FieldViolation[] = [];
   if (service.runtime === 'process') {

@@ -9,7 +9,7 @@ export interface PlacedData {
 export interface RootSituation {
   readonly path: string;
   readonly clusterId: string;
-  /** What is at the path. */
+  /** The content of the path. */
   readonly found:
     | { readonly type: 'absent' }
     | { readonly type: 'marked'; readonly clusterId: string }

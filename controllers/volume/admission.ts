@@ -117,7 +117,7 @@ async function sourceViolations(
 
 function demandGrowable(object: Volume, before: Volume, driver: Driver): void {
   if ((parseQuantity(object.size) ?? 0n) <= (parseQuantity(before.size) ?? 0n)) return;
-  // What was not made yet is made with the larger size.
+  // A volume that is not provisioned yet is provisioned with the larger size.
   if (!before.handle) return;
   const { expand, onlineExpand } = driver.capabilities();
   const resource = { kind: 'Volume', namespace: object.namespace, name: object.name };

@@ -143,7 +143,7 @@ async function detach(
       if (refusal) refusals.push(refusal);
       attachments.push(refusal ? attachment : { ...attachment, state: 'Detaching' });
     }
-    // The one that force would help with is of more use.
+    // Report the one that force would solve.
     const told = refusals.find(({ reason }) => reason === 'NodeLost') ?? refusals[0];
     if (told && refusals.length === all.length) throw told;
     return statusChange(parts, volume, { attachments });

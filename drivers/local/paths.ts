@@ -44,7 +44,7 @@ export class LocalPaths {
 
 /** @throws DriverError InvalidParameters for a handle of another place; nothing is changed then. */
 export function demandOwn(place: Place, handle: string | undefined): void {
-  // The root may have been moved since; the name is what belongs to us.
+  // The root may have been moved since: compare only the name.
   const own = [basename(place.directory), basename(place.image)];
   if (handle === undefined || own.includes(basename(handle))) return;
   throw new DriverError(

@@ -1,6 +1,6 @@
 /**
- * What a storage driver implements and what helps it: the interface, the closed set of errors,
- * parameter rules as data. Imports nothing of Kedge.
+ * The driver contract with its helpers: the interface, the closed set of errors, parameter rules as data. Imports
+ * nothing of Kedge.
  */
 export * from './contract/driver.js';
 export * from './contract/errors.js';

@@ -1,4 +1,4 @@
-/** What an option must be. */
+/** The rule of an option. */
 export interface OptionRule {
   fits(value: unknown): boolean;
   /** The expected value, for people; it follows "give" in the message. */

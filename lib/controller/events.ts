@@ -30,7 +30,7 @@ export interface Event extends ApiObject {
     readonly namespace?: string;
     readonly uid: string;
   };
-  /** Who reports it. */
+  /** The source of the event. */
   readonly source: string;
   /** Times it was seen. */
   readonly count: number;

@@ -1,7 +1,7 @@
 import { type Clock, linkSignals, type Random, sleep } from '../base/index.js';
 import { type ElectionTimes, jitterFactor } from './elector-options.js';
 
-/** What a candidate waits for: the time between two tries, and the time that one may take. */
+/** The waits of a candidate: between two attempts, and for one attempt. */
 export class ElectionWaits {
   readonly #clock: Clock;
   readonly #random: Random;

@@ -14,7 +14,7 @@ export interface Term {
 /** Attempts to release against concurrent writers of the lease. */
 const releaseTriesMax = 5;
 
-/** What a holder writes into the lease. */
+/** The fields of the lease that a holder writes. */
 export interface Hold {
   readonly identity: string;
   readonly leaseDurationMs: number;

@@ -11,7 +11,7 @@ interface Observed {
   readonly at: number;
 }
 
-/** What a renewal brought. */
+/** The result of a renewal. */
 export interface Renewal {
   readonly lost: boolean;
   readonly lease?: Lease;

@@ -10,7 +10,7 @@ import type { Parts } from './parts.js';
 import { syncTimeout } from './shared-informers.js';
 import { demandBudget, disposeBudgetMs, StopBudget } from './stop-budget.js';
 
-/** What a {@link Lifecycle} starts and stops. */
+/** The parts of a {@link Lifecycle}. */
 export interface LifecyclePorts {
   readonly clock: Clock;
   /** For one controller to start, milliseconds. */
@@ -76,7 +76,7 @@ export class Lifecycle {
     demandNotStopped(this.#state, what);
   }
 
-  /** What is the matter, or what is waited for; empty for nothing. */
+  /** The problem, or the awaited parts; empty without any. */
   get detail(): string {
     if (this.#failure) return messageOf(this.#failure.error);
     if (this.#state === 'stopped') return this.#budget?.error?.message ?? '';

@@ -1,6 +1,6 @@
 /**
- * What server and client share: descriptors, the mapping between protobuf and JSON, error details.
- * Knows no transport.
+ * Shared by server and client: descriptors, the mapping between protobuf and JSON, error details. Knows no
+ * transport.
  */
 export {
   type DescEnum,

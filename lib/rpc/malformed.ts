@@ -1,7 +1,7 @@
 import { messageOf, StatusError } from '../base/index.js';
 import type { DescMessage } from '@bufbuild/protobuf';
 
-/** What a sender of bytes that are no such message is told. */
+/** The error for bytes that are not such a message. */
 export function malformed(message: DescMessage, error: unknown): StatusError {
   return new StatusError({
     code: 'InvalidArgument',

@@ -2,7 +2,7 @@ import type { AnyKind } from '../object/index.js';
 import { httpRoute, type HttpRoute } from './options.js';
 import type { DescMessage, DescService, SchemaRegistry } from './schema-registry.js';
 
-/** What a method does to its kind when nothing else is said. */
+/** The standard verbs of methods. */
 export type StandardVerb =
   | 'Get'
   | 'List'

@@ -24,7 +24,7 @@ export interface RulesInit {
   readonly defaultJson?: string | undefined;
 }
 
-/** What google.api.field_behavior says, and options that protobuf itself has. */
+/** Options of google.api.field_behavior, and of protobuf itself. */
 export interface FieldTraits {
   readonly required?: boolean;
   readonly outputOnly?: boolean;

@@ -16,7 +16,7 @@ export interface HttpRoute {
   readonly body: string;
 }
 
-/** What is declared about a field beside its type. */
+/** The declared options of a field. */
 export interface FieldRules {
   readonly required: boolean;
   readonly outputOnly: boolean;
@@ -28,7 +28,7 @@ export interface FieldRules {
   readonly pattern: string | undefined;
   /** Items of a list, entries of a map. */
   readonly maxItems: number | undefined;
-  /** What an absent value becomes, as JSON. */
+  /** The default of an absent value, as JSON. */
   readonly defaultJson: string | undefined;
   /** Its value stays out of messages. */
   readonly sensitive: boolean;

@@ -3,7 +3,7 @@ import { type FieldViolation, invalid } from '../base/index.js';
 import { demandWithin, malformed } from './malformed.js';
 import type { DescMessage } from './schema-registry.js';
 
-/** What a field's value is looked into as; null: it holds no fields. */
+/** The type by which a field's value is searched; null: it has no fields. */
 type Inner = Shape | null;
 
 /** The fields of a message, or of an entry of a map, by number. */

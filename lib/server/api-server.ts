@@ -90,7 +90,7 @@ export interface ApiServerOptions {
   readonly corsOrigins?: readonly string[];
   /** Bounds on the connections of each transport; what is left out has its default. */
   readonly connections?: Partial<ConnectionBounds>;
-  /** What the OpenAPI document says about methods, messages and fields, by full name. */
+  /** Comments of methods, messages and fields for the OpenAPI document, by full name. */
   readonly comments?: () => Promise<Comments>;
   /** The state of the gRPC health service; default: always serving. */
   readonly serving?: () => boolean;

@@ -4,7 +4,7 @@ import type { FileSystem } from '../store/index.js';
 /** A key (as latin1 text, which sorts as its bytes do) with its value; undefined when deleted. */
 export type Entry = readonly [key: string, value: Buffer | undefined];
 
-/** What the database uses, as its manifest says. */
+/** The files of the database according to its manifest. */
 export interface Manifest {
   readonly tables: readonly number[];
   /** Logs from this number on are not in tables yet. */

@@ -14,7 +14,7 @@ export interface Stuck {
   readonly told: Told | undefined;
 }
 
-/** What the cast itself saw stands where the server does not answer any more. */
+/** If the server does not answer any more, the states that the cast received are used. */
 async function explained(client: ApiClient, { told }: Stuck): Promise<Explanation | undefined> {
   const subject = told && subjectOf(told.kind, told.object);
   if (!subject) return undefined;

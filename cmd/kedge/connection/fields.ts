@@ -9,7 +9,7 @@ import {
 import { apiSchemas } from '@kedge/api/client';
 import { didYouMean } from '../../near-miss.js';
 
-/** What people write of the metadata; the rest is the store's. */
+/** Metadata fields that users write; the store sets the others. */
 const written = ['annotations', 'resourceVersion'];
 
 function messageOf(kind: AnyKind): DescMessage {

@@ -12,7 +12,7 @@ export interface Told {
   readonly deleted: boolean;
 }
 
-/** What to follow. */
+/** The followed kinds. */
 export interface FollowTarget {
   readonly kind: AnyKind;
   /** `-` means all. */

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { apiSchemas } from '@kedge/api/client';
 import { didYouMean } from '../../near-miss.js';
 
-/** What is waited for. */
+/** The goal of a wait. */
 export type Goal =
   | { readonly type: 'condition'; readonly condition: string; readonly status: string }
   | { readonly type: 'status'; readonly status: string }

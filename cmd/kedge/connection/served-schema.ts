@@ -13,7 +13,7 @@ import { connectTo } from './api.js';
 export interface ServedSchema {
   readonly schemas: SchemaRegistry;
   readonly message: DescMessage;
-  /** What is written about a message, field or value, by its full name; empty for nothing. */
+  /** The comment of a message, field or value, by its full name; empty without one. */
   readonly comment: (fullName: string) => string;
 }
 

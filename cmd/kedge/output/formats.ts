@@ -14,7 +14,7 @@ export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name' | { readonly js
 const words = ['table', 'wide', 'json', 'yaml', 'name'] as const;
 const jsonPathPrefix = 'jsonpath=';
 
-/** What a command prints that prints objects. */
+/** Output formats of commands that print objects. */
 export const objectFormats = 'table, wide, json, yaml, name or jsonpath=TEMPLATE';
 
 /** @throws StatusError InvalidArgument. */
@@ -43,7 +43,7 @@ export interface RenderOptions extends Omit<TableOptions, 'wide'> {
   readonly single: boolean;
 }
 
-/** What JSON and YAML show: it can be cast again. */
+/** The data of JSON and YAML output, which can be cast again. */
 function dataOf(groups: readonly Group[], single: boolean): unknown {
   const [first, ...others] = groups;
   const kind = first && others.length === 0 ? first.kind : undefined;

@@ -4,7 +4,7 @@ import { apiSchemas } from '@kedge/api/client';
 import { didYouMean } from '../../near-miss.js';
 import type { Path, Segment, Template } from './jsonpath.js';
 
-/** What a path leads to, as far as the schema knows it. */
+/** The shape at a path, as far as the schema knows it. */
 type Shape =
   | { readonly type: 'object'; readonly fields: ReadonlyMap<string, () => Shape> }
   | { readonly type: 'list' | 'map'; readonly of: Shape }

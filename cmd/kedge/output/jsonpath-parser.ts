@@ -8,7 +8,7 @@ export type Segment =
   | { readonly type: 'all' }
   | { readonly type: 'filter'; readonly path: Path; readonly test: FilterTest | undefined };
 
-/** What a filter compares with. */
+/** The comparison of a filter. */
 export interface FilterTest {
   readonly operator: '==' | '!=' | '<' | '<=' | '>' | '>=';
   readonly value: string | number | boolean | null;

@@ -24,7 +24,7 @@ export function parseJsonPath(text: string): Template {
   return new JsonPathParser(text).template();
 }
 
-/** What a template prints for a document. @throws StatusError InvalidArgument for more than it may print */
+/** The output of a template for a document. @throws StatusError InvalidArgument for more than it may print */
 export function evaluateJsonPath(template: Template, document: unknown): string {
   const out: string[] = [];
   let length = 0;

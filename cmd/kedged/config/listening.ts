@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import { type FieldViolation, invalid } from 'kedge';
 
-/** What kedged listens on, and how. */
+/** The listen settings of kedged. */
 export interface ListenSettings {
   readonly grpcAddress: string;
   readonly restAddress: string;

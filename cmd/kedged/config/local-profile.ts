@@ -6,7 +6,7 @@ import { shippedExamples } from '../../installation.js';
 /** The host directory of the examples, owned by the first user on this machine. */
 export const sharedExampleDirectory = '/var/tmp/kedge';
 
-/** What `npm start` sets instead of the defaults. */
+/** The settings of `npm start` that differ from the defaults. */
 export function localProfile(exampleDirectory: string): Readonly<Record<string, unknown>> {
   return {
     'storage.hostPathAllowlist': [exampleDirectory],

@@ -1,4 +1,4 @@
-// What the values of settings are read as, from a flag, a variable or the file. Undefined: it can't be.
+// Parsers of setting values from a flag, a variable or the file. Undefined: invalid.
 
 /** A text. */
 export const text = (value: unknown): string | undefined =>

@@ -194,7 +194,7 @@ export interface SettingSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The parsed file: tables of keys. */
   readonly file: Readonly<Record<string, unknown>>;
-  /** What a profile sets instead of the defaults, by key. */
+  /** The profile's settings that differ from the defaults, by key. */
   readonly profile: Readonly<Record<string, unknown>>;
 }
 

@@ -11,7 +11,7 @@ import {
 import { type DaemonKeys, keyFileName, loadKeys } from '../config/key-file.js';
 import type { DaemonConfig } from '../config/settings.js';
 
-/** What a daemon finds in its data directory. */
+/** The keys and the store of a data directory. */
 export interface DaemonData {
   readonly keys: DaemonKeys;
   /** Open, its lock held. */

@@ -30,7 +30,7 @@ async function writeBuiltIn(store: EmbeddedStore): Promise<readonly string[]> {
   return written;
 }
 
-/** What an upgrade would do, one change a line. */
+/** The changes of an upgrade, one per line. */
 export function upgradeLines(
   directory: string,
   report: UpgradeReport,

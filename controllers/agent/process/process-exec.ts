@@ -57,7 +57,7 @@ async function untilItsRoot(pid: number, boxed: boolean, clock: Clock): Promise<
  */
 const waiter = 'trap : HUP INT QUIT USR1 USR2 TERM TSTP; "$@"; exit "$?"';
 
-/** What a command is run in. */
+/** The environment of a command. */
 export interface ExecTarget {
   readonly pid: number;
   /** How the mounts of the workload were created: as root, or in a user namespace. */

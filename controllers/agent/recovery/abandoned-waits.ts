@@ -18,7 +18,7 @@ export class AbandonedWaits {
     this.#options = options;
   }
 
-  /** Who waited, once each. */
+  /** The waiting keys, each once. */
   takeWaiting(): readonly Request['key'][] {
     const keys = [...this.#waiting.values()];
     this.#waiting.clear();

@@ -19,7 +19,7 @@ export interface ExecExit {
   readonly signal: string;
 }
 
-/** What a command printed. */
+/** The output of a command. */
 export interface ExecOutput {
   readonly stream: 'stdout' | 'stderr';
   readonly data: Buffer;

@@ -16,7 +16,7 @@ export interface WorkloadRights {
   readonly capabilities?: readonly string[];
 }
 
-/** What to run. */
+/** The specification of a workload. */
 export interface WorkloadSpec extends WorkloadRights {
   /** The instance's uid: no two workloads share one. */
   readonly id: string;

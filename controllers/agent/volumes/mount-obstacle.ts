@@ -7,7 +7,7 @@ export interface MountObstacle {
   readonly message: string;
 }
 
-/** Who is to have a volume. */
+/** The claim that requests a volume. */
 export interface Claimant {
   readonly claim: string;
   readonly node: string;

@@ -5,7 +5,7 @@ import { demandCommand, type RunCommand } from '../node/run-command.js';
 /** File systems that block drivers make (specification section 8). */
 export type FsType = 'ext4' | 'xfs';
 
-/** What is on a device. */
+/** The content of a device. */
 export type DeviceContent =
   /** Proven: no signature, and nothing but zeros at its head and tail. */
   | { readonly type: 'blank' }

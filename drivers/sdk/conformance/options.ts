@@ -1,6 +1,6 @@
 import type { Driver, Parameters } from '../contract/driver.js';
 
-/** What the suite is run with. */
+/** Options of the suite. */
 export interface ConformanceOptions {
   /** A new instance each time: it must find again what an earlier one made, as after a crash. */
   readonly driver: () => Driver | Promise<Driver>;
@@ -21,7 +21,10 @@ export interface ConformanceOptions {
   readonly invalidParameters?: readonly Parameters[];
   /** Whether volumes may be mounted here; false leaves out what needs content. Default true. */
   readonly mounts?: boolean;
-  /** What exists at the provider, by any names. The suite demands that it ends as it began. */
+  /**
+   * The resources at the provider, by any names. The suite requires that they are the same at the end as at the
+   * start.
+   */
   readonly inventory?: () => Promise<readonly string[]>;
   /** How long one call may take, milliseconds; default 60,000. */
   readonly callTimeoutMs?: number;

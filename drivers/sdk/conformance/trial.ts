@@ -209,7 +209,7 @@ export class Trial {
   }
 
   async mountAs(request: MountRequest): Promise<Mounted> {
-    // Known before it is there: what a failing call leaves is taken away, too.
+    // Registered before it exists, so that remains of a failed call are deleted too.
     this.#mounted.set(request.target, { request, path: request.target, own: false });
     const { path } = await (await this.driver()).mount(request);
     const own = path === request.target;

@@ -6,7 +6,7 @@ import type { StorageRoot } from './storage-root.js';
 /** How a volume may be used (specification section 2.2). */
 export type AccessMode = 'ReadWriteOnce' | 'ReadOnlyMany' | 'ReadWriteMany';
 
-/** What a driver can do; data, so that admission can refuse before anything is called. */
+/** The capabilities of a driver as data, so that admission can refuse requests before a call. */
 export interface Capabilities {
   readonly accessModes: readonly AccessMode[];
   readonly snapshots: boolean;
@@ -52,7 +52,7 @@ export interface VolumeIdentity {
   readonly namespace: string;
 }
 
-/** What every call gets. */
+/** The context of every call. */
 export interface CallContext {
   readonly volume: VolumeIdentity;
   /** Class and volume merged, in plaintext. */
@@ -71,7 +71,7 @@ export interface ProvisionRequest extends CallContext {
   readonly topology: Readonly<Record<string, string>>;
 }
 
-/** What was provisioned; at least as large as asked where the driver enforces sizes. */
+/** The provisioned volume; at least as large as requested if the driver enforces sizes. */
 export interface ProvisionResult {
   readonly type?: never;
   readonly handle: string;
@@ -169,7 +169,7 @@ export interface SnapshotHandleRequest {
 export interface SnapshotResult {
   readonly type?: never;
   readonly handle: string;
-  /** What a volume made from it needs at least. */
+  /** The minimum size of a restored volume. */
   readonly restoreSizeBytes: bigint;
   /** False while the provider still works on it: observe it again. The point in time is fixed already. */
   readonly ready: boolean;

@@ -4,7 +4,7 @@ const shownMax = 200;
 /** Controls, formats such as bidirectional overrides, halves of pairs, private and unassigned ones, line ends. */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** What stands in a message and in a shell as it is. */
+/** Characters that need no quoting in messages and shells. */
 const plain = /^[\p{L}\p{N}_./:@%+,=-]*$/u;
 
 /**

@@ -30,7 +30,7 @@ export interface JournalFiles {
   setAside(name: string): Promise<string>;
 }
 
-/** What a journal holds. */
+/** A record of a journal. */
 export interface JournalContent {
   /** Freezes first, then mounts, then loop devices, as they are to be undone. */
   readonly states: readonly NodeState[];
@@ -39,8 +39,8 @@ export interface JournalContent {
 }
 
 /**
- * What this node's kernel may hold for volumes: written before the act, removed after it was undone. After
- * a kill at any moment the journal names everything that is there; it may name more.
+ * The journal of kernel resources for volumes: written before they are created, removed after they are undone.
+ * After a kill at any moment the journal names everything that is there; it may name more.
  */
 export class NodeJournal {
   readonly #files: JournalFiles;

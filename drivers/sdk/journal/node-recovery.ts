@@ -8,7 +8,7 @@ export interface NodeUndo {
   detach(state: Extract<NodeState, { type: 'loop' }>): Promise<void>;
 }
 
-/** What a recovery did. */
+/** The result of a recovery. */
 export interface Recovery {
   readonly undone: readonly NodeState[];
   /** Still recorded: tried again by the next recovery. */

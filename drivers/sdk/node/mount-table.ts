@@ -42,8 +42,8 @@ export function parseMountTable(text: string): readonly MountEntry[] {
 }
 
 /**
- * What is mounted now, as this process sees it. Read until two reads agree: the kernel gives no
- * consistent view while mounts come and go (kubernetes/mount-utils found that out).
+ * The present mounts of this process. Read until two reads agree: the kernel gives no consistent view while mounts
+ * come and go (kubernetes/mount-utils found that out).
  */
 export async function readMountTable(
   file = '/proc/self/mountinfo',

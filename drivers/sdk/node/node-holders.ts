@@ -70,7 +70,7 @@ export async function hasFileSystem(device: string): Promise<boolean> {
   return found.includes(true);
 }
 
-/** What is mounted below the directory, in this mount namespace. */
+/** Mounts below the directory, in this mount namespace. */
 const mountsBelow: Holders = {
   async holders({ directory }) {
     if (directory === undefined) return [];
@@ -140,8 +140,8 @@ const swapSpace: Holders = {
 };
 
 /**
- * What of this node can hold a volume: processes with open files, mount namespaces and the kernel.
- * Runtimes whose workloads can't be seen so are joined to it.
+ * The holders of volumes on this node: processes with open files, mount namespaces and the kernel. Runtimes whose
+ * workloads can't be seen so are joined to it.
  */
 export const nodeHolders: Holders = joinHolders(
   processesWithFiles,

@@ -4,7 +4,7 @@ import type { MountEntry } from './mount-table.js';
 import type { ProcessMounts } from './process-mounts.js';
 import type { RunCommand } from './run-command.js';
 
-/** What is at a path: links are not followed. */
+/** The type of a path; symbolic links are not followed. */
 export type FileKind = 'absent' | 'directory' | 'file' | 'link' | 'blockDevice' | 'other';
 
 /** A directory that is held open: it stays the same one, also when it is unmounted or moved. */
@@ -45,7 +45,7 @@ export interface HostFiles {
   /** Makes names that were created, renamed or removed in a folder durable. */
   syncFolder(path: string): Promise<void>;
   size(path: string): Promise<bigint>;
-  /** What can still be made on the disk of a folder. */
+  /** Free bytes and inodes on the disk of a folder. */
   room(folder: string): Promise<DiskRoom>;
   /** Makes a file where there is none, and makes it longer where it is shorter; durable. */
   extend(path: string, bytes: number): Promise<void>;
@@ -61,13 +61,13 @@ export interface NodeHost {
   /** Runs a program. Freezing, loop devices and mounting are done by programs. */
   readonly run: RunCommand;
   readonly files: HostFiles;
-  /** Who holds a volume. */
+  /** Finds the holders of a volume. */
   readonly holders: Holders;
   /** Work of this process, about one thing one after another. */
   readonly turns: KeyedQueue;
-  /** What this process sees mounted; of several at one place the last one counts. */
+  /** The mounts of this process; of several at one path the last one counts. */
   mounts(): Promise<readonly MountEntry[]>;
-  /** What is mounted in all mount namespaces, that of this process first. */
+  /** The mounts of all mount namespaces, that of this process first. */
   processMounts(): AsyncIterable<ProcessMounts>;
   /** Number of a device, as the mount table names it. @throws Error ENOENT */
   deviceNumber(device: string): Promise<string>;

@@ -21,8 +21,8 @@ export async function commandOf(pid: number): Promise<string> {
 }
 
 /**
- * What is mounted in all mount namespaces of this node, this one first: one process each for every
- * namespace and root. A process that ended meanwhile, or that another user's is, tells nothing.
+ * The mounts of all mount namespaces of this node, this one first: one process each for every namespace and root. A
+ * process that ended meanwhile, or that another user's is, tells nothing.
  */
 export async function* processMounts(): AsyncGenerator<ProcessMounts> {
   const seen = new Set<string>();

@@ -8,7 +8,7 @@ import {
   type Pending,
 } from '../contract/operations.js';
 
-/** What a provider has, looked up by the identity that Kedge gave it and not by an operation. */
+/** A resource at the provider, looked up by its identity instead of an operation. */
 export type Looked<R> =
   | { readonly type: 'done'; readonly result: R }
   /** Something is under way that ends in it or stands in its way: look again. */
@@ -25,7 +25,7 @@ export type OperationState =
 
 /** The calls of a provider that {@link awaitOperation} makes. Each throws {@link DriverError} only. */
 export interface ProviderOperation<R> {
-  /** What there is already. It must show what an operation that has ended made. */
+  /** Looks up an existing resource. It must find the result of an ended operation. */
   look(): Promise<Looked<R>>;
   /**
    * Begins the operation and gives its id. With a key that it has seen before, a provider gives the operation
@@ -39,7 +39,7 @@ export interface ProviderOperation<R> {
   state(operationId: string): Promise<OperationState>;
 }
 
-/** What {@link awaitOperation} needs of the request of a driver call. */
+/** The fields of a driver request that {@link awaitOperation} needs. */
 export interface AwaitRequest {
   readonly operations: Operations;
   readonly signal: AbortSignal;
@@ -52,7 +52,7 @@ export interface AwaitOptions {
    * an attachment that is still on its way must not arrive after the detachment.
    */
   readonly after?: readonly OperationKind[];
-  /** What {@link Pending} asks for; default 5,000. */
+  /** The poll delay of {@link Pending}; default 5,000. */
   readonly pollAfterMs?: number;
   /** Ends a wait between two looks; default real time. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<unknown>;
@@ -62,7 +62,7 @@ export interface AwaitOptions {
 const firstWaitMs = 50;
 const longestWaitMs = 500;
 
-/** What is kept under a kind: the key of a try, and its operation once the provider has named it. */
+/** The stored text of a kind: the idempotency key of an attempt, and its operation id once known. */
 interface Attempt {
   readonly key: string;
   readonly operationId: string | undefined;
@@ -169,9 +169,8 @@ export async function awaitOperation<R>(
 }
 
 /**
- * What an operation that the provider refuses to show has brought about, by identity; undefined where that
- * tells nothing either. An error of this look never replaces the first one: a final one would say that the
- * operation failed.
+ * The result of an operation whose state the provider does not return, looked up by identity; undefined if unknown.
+ * An error of this look never replaces the first one: a final one would say that the operation failed.
  */
 async function doneUnseen<R>(
   operation: ProviderOperation<R>,

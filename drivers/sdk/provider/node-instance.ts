@@ -3,7 +3,7 @@ import { DriverError } from '../contract/errors.js';
 
 /** One way to find a provider's instances by the name of a node. */
 export interface InstanceLookup {
-  /** What is compared, as messages say it: `private DNS name`. */
+  /** The compared property, for messages: `private DNS name`. */
   readonly by: string;
   /** Ids of the instances that fit; each is counted once. */
   readonly find: (request: HandleRequest) => Promise<readonly string[]>;

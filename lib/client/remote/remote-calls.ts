@@ -63,7 +63,7 @@ export class RemoteCalls {
     this.#client = new ApiClient({ ...where, schemas, packageName: 'kedge' });
   }
 
-  /** A call that may be repeated: it is, until it is answered or its time is over. */
+  /** A repeatable call: retried until it is answered or times out. */
   async read(
     method: string,
     request: () => JsonObject,

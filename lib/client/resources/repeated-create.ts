@@ -6,7 +6,7 @@ const requestAnnotation = 'kedge.dev/request';
 /** Delay before a creation whose answer was lost is retried. */
 const resumeMs = 250;
 
-/** What a creation calls. */
+/** The calls of a creation. */
 export interface CreateCalls<T extends ApiObject> {
   readonly create: (object: object) => Promise<T>;
   readonly get: (key: ObjectKey) => Promise<T | undefined>;

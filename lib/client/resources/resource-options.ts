@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../rpc/index.js';
 
-/** What a resource client calls through. */
+/** The client port of a resource client. */
 export interface Caller {
   call(
     id: string,

@@ -32,7 +32,7 @@ interface EffectFailed {
 export type EffectStart<R extends Json> =
   | {
       readonly type: 'started';
-      /** What {@link EffectOperation.poll} is called with; not empty. */
+      /** The argument of {@link EffectOperation.poll}; not empty. */
       readonly operationId: string;
       /** Absent: polled at once. */
       readonly pollAfterMs?: number;

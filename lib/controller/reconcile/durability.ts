@@ -44,7 +44,7 @@ export interface Restored {
   readonly delayMs: number | undefined;
 }
 
-/** What a controller with a store does for its runs: transactions, effects, durable timers. */
+/** The durable parts of runs with a store: transactions, effects, durable timers. */
 export class Durability {
   readonly #options: DurabilityOptions;
   readonly #journal: Journal;

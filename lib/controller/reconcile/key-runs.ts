@@ -13,7 +13,7 @@ import { logOutcome } from './run-log.js';
 /** Delay of a key whose run could not be settled. */
 const unsettledMs = 1_000;
 
-/** What runs of keys need. */
+/** Options of runs of keys. */
 export interface KeyRunsOptions {
   /** Of the controller. */
   readonly name: string;

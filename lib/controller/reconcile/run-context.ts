@@ -12,7 +12,7 @@ import type {
 } from '../effects/effect.js';
 import type { Transaction } from '../transactions/transaction-contract.js';
 
-/** What a run is made of. */
+/** Options of a run. */
 export interface RunInit {
   readonly key: string;
   readonly run: number;

@@ -7,7 +7,7 @@ import { registerWatch, type Wake } from './watches.js';
 
 /** Ports of a {@link WatchSet}. */
 export interface WatchSetOptions {
-  /** Who watches. */
+  /** Name of the watcher. */
   readonly name: string;
   readonly faults: CallbackFaults;
   readonly wake: (wake: Wake) => void;

@@ -14,7 +14,7 @@ import type { Judgement } from './judgement.js';
 import type { Admission } from './admission.js';
 import type { PreparedWrite, WriteRequest } from './write-request.js';
 
-/** What plans are made with. */
+/** Options of plans. */
 export interface WritePlannerOptions {
   readonly admission: Admission;
   readonly objectAccess: ObjectAccess | undefined;

@@ -12,7 +12,7 @@ export interface AuditEntry {
   readonly transport: 'grpc' | 'rest';
   /** `VolumeService.Delete` */
   readonly method: string;
-  /** What was asked to be done, where it is known. */
+  /** The requested action, if known. */
   readonly verb: string;
   readonly resource: string;
   readonly namespace: string;

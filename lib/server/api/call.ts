@@ -8,7 +8,7 @@ export interface Peer {
   readonly loopback: boolean;
 }
 
-/** What a handler knows about the call beside its request. */
+/** The context of a call for a handler. */
 export interface CallContext {
   readonly identity: Identity;
   readonly peer: Peer;
@@ -20,7 +20,7 @@ export interface CallContext {
   readonly signal: AbortSignal;
 }
 
-/** What was done or asked for, for the record. */
+/** The action of the audit record. */
 export interface RecordedAccess {
   readonly resource: string;
   readonly verb: string;
@@ -30,7 +30,7 @@ export interface RecordedAccess {
   readonly operations?: number;
 }
 
-/** Who may call a custom method. */
+/** The access rule of a custom method. */
 export type MethodAccess =
   /** RBAC with the request's namespace. */
   | {

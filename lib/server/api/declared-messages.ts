@@ -68,7 +68,7 @@ function namesIn({ nestedType, enumType }: DescriptorProto): readonly string[] {
   ];
 }
 
-/** What a shape is on the wire. */
+/** The wire type of a shape. */
 interface Element {
   readonly type: Type;
   readonly typeName?: string;
@@ -97,7 +97,7 @@ function hasPresence({ shape, options, presence, explicit }: AnyField): boolean 
 export class DeclaredMessages {
   /** Messages that stand beside the kinds. */
   readonly topLevel: DescriptorProto[] = [];
-  /** What people wrote about fields, by full name. */
+  /** Comments of fields, by full name. */
   readonly comments: Record<string, string> = {};
   readonly #packageName: string;
   readonly #options: OptionWriter;

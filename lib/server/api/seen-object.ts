@@ -1,6 +1,6 @@
 import { type AnyKind, type ApiObject, fieldsOf, type ObjectMeta } from '../../object/index.js';
 
-/** What of an object's metadata a commit can check: it changes with the generation or never. */
+/** The metadata that a commit can check: it changes with the generation or never. */
 export type SeenMeta = Pick<ObjectMeta, 'uid' | 'generation' | 'createdAt' | 'deletionRequestedAt'>;
 
 /** Status fields that a rule did not name; none where the kind's type does not say which are status. */

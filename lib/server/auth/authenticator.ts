@@ -49,7 +49,7 @@ function invalidToken(): StatusError {
   return refused('InvalidToken', 'the bearer token is not valid, was revoked or has expired');
 }
 
-/** What the built-in authenticator stands on. */
+/** Options of the built-in authenticator. */
 export interface AuthenticatorOptions {
   readonly store: GrantBinding['store'] & Pick<ObjectStore, 'list'>;
   readonly clock: Clock;

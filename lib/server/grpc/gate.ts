@@ -25,7 +25,7 @@ export interface GateOptions {
   readonly statusOf: StatusOf;
 }
 
-/** Who calls. */
+/** An authenticated call. */
 export interface ProvenCall {
   readonly caller: RequestCaller;
   readonly identity: Identity;

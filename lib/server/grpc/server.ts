@@ -214,7 +214,7 @@ export class GrpcServer {
     call: ServerDuplexStream<Buffer, Buffer>,
   ): AsyncIterable<JsonObject> {
     const { schemas, clock } = this.#options;
-    // What was asked may be at its end while it is still being answered.
+    // The request may end while it is still being answered.
     for await (const bytes of call.iterator({ destroyOnReturn: false }))
       yield await readRequest(schemas, method, bytes as Buffer, clock);
   }

@@ -11,7 +11,7 @@ export interface GrpcStream {
   readonly call: AnsweringCall;
   readonly answers: AsyncIterable<JsonObject>;
   readonly encoder: AnswerEncoder;
-  /** What waits for all readers of the server. */
+  /** Buffered bytes of all readers of the server. */
   readonly waiting: WaitingBytes;
   /** Ends the stream at once. */
   readonly cut: MessageSink['cut'];

@@ -19,7 +19,7 @@ import type { Admission } from '../admission/admission.js';
 import { changedFields } from '../admission/changed-fields.js';
 import type { WriteRequest } from '../admission/write-request.js';
 
-/** What the cast method needs. */
+/** Options of the cast method. */
 export interface CastOptions {
   readonly store: ObjectStore;
   readonly admission: Admission;

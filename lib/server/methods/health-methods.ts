@@ -5,7 +5,7 @@ import type { CustomMethod } from '../api/call.js';
 /** How often a Watch looks whether the answer is another one. */
 const lookMs = 2_000;
 
-/** What the health service answers from. */
+/** Options of the health service. */
 export interface HealthOptions {
   /** Full names of the services that are served. */
   readonly services: () => readonly string[];

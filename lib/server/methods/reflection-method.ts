@@ -5,11 +5,11 @@ import type { CustomMethod } from '../api/call.js';
 import type { Comments } from '../schema/openapi.js';
 import { describedFile } from './described-file.js';
 
-/** What reflection tells of: the served schemas, each with the packages that are served of it. */
+/** The content of reflection: the served schemas with their served packages. */
 export interface ReflectedSchemas {
   readonly schemas: SchemaRegistry;
   readonly packages: readonly string[];
-  /** What people wrote about it; absent: nothing. */
+  /** Its comments; absent: none. */
   readonly comments?: (() => Promise<Comments>) | undefined;
 }
 

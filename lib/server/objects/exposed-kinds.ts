@@ -8,7 +8,7 @@ interface Exposed {
   readonly verbs: ReadonlySet<StandardVerb> | undefined;
 }
 
-/** What kinds are exposed by. */
+/** Options of exposed kinds. */
 export interface ExposedKindsOptions {
   readonly served: ReadonlyMap<string, ServedKind>;
   /** Kinds without a service of their own. */
@@ -19,9 +19,9 @@ export interface ExposedKindsOptions {
 }
 
 /**
- * What the generic object service may do with which kind: exactly what the standard methods of the
- * kind's own service do. A verb that the service lacks, or answers with a handler of its own, is
- * refused: nothing can be done the generic way that can't be done the other way.
+ * The operations of the generic object service by kind: exactly what the standard methods of the kind's own service
+ * do. A verb that the service lacks, or answers with a handler of its own, is refused: nothing can be done the
+ * generic way that can't be done the other way.
  */
 export class ExposedKinds {
   readonly #kinds = new Map<string, Exposed>();

@@ -10,7 +10,7 @@ import type { GivenObjectOperation } from './object-operations.js';
 import type { Resources } from './resources.js';
 import type { WritePlanner } from '../admission/write-planner.js';
 
-/** What guards are judged with. */
+/** Options of guard checks. */
 export interface GuardOptions {
   readonly authorizer: AccessControl;
   readonly planner: WritePlanner;

@@ -9,7 +9,7 @@ import { type GivenKindCheck, parseKindCheck } from './kind-check-operations.js'
 import { rightVerbs } from '../api/right-verbs.js';
 import { parseBody } from '../schema/json-body.js';
 
-/** What an operation does; the names are those of the wire. */
+/** The operation types, with their names on the wire. */
 export type OperationType =
   | 'CREATE'
   | 'UPDATE'
@@ -132,7 +132,7 @@ function parseOperation(given: JsonObject, at: string, kinds: ExposedKinds): Giv
     served,
     namespace,
     key: keyFor(served.kind, namespace, name),
-    // What guards is the precondition alone.
+    // Only the precondition guards.
     object: body ? withoutGuards(object) : object,
     protectedMetadata,
     finalizersOnly,

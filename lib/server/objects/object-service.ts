@@ -13,7 +13,7 @@ import { requestNamespace } from './request-key.js';
 import type { Resources } from './resources.js';
 import type { WritePlanner } from '../admission/write-planner.js';
 
-/** What the object service stands on. */
+/** Options of the object service. */
 export interface ObjectServiceOptions {
   readonly store: ObjectStore;
   readonly kinds: ExposedKinds;

@@ -16,7 +16,7 @@ import {
 
 // How the store applies an operation, to judge the next one of the same transaction by its outcome.
 
-/** What transactions are judged and committed with. */
+/** Options of transactions. */
 export interface ObjectTransactionOptions extends OperationPlanOptions {
   readonly store: ObjectStore;
   readonly writes: JudgedWrites;
@@ -116,7 +116,7 @@ export class ObjectTransactions {
     if (checks.length > 0) await this.#options.store.transact(checks);
   }
 
-  /** What an operation adds to the answer: a check of a few bytes is answered with a whole object. */
+  /** The bytes that an operation adds to the answer: a small check is answered with a whole object. */
   #charactersOf({ served }: GivenOperation, step: Planned): number {
     const object = step.type === 'store' ? step.object : step.result?.object;
     return object ? JSON.stringify(this.#options.resources.show(served, object)).length : 0;

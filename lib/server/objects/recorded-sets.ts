@@ -9,9 +9,9 @@ import { operationVerb } from './object-operations.js';
 const examplesMax = 5;
 
 /**
- * The record of a set of operations. An accepted one tells each object that it wrote, once for each verb:
- * admission has bounded their number. A refused one tells the first few, since its caller may have no right
- * at all. Every entry has the number of operations.
+ * The record of a set of operations. An accepted one has each written object, once per verb; admission bounds their
+ * number. A refused one has the first few, because its caller may have no rights. Every entry has the number of
+ * operations.
  */
 function recordedSet(
   items: readonly unknown[],

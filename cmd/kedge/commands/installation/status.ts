@@ -50,7 +50,7 @@ function nodeRow(node: JsonObject): readonly string[] {
   ];
 }
 
-/** What a store that takes no writes has to be told of, by its state. */
+/** The explanation of a store that refuses writes, by its state. */
 const refusals: Readonly<Record<string, string>> = {
   FULL: 'the store is full: free some room on its disk, or delete objects, which is still taken',
   POISONED:

@@ -40,7 +40,7 @@ async function openEditor(file: string): Promise<void> {
 }
 
 function header(target: Target): string {
-  return `# ${slashed(target)}: change it, store this file, and end the editor. Nothing happens when it is as it was.\n# Values that are shown as ******** stay as they are.\n`;
+  return `# ${slashed(target)}: change it, store this file, and end the editor. Without a change nothing is written.\n# Masked values (********) are kept.\n`;
 }
 
 async function edited(file: string, { kind, name }: Target): Promise<JsonObject> {
@@ -64,7 +64,7 @@ function withMetadataOf(read: JsonObject, object: JsonObject): JsonObject {
 function keptIn(file: string, error: unknown): unknown {
   const next = hasCode(error, 'Aborted')
     ? 'somebody else has changed the object; edit it again, and take over what you wrote'
-    : 'mend it, or edit the object again';
+    : 'fix it, or edit the object again';
   if (error instanceof StatusError && error.violations.length > 0)
     return new AggregateError([error, new Error(`what you wrote is kept in ${file}: ${next}`)]);
   if (!(error instanceof StatusError)) return error;

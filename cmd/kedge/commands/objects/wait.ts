@@ -27,7 +27,7 @@ interface WaitOptions {
   readonly all?: boolean;
 }
 
-/** What is waited for of one kind. */
+/** The awaited objects of one kind. */
 interface Wanted {
   readonly kind: AnyKind;
   /** Undefined: every object that is there at the beginning. */
@@ -82,7 +82,7 @@ class Waiting {
     else this.#look(name, object);
   }
 
-  /** What is still open, with how far it is. */
+  /** The objects that have not reached the goal, with their state. */
   get report(): readonly string[] {
     return [...this.#open].map(
       ([name, object]) => `${this.#slashed(name)} ${presentState(this.#goal, object)}`,

@@ -110,7 +110,7 @@ async function exec(word: string, command: readonly string[], options: ExecOptio
     const answers = client.duplex('ExecService.Exec', outgoing.messages(), never.signal);
     const { code, signal } = await shownExit(answers, process);
     const ender = signal || signalOf(code);
-    // What ended it a command can't say itself.
+    // A command can't report the signal that ended it.
     if (ender !== '') note(`The command ended with exit code ${code} (${printableLine(ender)})`);
     process.exitCode = code;
   } catch (error) {

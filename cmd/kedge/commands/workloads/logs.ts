@@ -38,7 +38,7 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
     if (options.follow) await client.call('AuthService.WhoAmI', {});
     const open = (after: string): AsyncIterable<JsonObject> =>
       client.stream('LogService.Get', { ...request, after }, signal);
-    // What does not follow is over before it can be resumed: it may be asked for again.
+    // Without --follow the stream is short: repeat the call instead of resuming.
     const lines = options.follow
       ? resumed({
           open,

@@ -3,7 +3,7 @@ import { EngineError } from './engine-error.js';
 /** Versions of the Docker Engine API that this client speaks, both included. */
 export const apiWindow = { oldest: '1.41', newest: '1.44' } as const;
 
-/** What an engine says of itself. */
+/** The version information of an engine. */
 export interface EngineVersion {
   /** Of the engine, such as `20.10.24`. */
   readonly version: string;

@@ -56,8 +56,8 @@ export class EngineClient {
   }
 
   /**
-   * What happens to containers from now on, until the signal aborts or the engine goes: a hint, because events
-   * without a listener are lost. `onOpen` is called once all later events arrive.
+   * Container events from now on, until the signal aborts or the engine stops: a hint, because events without a
+   * listener are lost. `onOpen` is called once all later events arrive.
    */
   async *events(signal: AbortSignal, onOpen: () => void): AsyncGenerator<EngineEvent> {
     const query = { filters: JSON.stringify({ type: ['container'] }) };

@@ -178,7 +178,7 @@ export class EngineContainers {
   }
 
   /**
-   * What it printed: each frame is `<RFC 3339 with nanoseconds> <text>`.
+   * Its output: each frame is `<RFC 3339 with nanoseconds> <text>`.
    * @throws EngineError NotFound when there is no such container
    */
   async *logs(id: string, query: LogQuery, signal: AbortSignal): AsyncGenerator<StreamPiece> {

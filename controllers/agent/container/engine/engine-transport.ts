@@ -19,7 +19,7 @@ export interface EngineCall {
   readonly timeoutMs?: number;
 }
 
-/** What the engine sends for as long as it likes. */
+/** An endless answer of the engine. */
 export interface EngineStream {
   readonly body: Readable;
   /** Ends the stream unless something comes within that time; undefined: never. */
@@ -32,7 +32,7 @@ export interface EngineStream {
 /** A connection that belongs to a process inside a container. */
 export interface EngineConnection {
   readonly socket: Duplex;
-  /** What came with the answer's head already. */
+  /** Bytes that arrived with the answer's head. */
   readonly head: Buffer;
 }
 

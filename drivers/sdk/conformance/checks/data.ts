@@ -2,7 +2,7 @@ import type { Check } from '../check.js';
 import { demandContent, labelOf, removeContent, writeContent } from '../content.js';
 import { demand } from '../failure.js';
 
-/** What was written is read again. */
+/** Checks that written data is read again. */
 export const data: readonly Check[] = [
   {
     name: 'content-survives',
@@ -15,7 +15,7 @@ export const data: readonly Check[] = [
       await trial.mounted(made, (path) => demandContent(path, label, 'mounted again'), {
         mayFormat: false,
       });
-      // What the user owns is left as it was found.
+      // Data of the user is left unchanged.
       await trial.mounted(made, (path) => removeContent(path), { mayFormat: false });
     },
   },

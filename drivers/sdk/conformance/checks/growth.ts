@@ -87,7 +87,7 @@ export const growth: readonly Check[] = [
       await expand(trial, made, trial.sizeBytes * 2n);
       const after = await trial.mounted(made, capacity, { mayFormat: false });
       const added = Number(trial.sizeBytes);
-      // What a file system keeps for itself grows with it.
+      // The metadata of a file system grows with it.
       demand(
         after - before > added / 2,
         `the volume grew by ${added} bytes, its file system by ${after - before}`,

@@ -6,7 +6,7 @@ import { deviceBytes } from '../device-bytes.js';
 import { demandKind, demandRefusal, kindOf } from '../demand-kind.js';
 import type { Made } from '../trial.js';
 
-/** What is made is there, what is deleted is gone, and no volume is another one. */
+/** Checks that provisioned volumes exist, deleted ones do not, and volumes are distinct. */
 export const lifecycle: readonly Check[] = [
   {
     name: 'observe-what-was-made',

@@ -26,7 +26,7 @@ export const nodes: readonly Check[] = [
       const attached = (await trial.driver()).attach(trial.call(made, unknownNode));
       await demandRefusal(`attach to node "${unknownNode}"`, attached);
       await (await trial.driver()).attach(trial.call(made));
-      // What left the node by another way must not hold up its detachment.
+      // A volume that was detached by other means must not block the detach.
       await (await trial.driver()).detach(trial.call(made, unknownNode));
       await (await trial.driver()).detach(trial.call(made));
     },

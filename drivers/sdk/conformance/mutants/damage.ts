@@ -38,7 +38,7 @@ export function findVolume(
   return [...memory.volumes.values()].find(({ volume }) => fits(volume));
 }
 
-/** What is mounted of a volume. */
+/** The mount of a volume. */
 export function mountOf(
   memory: MutantMemory,
   { uid }: VolumeIdentity,

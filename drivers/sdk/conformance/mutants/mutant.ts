@@ -15,7 +15,7 @@ export type KnownVolume = ProvisionRequest & {
   readonly restoredFrom?: string;
 };
 
-/** What a faulty driver knows over all of its instances, as a faulty provider would. */
+/** State that a faulty driver shares between its instances, like a provider. */
 export interface MutantMemory {
   /** Volumes that were made and not deleted, by uid, oldest first. */
   readonly volumes: Map<string, KnownVolume>;
@@ -23,7 +23,7 @@ export interface MutantMemory {
   readonly deleted: Map<string, KnownVolume>;
   /** Where volumes are attached, by uid. */
   readonly attached: Map<string, HandleRequest & { readonly devicePath: string }>;
-  /** What is mounted, by target. */
+  /** Mounts, by target. */
   readonly mounted: Map<string, MountRequest & { readonly path: string }>;
   /** Snapshots by uid, oldest first; `made` is the answer's handle. */
   readonly snapshots: Map<string, SnapshotRequest & { readonly made: string }>;
@@ -56,7 +56,7 @@ export function emptyMemory(): MutantMemory {
 export interface Mutant {
   /** Kebab-case, unique: `provision-wipes`. */
   readonly name: string;
-  /** What it breaks, in one sentence. */
+  /** The fault, in one sentence. */
   readonly breaks: string;
   /** It answers success and loses, mixes or exposes data: only a look at the data tells. */
   readonly silent: boolean;
