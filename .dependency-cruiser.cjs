@@ -1,3 +1,6 @@
+const { existsSync, readdirSync } = require('node:fs');
+const { join } = require('node:path');
+
 // Which folder may import which (docs/ARCHITECTURE.md has the table). Everything not allowed here is an error.
 const below = (from, to) => ({
   name: `${from} stays in its layer`,
@@ -32,6 +35,11 @@ const rooms = (folder, table) =>
 const storage = ['engine', 'record', 'contract', 'directory'];
 /** Rooms that both transports of the server stand on. */
 const underTransports = ['auth', 'schema', 'api', 'objects', 'chain', 'transport'];
+
+/** Folders of drivers: each with an index.ts, but the SDK. */
+const drivers = readdirSync(join(__dirname, 'drivers')).filter(
+  (name) => name !== 'sdk' && existsSync(join(__dirname, 'drivers', name, 'index.ts')),
+);
 
 module.exports = {
   forbidden: [
@@ -91,15 +99,20 @@ module.exports = {
     below('lib', []),
     below('proto', ['lib']),
     below('drivers/sdk', []),
-    ...['local', 'local-host', 'cloud1-volume', 'cloud2-volume', 'cloud3-block', 'cloud4-disk'].map(
-      (name) => below(`drivers/${name}`, ['drivers/sdk']),
-    ),
+    ...drivers.map((name) => below(`drivers/${name}`, ['drivers/sdk'])),
     below('controllers', ['lib', 'proto', 'drivers/sdk']),
     {
       name: 'nobody imports cmd',
       severity: 'error',
       from: { path: '^(lib|proto|drivers|controllers)/' },
       to: { path: '^cmd/' },
+    },
+    {
+      name: 'nobody imports test',
+      comment: 'tests over several packages, and benchmarks, are at the top',
+      severity: 'error',
+      from: { path: '^(lib|proto|drivers|controllers|cmd)/' },
+      to: { path: '^test/' },
     },
   ],
   options: {

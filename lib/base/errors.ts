@@ -31,7 +31,7 @@ export type StatusCode = keyof typeof statusCodes;
 
 /** One broken rule of one field; `description` names the value, the rule and the remedy. */
 export interface FieldViolation {
-  /** Dotted path from the object's root, list indexes in brackets: `volumes[0].mountPath`. */
+  /** Dotted path from the object's root, list indexes in brackets: `bulbs[0].color`. */
   readonly field: string;
   readonly description: string;
 }

@@ -10,7 +10,7 @@ import { FieldOptions_JSType } from '@bufbuild/protobuf/wkt';
 /** How an RPC appears over REST. */
 export interface HttpRoute {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH';
-  /** As in google.api.http: `/v1/namespaces/{namespace}/volumes/{name}:resize` */
+  /** As in google.api.http: `/v1/namespaces/{namespace}/lamps/{name}:dim` */
   readonly path: string;
   /** Request field that the body becomes, `*` for the whole request, empty for none. */
   readonly body: string;

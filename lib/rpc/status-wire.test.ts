@@ -9,7 +9,7 @@ describe('errors over gRPC', () => {
       reason: 'ValidationFailed',
       message: 'bad',
       violations: [{ field: 'a.b', description: 'is bad' }],
-      resource: { kind: 'Volume', namespace: 'x', name: 'y' },
+      resource: { kind: 'Lamp', namespace: 'x', name: 'y' },
       retryAfterMs: 1_500,
     });
     const back = decodeStatus(statusCodes.InvalidArgument, 'bad', encodeStatus(error));
@@ -31,7 +31,7 @@ describe('errors over gRPC', () => {
           reason: 'ValidationFailed',
           message: long,
           violations,
-          resource: { kind: 'Secret', namespace: long, name: long },
+          resource: { kind: 'Lamp', namespace: long, name: long },
         }),
       );
       const bytes = Buffer.from(encodeStatus(error)).toString('base64').length;

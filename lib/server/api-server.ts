@@ -82,6 +82,8 @@ export interface ApiServerOptions {
    * The kind of nodes of node accounts: an account belongs to one node object, not to a later one of the same name.
    */
   readonly nodes?: AnyKind;
+  /** The kind whose objects are the namespaces. Objects are refused in a namespace without one; default: in none. */
+  readonly namespaces?: AnyKind;
   /** Gets a record of every call. */
   readonly audit?: AuditSink;
   /** Certificates; absent: in the clear. */
@@ -139,6 +141,7 @@ export class ApiServer {
     const { nodes } = options;
     const servedKinds = options.kinds.map((kind) => withGrants(kind, nodes));
     const served = new Map(servedKinds.map((kind) => [kind.kind.kind, kind]));
+    const namespaces = options.namespaces && served.get(options.namespaces.kind);
     const inputs = new InputSchemas(schemas);
     const base = new SchemaRegistry(baseDescriptors);
     const authorizer = options.authorizer ?? new Authorizer(store);
@@ -150,7 +153,7 @@ export class ApiServer {
       inputs,
       served,
       base,
-      namespaceKind: 'Namespace',
+      namespaces,
       clock,
     });
     const { beforeCommit } = options;
@@ -164,7 +167,7 @@ export class ApiServer {
       authorizer,
       clock,
       objectAccess,
-      namespaces: served.get('Namespace'),
+      namespaces,
     });
     const parts: ApiParts = { store, admission, writes, authorizer, resources, served, clock };
     const authenticator: Authentication =

@@ -73,7 +73,6 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
 
   constructor(options: StoreOptions, state: EngineState, restored: Restored) {
     super();
-    const { engine } = options;
     this.#options = options;
     this.storeId = state.storeId;
     this.clusterId = state.clusterId;
@@ -81,7 +80,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
     this.#logger = options.logger ?? silentLogger;
-    this.#engine = engine;
+    const engine = (this.#engine = options.engine);
     this.#index = restored.index;
     this.#assigned = restored.revision;
     this.#pages = new PagedLists(this.#clock, this.#random);

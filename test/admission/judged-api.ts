@@ -106,6 +106,7 @@ export class JudgedApi {
       store: this.#watched(options),
       schemas,
       packageName: 'api',
+      namespaces,
       kinds: kindsApi.servedKinds(api),
       custom: (parts) => kindsApi.customMethods(parts, api),
       authenticator: { authenticate: (header) => Promise.resolve(identityOf(header)) },

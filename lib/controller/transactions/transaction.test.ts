@@ -28,8 +28,8 @@ interface Node extends ApiObject {
   readonly ready?: boolean;
 }
 const nodes = kindOf<Node>()({
-  kind: 'Node',
-  plural: 'nodes',
+  kind: 'Leaf',
+  plural: 'leaves',
   scope: 'Namespaced',
   statusFields: ['load', 'ready'],
   indexes: { zone: ({ labels }) => (labels?.zone === undefined ? [] : [labels.zone]) },

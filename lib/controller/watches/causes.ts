@@ -122,7 +122,7 @@ export class PendingCauses {
   }
 }
 
-/** One line with the causes: `updated Volume default/data@41 by volume default/data#7 (added Volume ...)`. */
+/** One line with the causes: `updated Lamp default/desk@41 by lamp default/desk#7 (added Lamp ...)`. */
 export function describeCauses(causes: readonly Cause[], depth = 0): string {
   return causes.map((cause) => describe(cause, depth)).join(', ');
 }

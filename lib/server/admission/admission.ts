@@ -33,8 +33,8 @@ export interface AdmissionOptions {
   readonly served: ReadonlyMap<string, ServedKind>;
   /** The messages of kinds that the API does not declare itself. */
   readonly base: SchemaRegistry;
-  /** The kind that namespaced objects must find their namespace in. */
-  readonly namespaceKind: string;
+  /** The kind that namespaced objects must find their namespace in; undefined: they need none. */
+  readonly namespaces: ServedKind | undefined;
   readonly clock: Clock;
 }
 
@@ -198,7 +198,7 @@ export class Admission {
   ): Promise<void> {
     const { namespace } = object;
     if (kind.scope === 'Cluster' || namespace === undefined) return;
-    const spaces = this.#options.served.get(this.#options.namespaceKind);
+    const spaces = this.#options.namespaces;
     if (!spaces) return;
     const space = await context.lookup(spaces.kind, { name: namespace });
     if (!space)
@@ -206,7 +206,7 @@ export class Admission {
         code: 'NotFound',
         reason: 'NamespaceNotFound',
         message: `namespace "${namespace}" does not exist; create it first`,
-        resource: { kind: 'Namespace', name: namespace },
+        resource: { kind: spaces.kind.kind, name: namespace },
       });
     if (space.metadata?.deletionRequestedAt === undefined) return;
     if (await rules.neededWhileTerminating?.(context, object, before)) return;

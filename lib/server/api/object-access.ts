@@ -16,7 +16,7 @@ export interface ObjectFilter {
    * Of a write to an object that the identity may touch, the fields that are not its to change as it
    * asks, each with the reason and the remedy. Absent: none. The commit makes sure that `before` is
    * still what is stored.
-   * @param resource as for `allows`: such as `volumes/status` for a write of the status
+   * @param resource as for `allows`: such as `lamps/status` for a write of the status
    */
   withheld?(
     resource: string,

@@ -16,19 +16,19 @@ describe('authorizer', () => {
     await store.create(policies, {
       name: 'dev',
       rules: [
-        { resources: ['volumes'], verbs: ['get', 'list'], namespaces: ['dev'] },
-        { resources: ['nodes'], verbs: ['get'], namespaces: ['dev'] },
+        { resources: ['lamps'], verbs: ['get', 'list'], namespaces: ['dev'] },
+        { resources: ['rooms'], verbs: ['get'], namespaces: ['dev'] },
       ],
     });
     const authorizer = new Authorizer(store);
     const can = (verb: string, resource: string, namespace?: string) =>
       authorizer.can(identity(['dev', 'missing']), { verb, resource, namespace });
-    expect(await can('get', 'volumes', 'dev')).to.equal(true);
-    expect(await can('get', 'volumes', 'prod')).to.equal(false);
-    expect(await can('delete', 'volumes', 'dev')).to.equal(false);
-    expect(await can('list', 'volumes', '*')).to.equal(false);
+    expect(await can('get', 'lamps', 'dev')).to.equal(true);
+    expect(await can('get', 'lamps', 'prod')).to.equal(false);
+    expect(await can('delete', 'lamps', 'dev')).to.equal(false);
+    expect(await can('list', 'lamps', '*')).to.equal(false);
     // A cluster-scoped kind needs a rule for all namespaces.
-    expect(await can('get', 'nodes')).to.equal(false);
+    expect(await can('get', 'rooms')).to.equal(false);
     await store.close();
   });
 });

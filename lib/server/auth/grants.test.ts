@@ -23,7 +23,7 @@ const nodes = kindOf<ApiObject>()({
   statusFields: [],
 });
 const everything = [{ resources: ['*'], verbs: ['*'], namespaces: ['*'] }];
-const access = { resource: 'volumes', verb: 'get', namespace: 'default' };
+const access = { resource: 'lamps', verb: 'get', namespace: 'default' };
 
 describe('grants hang on uids', () => {
   const clock = new FakeClock();

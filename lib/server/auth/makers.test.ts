@@ -17,8 +17,8 @@ import {
   users,
 } from './index.js';
 
-const volumes = { resource: 'volumes', verb: 'get', namespace: 'default' };
-const allowing = [{ resources: ['volumes'], verbs: ['get'], namespaces: ['*'] }];
+const lamps = { resource: 'lamps', verb: 'get', namespace: 'default' };
+const allowing = [{ resources: ['lamps'], verbs: ['get'], namespaces: ['*'] }];
 
 describe('a token that was made with another one', () => {
   const clock = new FakeClock();
@@ -92,7 +92,7 @@ describe('a token that was made with another one', () => {
     const further = await issue('ann', 0, await callerOf(text));
     const may = async (token: string): Promise<readonly boolean[]> => {
       const caller = await callerOf(token);
-      return Promise.all([authorizer.can(caller, volumes), own.can(caller, volumes)]);
+      return Promise.all([authorizer.can(caller, lamps), own.can(caller, lamps)]);
     };
     expect(await may(text)).to.deep.equal([true, true]);
     const set = async (name: string, held: readonly string[]): Promise<void> => {
@@ -118,10 +118,10 @@ describe('a token that was made with another one', () => {
     const filter = access.filterFor({ ...made, maker: { ...maker, node: 'one' } });
     const object = { metadata: {} } as never;
     expect(
-      await filter?.allows('nodes', 'get', { ...(object as object), name: 'one' } as never),
+      await filter?.allows('rooms', 'get', { ...(object as object), name: 'one' } as never),
     ).to.equal(true);
     expect(
-      await filter?.allows('nodes', 'get', { ...(object as object), name: 'two' } as never),
+      await filter?.allows('rooms', 'get', { ...(object as object), name: 'two' } as never),
     ).to.equal(false);
   });
 

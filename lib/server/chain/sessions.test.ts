@@ -14,7 +14,7 @@ const ann: Identity = {
 };
 
 describe('sessions', () => {
-  const access: Access = { resource: 'volumes', verb: 'watch', namespace: 'default' };
+  const access: Access = { resource: 'lamps', verb: 'watch', namespace: 'default' };
 
   /** A stream without end that says when it was ended. */
   function endless(): {

@@ -38,7 +38,7 @@ function castOver(
     inputs: new InputSchemas(api.schemas),
     served,
     base: new SchemaRegistry(baseDescriptors),
-    namespaceKind: 'Namespace',
+    namespaces: undefined,
     clock,
   });
   const demandUnnarrowed = (): void => undefined;

@@ -158,21 +158,25 @@ export class Resources {
     request: JsonObject,
   ): Promise<JsonObject> {
     const namespace = requestNamespace(served.kind, request);
-    if (request.ensureNamespace === true && namespace !== undefined) {
+    const { namespaces } = this.#options;
+    if (request.ensureNamespace === true && namespace !== undefined && namespaces) {
       await this.#options.authorizer.demand(context.identity, {
-        resource: 'namespaces',
+        resource: namespaces.kind.plural,
         verb: 'create',
         namespace: undefined,
       });
-      await this.#ensureNamespace(context, namespace, request.dryRun === true);
+      await this.#ensureNamespace(namespaces, context, namespace, request.dryRun === true);
     }
     return this.#write(served, context, request, 'create');
   }
 
   /** Through the same rules as any other namespace; that it exists already is fine. */
-  async #ensureNamespace(context: CallContext, name: string, dryRun: boolean): Promise<void> {
-    const { namespaces } = this.#options;
-    if (!namespaces) return;
+  async #ensureNamespace(
+    namespaces: ServedKind,
+    context: CallContext,
+    name: string,
+    dryRun: boolean,
+  ): Promise<void> {
     try {
       await this.#write(namespaces, context, { namespace: { name }, dryRun }, 'create');
     } catch (error) {

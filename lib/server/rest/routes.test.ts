@@ -4,8 +4,8 @@ import type { methodTable } from '../../rpc/index.js';
 
 describe('routes', () => {
   it('maps paths of custom verbs so that they do not swallow names', () => {
-    expect(fastifyPath('/v1/namespaces/{namespace}/volumes/{name}:resize')).to.equal(
-      '/v1/namespaces/:namespace/volumes/:name(^[^:]+)::resize',
+    expect(fastifyPath('/v1/namespaces/{namespace}/lamps/{name}:dim')).to.equal(
+      '/v1/namespaces/:namespace/lamps/:name(^[^:]+)::dim',
     );
     expect(fastifyPath('/v1/nodes:watch')).to.equal('/v1/nodes::watch');
   });

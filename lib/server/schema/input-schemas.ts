@@ -41,7 +41,7 @@ function beginning(value: unknown, levels: number): unknown {
   return part;
 }
 
-/** `/volumes/0/mountPath` as `volumes[0].mountPath`. */
+/** `/bulbs/0/color` as `bulbs[0].color`. */
 function dotted(pointer: string, last?: string): string {
   const parts = pointer.split('/').slice(1);
   if (last !== undefined) parts.push(last);

@@ -222,7 +222,7 @@ describe('a store with a reserve', () => {
     await store.close();
   });
 
-  it('takes what makes an object smaller, as a volume that is detached', async () => {
+  it('takes what makes an object smaller, as a lamp that is unplugged', async () => {
     const { store, disk, clock } = await reserved();
     disk.free = 0;
     await clock.advance(10_000);

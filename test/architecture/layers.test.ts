@@ -1,0 +1,61 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { allKinds } from '@kedge/controllers/kinds';
+import { root } from '../acceptance/daemon.js';
+
+const library = execFileSync('git', ['ls-files', '-co', '--exclude-standard', 'lib/*.ts'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((path) => path !== '' && !path.includes('/gen/') && existsSync(join(root, path)))
+  .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+
+const declared = (kind: string): boolean =>
+  library.some(({ path, text }) => !path.endsWith('.test.ts') && text.includes(`kind: '${kind}'`));
+const foreign = allKinds.filter(({ kind }) => !declared(kind));
+
+/** Kinds whose word means nothing else in a controller library. */
+const unmistakable = /\b(volumes?|storage ?class(es)?|configmaps?)\b/i;
+/** A kind or its plural as programs name it: as the whole of a text, perhaps with a part such as `/status`. */
+const named = new RegExp(
+  `['"\`](${foreign.flatMap(({ kind, plural }) => [kind, plural]).join('|')})(/[a-z]+)?['"\`]`,
+);
+/** A registry has services of gRPC. */
+const ofGrpc = "withMethods('a SchemaRegistry', 'services')";
+
+/** Lines of a text that name a kind of Kedge. */
+function naming(text: string): readonly string[] {
+  return text
+    .split('\n')
+    .filter((line) => !line.includes(ofGrpc) && (unmistakable.test(line) || named.test(line)));
+}
+
+describe('the layers', () => {
+  it('nothing in lib names a kind of Kedge, its tests and examples included', () => {
+    const found = library.flatMap(({ path, text }) =>
+      naming(text).map((line) => `${path}: ${line.trim()}`),
+    );
+    expect(found).to.deep.equal([]);
+  });
+
+  it('a kind that is named is seen, and a word that is no kind is not', () => {
+    expect(foreign.map(({ kind }) => kind)).to.include.members(['Volume', 'Namespace', 'Service']);
+    const lines = [
+      "served.get('Namespace')",
+      "resource: 'instances/status'",
+      '// as a Volume',
+      "kind: 'Lamp'",
+      '// a service of gRPC on Node.js, with a snapshot of the store',
+    ];
+    expect(naming(lines.join('\n'))).to.deep.equal(lines.slice(0, 3));
+  });
+
+  it('no import leads upwards or in a circle, in tests too', function () {
+    this.timeout(120_000);
+    const run = spawnSync('node', ['scripts/boundaries.mjs'], { cwd: root, encoding: 'utf8' });
+    expect(run.status, run.stderr).to.equal(0);
+  });
+});
