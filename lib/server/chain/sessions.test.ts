@@ -179,7 +179,7 @@ describe('sessions', () => {
       const { sessions, revoke } = revocable();
       const stops = new StatusError({ code: 'Unavailable', reason: 'Stopping', message: '' });
       const reason = reasonOf(
-        // eslint-disable-next-line require-yield -- it never gets that far
+         
         sessions.run(ann, access, never, async function* (signal) {
           await new Promise<void>((_, reject) => {
             signal.addEventListener('abort', () => reject(stops), { once: true });
