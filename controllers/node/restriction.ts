@@ -15,7 +15,7 @@ import { type StorageClass, storageClasses } from '../storage-class/kind.js';
 import { type Attachment, type Volume, volumes } from '../volume/kind.js';
 import { referencedSecrets } from '../secret/index.js';
 import { mountedVolumes, type UsedData, usedData } from '../service/index.js';
-import { homeOf, nodesOf, ownerOf } from '../volume/states/owner.js';
+import { homeOf, nodesOf, ownerOf } from '../provisioned/owner.js';
 import {
   isAgentsAlone,
   withheldFinalizers,

@@ -10,13 +10,11 @@ import { agentFinalizer } from '../instance/index.js';
 import { type Snapshot, snapshots } from '../snapshot/kind.js';
 import { type Attachment, type Volume, type VolumePhase, volumes } from '../volume/kind.js';
 import type { Node } from './kind.js';
-import { deletedCondition, isDeletionAsked } from '../volume/states/deletion-report.js';
-import { effectsOfNode, effectsWithoutNode } from '../volume/states/operations.js';
-import {
-  reportedConditions,
-  reportedOfSnapshot,
-  reportedOfVolume,
-} from '../volume/states/reported.js';
+import { deletedCondition } from '../provisioned/conditions.js';
+import { isDeletionAsked } from '../volume/states/deletion-report.js';
+import { effectsOfNode, effectsWithoutNode } from '../provisioned/operations.js';
+import { reportedOfSnapshot } from '../snapshot/reported.js';
+import { reportedConditions, reportedOfVolume } from '../volume/states/reported.js';
 
 /** A write by a node's agent. */
 export interface NodeWrite<T> {

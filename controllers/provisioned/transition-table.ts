@@ -14,6 +14,28 @@ export interface TransitionRow {
   readonly then: string;
 }
 
+/** A row of a table, on one line. */
+export function row<
+  const Id extends string,
+  const From extends string,
+  const Event extends string,
+  const To extends string,
+>(
+  id: Id,
+  from: From,
+  event: Event,
+  to: To,
+  then: string,
+): {
+  readonly id: Id;
+  readonly from: From;
+  readonly event: Event;
+  readonly to: To;
+  readonly then: string;
+} {
+  return { id, from, event, to, then };
+}
+
 /** Phases of a table. */
 export type PhaseOf<R extends TransitionRow> = Exclude<R['from'] | R['to'], None>;
 

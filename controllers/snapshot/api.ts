@@ -1,6 +1,6 @@
 import type { KindApi } from '../api/kind-entry.js';
 import { snapshotRules } from './admission.js';
-import { snapshotController } from './controller.js';
+import { snapshotController } from './reconcile/controller.js';
 import type { Snapshot } from './kind.js';
 import { snapshotVerbs } from './verbs.js';
 

@@ -1,8 +1,8 @@
 import type { Volume } from '../volume/kind.js';
 import type { Snapshot } from './kind.js';
-import { isDeletionDone } from '../volume/index.js';
-import type { Reason } from '../reasons/index.js';
+import { isDeletionDone } from '../provisioned/conditions.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
+import type { Reason } from '../reasons/index.js';
 
 /** The inputs of a plan for a snapshot. */
 export interface SnapshotSituation {

@@ -13,14 +13,8 @@ export { rearm, volumeController } from './reconcile/controller.js';
 export { keyOfVolume, type VolumeControllerOptions } from './reconcile/effects.js';
 export { detached, fileSystemPending } from './reconcile/upkeep.js';
 export { deleteUnused, deletionObstacle } from './rules/in-use.js';
-export { judgeFailure } from './states/failure.js';
-export { driverCall, identityOf } from './reconcile/driver-call.js';
-export {
-  operationsOfSnapshot,
-  operationsOfVolume,
-  releaseObject,
-  underWay,
-} from './states/operations.js';
+export { driverCall, identityOf } from '../provisioned/driver-call.js';
+export { operationsOf, releaseObject } from '../provisioned/operations.js';
 export {
   nextPhase,
   type NextVolumePhase,
@@ -28,34 +22,14 @@ export {
   type VolumeEvent,
   volumeStates,
 } from './states/phases.js';
-export {
-  deletedCondition,
-  isDeletionDone,
-  isDeletionUnderWay,
-  waitsReason,
-} from './states/deletion-report.js';
-export { isUntold } from './reconcile/handover.js';
-export { homeOf, nodesOf, ownerOf, type VolumeOwner } from './states/owner.js';
+export { isDeletionUnderWay } from './states/deletion-report.js';
+export { homeOf, nodesOf, ownerOf, type VolumeOwner } from '../provisioned/owner.js';
 export {
   effectivePolicy,
   planVolume,
   type VolumeAction,
   type VolumeSituation,
 } from './states/plan.js';
-export {
-  callAgain,
-  driverErrorOf,
-  requireSeen,
-  requireTurn,
-  retryDelayMs,
-  shownTime,
-  writeStatus,
-} from './reconcile/retries.js';
-export { type Part, type Turn, turnOf } from './reconcile/turn.js';
-export {
-  reportedConditions,
-  reportedOfSnapshot,
-  reportedOfVolume,
-  reportOf,
-} from './states/reported.js';
+export type { Part } from '../provisioned/turn.js';
+export { reportedConditions, reportedOfVolume } from './states/reported.js';
 export { volumeVerbs } from './verbs.js';

@@ -9,7 +9,7 @@ import {
 import { type StorageClass, storageClasses } from '../../storage-class/kind.js';
 import { type Volume, volumes } from '../../volume/kind.js';
 import { holderOf, type ParameterResolver, type Redaction } from '../../secret/index.js';
-import { driverCall, identityOf, operationsOfVolume } from '../../volume/index.js';
+import { driverCall, identityOf, operationsOf } from '../../volume/index.js';
 import type { UsedParameters } from './used-parameters.js';
 
 /** Options of {@link NodeCalls}. */
@@ -128,7 +128,12 @@ export class NodeCalls {
   ): NodeCall {
     const { node, resolver } = this.#options;
     const { driver, redaction } = resolver.confidential(named, wanted, parameters);
-    const operations = operationsOfVolume({ ...this.#options, controller: 'agent' }, volume, node);
+    const operations = operationsOf(
+      { ...this.#options, controller: 'agent' },
+      volumes,
+      volume,
+      node,
+    );
     const call = { volume: identityOf(volume), parameters, node, signal, operations };
     return { driver, redaction, call };
   }

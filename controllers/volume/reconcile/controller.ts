@@ -18,7 +18,7 @@ import { GoneNodes } from '../../node/gone.js';
 import { backoffOf } from '../../policy/policy.js';
 import { controllerName, keyOfVolume, type VolumeControllerOptions } from './effects.js';
 import { missedBy } from './missed.js';
-import { nodesOf } from '../states/owner.js';
+import { nodesOf } from '../../provisioned/owner.js';
 import { VolumeReconciler } from './reconciler.js';
 
 /** The volume controller: provisioning, retries, reclaim; it watches volumes, classes, services and secrets. */

@@ -11,19 +11,20 @@ import { nodes } from '../../node/kind.js';
 import { type Volume, type VolumeStatus, volumes } from '../kind.js';
 import {
   deletedCondition,
+  isUntold,
+  type Waits,
+  waitsReason,
+} from '../../provisioned/conditions.js';
+import {
   deletionOf,
   isDeletionAsked,
   isDeletionUnderWay,
   noDeletion,
-  waitsReason,
 } from '../states/deletion-report.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { effectivePolicy, type VolumeAction, type VolumeSituation } from '../states/plan.js';
-import { requireSeen } from './retries.js';
-import type { Turn } from './turn.js';
+import { requireSeen } from '../../provisioned/retries.js';
 import { detached } from './upkeep.js';
-
-type Waits = Extract<Turn, { readonly type: 'waits' }>;
 
 /** Conditions of a wait, by the waiting action. */
 const asking = {
@@ -38,19 +39,6 @@ const asking = {
 
 function isAsking(type: VolumeAction['type']): type is keyof typeof asking {
   return Object.hasOwn(asking, type);
-}
-
-/**
- * Whether to write the reason of a wait. A condition that a working node reports is kept: overwriting it would
- * trigger the node after each failure.
- */
-export function isUntold(
-  told: Condition | undefined,
-  status: Condition['status'],
-  { message, ready }: Pick<Waits, 'message' | 'ready'>,
-): boolean {
-  if (told?.status !== status) return true;
-  return told.reason === waitsReason ? told.message !== message : !ready;
 }
 
 /** Whether an action on a volume is a driver call. */

@@ -1,5 +1,4 @@
 import {
-  done,
   isDeleting,
   keyString,
   parseQuantity,
@@ -16,19 +15,21 @@ import {
   type SnapshotIdentity,
 } from '@kedge/driver-sdk';
 import { nodes } from '../../node/kind.js';
-import { type Snapshot, snapshots } from '../../snapshot/kind.js';
+import { snapshots } from '../../snapshot/kind.js';
 import { sourceSnapshot, type Volume, type VolumeStatus, volumes } from '../kind.js';
 import { policyOf } from '../../storage-class/shape.js';
-import type { Reason } from '../../reasons/index.js';
-import { classMissing } from './driver-call.js';
-import { keyOfVolume, type VolumeEffects } from './effects.js';
-import { type Failure, judgeFailure } from '../states/failure.js';
+import { classMissing } from '../../provisioned/driver-call.js';
+import type { VolumeEffects } from './effects.js';
+import type { Failure } from '../../provisioned/failure.js';
 import { choosePlace, requireSameDriver } from '../rules/place.js';
 import { sourceOf } from '../rules/restore-source.js';
-import { waitsReason } from '../states/deletion-report.js';
+import { waitsReason } from '../../provisioned/conditions.js';
 import { nextPhase, type NextVolumePhase } from '../states/phases.js';
 import { effectivePolicy, type VolumeAction, type VolumeSituation } from '../states/plan.js';
-import { callAgain, driverErrorOf, requireSeen, retryDelayMs } from './retries.js';
+import { enterInFlight } from '../../provisioned/in-flight.js';
+import { callAgain, driverErrorOf } from '../../provisioned/retries.js';
+import { beingRestored } from './reclaim.js';
+import type { Reason } from '../../reasons/index.js';
 
 /** The step from Pending or Failed to Provisioning. */
 type Start = Extract<VolumeAction, { readonly type: 'startProvisioning' }>;
@@ -84,38 +85,19 @@ export class Provisioning {
             // The node provisions it with the written values, and failures are recorded with the present inputs.
             driverParameters: prepared.parameters,
             failedWith: situation.inputs,
-            ...this.#effects.condition(volume, 'Provisioned', 'False', waitsReason, turn.message),
+            ...this.#effects.made(volume, 'False', waitsReason, turn.message),
           }
-        : this.#effects.condition(
+        : this.#effects.made(
             volume,
-            'Provisioned',
             'False',
             'Provisioning',
             `driver ${storageClass.driver} is asked`,
           )),
     };
+    const intent = { kind: volumes, object: volume, status };
     if (!snapshot) await this.#effects.write(request, volume, status);
-    else await this.#startRestore(volume, status, snapshot, request);
+    else await enterInFlight(request, intent, beingRestored, snapshot);
     return requeueAfter(0);
-  }
-
-  /** The same transaction protects the snapshot from deletion during the restore. */
-  async #startRestore(
-    volume: Volume,
-    status: VolumeStatus,
-    source: Snapshot,
-    request: ReconcileContext,
-  ): Promise<void> {
-    const { uid } = volume.metadata;
-    const key = { namespace: source.namespace, name: source.name };
-    await request.txn(async (txn) => {
-      requireSeen(volumes, volume, await txn.get(volumes, keyOfVolume(volume)));
-      const snapshot = await txn.get(snapshots, key);
-      requireSeen(snapshots, source, snapshot);
-      const inFlight = (snapshot.restoresInFlight ?? []).filter((other) => other !== uid);
-      txn.updateStatus(volumes, keyOfVolume(volume), status);
-      txn.updateStatus(snapshots, key, { restoresInFlight: [...inFlight, uid] });
-    });
   }
 
   /** V2: no call was made; a change of the awaited object queues its key. */
@@ -125,14 +107,10 @@ export class Provisioning {
     reason: Reason,
     message: string,
   ): Promise<Result> {
-    const { reason: before } = volume;
-    const condition = this.#effects.condition(volume, 'Provisioned', 'False', reason, message);
-    const told = (volume.conditions ?? []).find((c) => c.type === 'Provisioned');
     // The earlier failure of a Failed volume is no longer the reason of its wait.
     const failure = volume.status === 'Failed' ? { failureMessage: message } : {};
-    if (before !== reason || told?.message !== message)
-      await this.#effects.write(request, volume, { reason, ...failure, ...condition });
-    return done();
+    const waits = { type: 'Provisioned', reason, message };
+    return this.#effects.waitFor(request, volume, waits, { reason, ...failure });
   }
 
   async provision(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
@@ -179,13 +157,7 @@ export class Provisioning {
       ...neverUsed(volume),
       formatted: isFormatted(volume, driver),
       ...this.#effects.succeeded(call, startedAt),
-      ...this.#effects.condition(
-        volume,
-        'Provisioned',
-        'True',
-        'Provisioned',
-        `driver ${driver.name} made it`,
-      ),
+      ...this.#effects.made(volume, 'True', 'Provisioned', `driver ${driver.name} made it`),
     });
     return requeueAfter(0);
   }
@@ -238,29 +210,19 @@ export class Provisioning {
     request: ReconcileContext,
   ): Promise<Result> {
     const { volume, inputs } = situation;
-    const attempts = (volume.attempts ?? 0) + 1;
     const { logger, policy } = this.#effects.options;
-    const { event, reason, message } = judgeFailure(error, attempts, policy, !isDeleting(volume));
-    const unknown = event === 'outcomeUnknown';
-    const leastMs = unknown ? policy.stalledProbeMs : 0;
-    const delayMs = retryDelayMs(request, error, this.#effects.options, leastMs);
-    const again = unknown || event === 'failedForNow' ? delayMs : undefined;
+    const { stalledProbeMs: unknownMs, failedRecheckMs: finalMs } = policy;
+    const failed = { call, startedAt, error };
+    const judged = this.#effects.judged(request, volume, failed, { unknownMs, finalMs });
+    const { event, reason, message, againMs, told } = judged;
     await this.#effects.write(request, volume, {
+      ...told,
       status: next(event),
-      attempts,
-      reason,
       // Only Failed and Stalled have one (specification section 2.2); the rest is in lastOperation.
       failureMessage: event === 'failedForNow' ? '' : message,
       failedWith: inputs,
-      lastOperation: this.#effects.failedOperation(
-        call,
-        startedAt,
-        error,
-        again ?? policy.failedRecheckMs,
-      ),
-      ...this.#effects.condition(volume, 'Provisioned', 'False', reason, message),
     });
-    if (again !== undefined) return callAgain(error, again);
+    if (againMs !== undefined) return callAgain(error, againMs);
     const label = `${volume.namespace}/${volume.name}`;
     logger.warn('driver call failed', { volume: label, call, reason, error: error.message });
     return requeueAfter(0);
@@ -300,25 +262,16 @@ export class Provisioning {
         reason: 'Provisioned',
         ...neverUsed(volume),
         ...this.#effects.succeeded('observe', startedAt),
-        ...this.#effects.condition(
-          volume,
-          'Provisioned',
-          'True',
-          'Provisioned',
-          `driver ${driver.name} has it`,
-        ),
+        ...this.#effects.made(volume, 'True', 'Provisioned', `driver ${driver.name} has it`),
       });
       return requeueAfter(0);
     } catch (thrown) {
       const error = driverErrorOf(thrown);
       // A driver without observe is called to provision it and returns the error.
       if (error.kind !== 'NotFound' && error.kind !== 'Unsupported') {
-        const { stalledProbeMs } = this.#effects.options.policy;
-        const delayMs = retryDelayMs(request, error, this.#effects.options, stalledProbeMs);
-        await this.#effects.write(request, volume, {
-          lastOperation: this.#effects.failedOperation('observe', startedAt, error, delayMs),
-        });
-        return callAgain(error, delayMs);
+        const { stalledProbeMs: leastMs } = this.#effects.options.policy;
+        const call = { call: 'observe', startedAt, leastMs };
+        return this.#effects.retried(request, volume, call, error);
       }
       await this.#effects.write(request, volume, {
         status: nextPhase('Stalled', 'observedAbsent'),

@@ -1,7 +1,7 @@
 import {
   done,
-  findCondition,
   isDeleting,
+  keyString,
   type ReconcileContext,
   requeueAfter,
   type Result,
@@ -17,12 +17,16 @@ import {
   startedOutcome,
 } from '../states/deletion-report.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
-import { isRefusal } from '../states/failure.js';
+import { deletedCondition } from '../../provisioned/conditions.js';
+import { isRefusal } from '../../provisioned/failure.js';
+import { letGoOf } from '../../provisioned/in-flight.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
-import { effectOf, releaseObject } from '../states/operations.js';
+import { effectOf, releaseObject } from '../../provisioned/operations.js';
 import { nextPhase } from '../states/phases.js';
 import type { ReclaimedFrom, VolumeSituation } from '../states/plan.js';
-import { callAgain, driverErrorOf, retryDelayMs } from './retries.js';
+
+/** Where a snapshot lists the volumes that are being made from it. */
+export const beingRestored = { kind: snapshots, field: 'restoresInFlight' } as const;
 
 /** Deletion: V23 to V25. */
 export class Reclaim {
@@ -88,14 +92,8 @@ export class Reclaim {
     const of = { index: 'sourceVolume', value: sourceValue(volume) } as const;
     const { items } = await this.#effects.options.store.list(snapshots, of);
     const message = deletionWaitsFor(volume, items) ?? '';
-    const told = findCondition(volume.conditions, 'Deleted');
-    if (told?.message !== message)
-      await this.#effects.write(
-        request,
-        volume,
-        this.#effects.condition(volume, 'Deleted', 'False', 'InUse', message),
-      );
-    return done();
+    const waits = { type: deletedCondition, reason: 'InUse', message } as const;
+    return this.#effects.waitFor(request, volume, waits);
   }
 
   /** A pending snapshot is made first: the volume's snapshots queue this key. */
@@ -103,14 +101,7 @@ export class Reclaim {
     const obstacle = await deleteUnused(this.#effects.options.store, volume);
     if (obstacle === undefined) return done();
     const message = `its service is gone, and its policy is delete: ${obstacle}`;
-    const told = findCondition(volume.conditions, 'Bound');
-    if (told?.message !== message)
-      await this.#effects.write(
-        request,
-        volume,
-        this.#effects.condition(volume, 'Bound', 'False', 'InUse', message),
-      );
-    return done();
+    return this.#effects.waitFor(request, volume, { type: 'Bound', reason: 'InUse', message });
   }
 
   /**
@@ -131,29 +122,32 @@ export class Reclaim {
     request: ReconcileContext,
   ): Promise<Result> {
     const { volume } = situation;
-    const error = driverErrorOf(thrown);
-    const delayMs = retryDelayMs(request, error, this.#effects.options);
-    const final = errorClasses[error.kind] === 'final';
-    const lastOperation = this.#effects.failedOperation('delete', startedAt, error, delayMs);
     const before = volume.lastOperation;
-    // Whether this call did nothing does not say what one before it does, whose outcome is not known.
-    const isOpen =
-      isRefusal(error.kind) &&
-      before?.call === 'delete' &&
-      before.outcome !== startedOutcome &&
-      !isRefusal(before.outcome);
-    await this.#effects.write(request, volume, {
-      lastOperation,
-      ...(isOpen ? deletionOf({ ...volume, lastOperation }, this.#effects.now) : {}),
-      reason: error.kind,
-      ...(final || from === 'Failed'
-        ? {
-            status: nextPhase(from, 'deleteFailed'),
-            failureMessage: messageWithRemedy(situation, error),
-          }
-        : {}),
-    });
-    return callAgain(error, delayMs);
+    return this.#effects.retried(
+      request,
+      volume,
+      { call: 'delete', startedAt },
+      thrown,
+      (error, told) => {
+        // Whether this call did nothing does not say what one before it does, whose outcome is not known.
+        const isOpen =
+          isRefusal(error.kind) &&
+          before?.call === 'delete' &&
+          before.outcome !== startedOutcome &&
+          !isRefusal(before.outcome);
+        const isTold = errorClasses[error.kind] === 'final' || from === 'Failed';
+        return {
+          reason: error.kind,
+          ...(isOpen ? deletionOf({ ...volume, ...told }, this.#effects.now) : {}),
+          ...(isTold
+            ? {
+                status: nextPhase(from, 'deleteFailed'),
+                failureMessage: messageWithRemedy(situation, error),
+              }
+            : {}),
+        };
+      },
+    );
   }
 
   /** V25: deletes the object, keeps its data. A deletion in progress is completed first. */
@@ -182,15 +176,8 @@ export class Reclaim {
   async letGoOfSource(volume: Volume, request: ReconcileContext): Promise<void> {
     const key = sourceSnapshot(volume);
     if (!key) return;
-    const { uid } = volume.metadata;
     const { lister } = this.#effects.options.manager.informer(snapshots);
-    if (!lister.get(`${key.namespace}/${key.name}`)?.restoresInFlight?.includes(uid)) return;
-    await request.txn(async (txn) => {
-      const snapshot = await txn.get(snapshots, key, { watching: ['restoresInFlight'] });
-      const inFlight = snapshot?.restoresInFlight ?? [];
-      if (!inFlight.includes(uid)) return;
-      txn.updateStatus(snapshots, key, { restoresInFlight: inFlight.filter((u) => u !== uid) });
-    });
+    await letGoOf(request, beingRestored, lister.get(keyString(key)), volume.metadata.uid);
   }
 }
 

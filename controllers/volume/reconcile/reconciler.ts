@@ -7,11 +7,11 @@ import {
   type Result,
 } from 'kedge';
 import { nodeTopologyKey } from '@kedge/driver-sdk';
-import { secrets } from '../../secret/kind.js';
 import { services } from '../../service/kind.js';
 import { type Volume, volumes } from '../kind.js';
+import { secretVersions } from '../../provisioned/inputs.js';
+import { Probes } from '../../provisioned/probes.js';
 import type { GoneNodes } from '../../node/gone.js';
-import { referencedSecrets } from '../../secret/index.js';
 import { rootCondition } from '../../storage-root/index.js';
 import { isDeletionAsked, isDeletionUnderWay } from '../states/deletion-report.js';
 import { type Reason, setCondition } from '../../reasons/index.js';
@@ -22,7 +22,7 @@ import type { NextVolumePhase } from '../states/phases.js';
 import { planVolume, type VolumeAction, type VolumeSituation } from '../states/plan.js';
 import { Provisioning } from './provisioning.js';
 import { Reclaim } from './reclaim.js';
-import type { Turn } from './turn.js';
+import type { Waits } from '../../provisioned/conditions.js';
 import { Upkeep } from './upkeep.js';
 
 /** Drivers whose data is on one node. */
@@ -45,8 +45,6 @@ function within(result: Result, ms: number): Result {
   return result.type === 'requeueAfter' && result.delayMs > ms ? requeueAfter(ms) : result;
 }
 
-type Waits = Extract<Turn, { readonly type: 'waits' }>;
-
 /** Effects of the volume state machine; decisions are in plan.ts. */
 export class VolumeReconciler {
   readonly #options: VolumeControllerOptions;
@@ -56,8 +54,7 @@ export class VolumeReconciler {
   readonly #reclaim: Reclaim;
   readonly #handover: Handover;
   readonly #gone: GoneNodes;
-  /** Time of the next probe, monotonic milliseconds, by uid. */
-  readonly #looks = new Map<string, number>();
+  readonly #probes: Probes;
   /** The call that found a volume missing at its last probe, by uid: one probe for each. */
   readonly #missed = new Map<string, string>();
 
@@ -65,6 +62,7 @@ export class VolumeReconciler {
     this.#options = options;
     this.#gone = gone;
     this.#effects = new VolumeEffects(options);
+    this.#probes = new Probes(options);
     this.#provisioning = new Provisioning(this.#effects);
     this.#upkeep = new Upkeep(this.#effects);
     this.#reclaim = new Reclaim(this.#effects);
@@ -131,19 +129,19 @@ export class VolumeReconciler {
       case 'reclaim':
         return this.#reclaim.reclaim(situation, action.from, request);
       case 'forget':
-        this.#looks.delete(uid);
+        this.#probes.forget(uid);
         this.#missed.delete(uid);
         return this.#reclaim.forget(situation, action.from, request);
     }
   }
 
   #situation(volume: Volume): VolumeSituation {
-    const { manager, clock } = this.#options;
+    const { manager } = this.#options;
+    const { uid } = volume.metadata;
     const storageClass = this.#effects.classes().get(volume.storageClassName);
-    const lookAt = this.#looks.get(volume.metadata.uid);
     const missed = missedBy(volume);
-    const isMissed = missed !== undefined && this.#missed.get(volume.metadata.uid) !== missed;
-    const isLookDue = isMissed || (lookAt !== undefined && lookAt <= clock.monotonic());
+    const isMissed = missed !== undefined && this.#missed.get(uid) !== missed;
+    const isLookDue = isMissed || this.#probes.isDue(uid);
     if (this.#effects.part === 'node') {
       // The cluster part handles owners and failure inputs.
       const lookDue = isLookDue || Boolean(volume.missingSince);
@@ -153,14 +151,8 @@ export class VolumeReconciler {
       ? manager.informer(services).lister.get(volume.ownerService)
       : undefined;
     const present = service && (isDeleting(service) ? 'leaving' : 'wanted');
-    const references = referencedSecrets(
-      { ...storageClass?.parameters, ...volume.parameters },
-      volume.namespace,
-    );
-    const versions = references.map((key) => {
-      const secret = manager.informer(secrets).lister.get(key);
-      return `${key}@${secret?.metadata.resourceVersion ?? 'missing'}`;
-    });
+    const parameters = { ...storageClass?.parameters, ...volume.parameters };
+    const versions = secretVersions(manager, parameters, volume);
     const inputs = [
       `volume@${volume.metadata.generation}`,
       `class@${storageClass?.metadata.resourceVersion ?? 'missing'}`,
@@ -171,7 +163,7 @@ export class VolumeReconciler {
       `root@${findCondition(volume.conditions, rootCondition)?.status ?? 'True'}`,
     ].join(' ');
     // The first probe of a process also determines the node of volumes of earlier releases.
-    const unplaced = lookAt === undefined && isUnplaced(volume);
+    const unplaced = !this.#probes.has(uid) && isUnplaced(volume);
     const lookDue = unplaced || Boolean(volume.missingSince) || isLookDue;
     return { volume, storageClass, owner: present ?? 'gone', inputs, lookDue };
   }
@@ -205,21 +197,13 @@ export class VolumeReconciler {
   #untilLook(volume: Volume): Result {
     if (volume.status !== 'Available' && volume.status !== 'Bound') return done();
     if (this.#effects.turn(volume).type !== 'here') return done();
-    const { clock, random, policy } = this.#options;
-    const { uid } = volume.metadata;
-    const now = clock.monotonic();
-    let lookAt = this.#looks.get(uid);
-    if (lookAt === undefined || lookAt <= now) {
-      lookAt = now + policy.existenceProbeMs * (0.8 + 0.4 * random.next());
-      this.#looks.set(uid, lookAt);
-    }
-    return requeueAfter(lookAt - now);
+    return this.#probes.untilNext(volume.metadata.uid);
   }
 
   async #look(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const { uid } = volume.metadata;
-    this.#looks.delete(uid);
+    this.#probes.forget(uid);
     const missed = missedBy(volume);
     if (missed !== undefined) this.#missed.set(uid, missed);
     const result = await this.#upkeep.look(situation, request);

@@ -6,7 +6,7 @@ import { snapshots } from '../../snapshot/kind.js';
 import { volumes } from '../kind.js';
 import { snapshotFinalizer } from '../../snapshot/admission.js';
 import { StorageWorld } from '../../testing/storage-world.js';
-import { requireTurn } from './retries.js';
+import { requireTurn } from '../../provisioned/retries.js';
 
 const key = { namespace: 'default', name: 'v' };
 const hour = 60 * 60_000;

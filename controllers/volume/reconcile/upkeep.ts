@@ -6,7 +6,7 @@ import { setCondition } from '../../reasons/index.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { nextPhase } from '../states/phases.js';
 import { lostReason, type VolumeSituation } from '../states/plan.js';
-import { callAgain, driverErrorOf, requireSeen, retryDelayMs } from './retries.js';
+import { driverErrorOf, requireSeen } from '../../provisioned/retries.js';
 
 /** Actions on a provisioned volume: expansion, existence probes, forced detach. */
 export class Upkeep {
@@ -56,20 +56,12 @@ export class Upkeep {
         const looked = await this.look(situation, request);
         if (looked.type !== 'done') return looked;
       }
-      const delayMs = retryDelayMs(request, error, this.#effects.options);
       const has = BigInt(volume.sizeBytes ?? '0');
       const wayBack = sizeBytes > has ? `; resize it to ${has} bytes to take that back` : '';
-      await this.#effects.write(request, volume, {
-        lastOperation: this.#effects.failedOperation('expand', startedAt, error, delayMs),
-        ...this.#effects.condition(
-          volume,
-          'Resizing',
-          'True',
-          error.kind,
-          `to ${sizeBytes} bytes: ${error.message}${wayBack}`,
-        ),
-      });
-      return callAgain(error, delayMs);
+      const message = `to ${sizeBytes} bytes: ${error.message}${wayBack}`;
+      return this.#effects.retried(request, volume, { call: 'expand', startedAt }, error, () =>
+        this.#effects.condition(volume, 'Resizing', 'True', error.kind, message),
+      );
     }
   }
 
@@ -126,7 +118,7 @@ export class Upkeep {
       status: nextPhase(from, 'lost'),
       reason: lostReason,
       failureMessage: message,
-      lastOperation: this.#effects.failedOperation('observe', startedAt, error, undefined),
+      ...this.#effects.failed('observe', startedAt, error),
       ...this.#effects.condition(volume, 'Provisioned', 'False', lostReason, message),
     });
     return requeueAfter(0);
@@ -211,12 +203,7 @@ export class Upkeep {
           return await this.#effects.goesOn(request, volume, 'detach', gone, leaving.node);
       }
     } catch (thrown) {
-      const error = driverErrorOf(thrown);
-      const delayMs = retryDelayMs(request, error, this.#effects.options);
-      await this.#effects.write(request, volume, {
-        lastOperation: this.#effects.failedOperation('detach', startedAt, error, delayMs),
-      });
-      return callAgain(error, delayMs);
+      return this.#effects.retried(request, volume, { call: 'detach', startedAt }, thrown);
     }
     await this.#effects.write(request, volume, {
       ...detached(volume, left),

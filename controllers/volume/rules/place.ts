@@ -4,7 +4,7 @@ import type { Snapshot } from '../../snapshot/kind.js';
 import type { StorageClass } from '../../storage-class/kind.js';
 import { chooseTopology, type TopologyChoice } from '../../storage-class/topology.js';
 import type { Volume } from '../kind.js';
-import { homeOf } from '../states/owner.js';
+import { homeOf } from '../../provisioned/owner.js';
 
 /** Where it is made: on the node of its snapshot, else where it was begun or this process runs, if that will do. */
 export function choosePlace(

@@ -1,16 +1,5 @@
-import { type Condition, findCondition } from 'kedge';
 import type { Volume } from '../kind.js';
-import { isRefusal } from './failure.js';
-
-/** Reason of a condition that names the awaited node. */
-export const waitsReason = 'WaitsForNode';
-
-/**
- * Condition of a volume or snapshot that is being deleted: what that waits for, and True once the node that had the
- * data says that it is gone. Then its controller takes the finalizer away. It is told to people: what a node is asked
- * to do is in {@link Volume.dataDeletion} of a volume, and in the phase `Deleting` of a snapshot.
- */
-export const deletedCondition = 'Deleted';
+import { isRefusal } from '../../provisioned/failure.js';
 
 /** Outcome of a call that is about to be made. */
 export const startedOutcome = 'Started';
@@ -59,8 +48,3 @@ export function deletionOf(volume: Deleting, now: string): Pick<Volume, 'dataDel
 export const noDeletion: Pick<Volume, 'dataDeletion'> = {
   dataDeletion: { askedAt: '', generation: 0 },
 };
-
-/** Whether its node reported the deletion of the data. */
-export function isDeletionDone(conditions: readonly Condition[] | undefined): boolean {
-  return findCondition(conditions, deletedCondition)?.status === 'True';
-}

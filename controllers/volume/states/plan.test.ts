@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DriverError, type DriverErrorKind, errorClasses } from '@kedge/driver-sdk';
-import { judgeFailure } from './failure.js';
+import { judgeFailure } from '../../provisioned/failure.js';
 import type { StorageClass } from '../../storage-class/kind.js';
 import type { Volume, VolumePhase } from '../kind.js';
 import { defaultPolicy } from '../../policy/policy.js';

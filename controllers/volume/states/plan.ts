@@ -1,7 +1,8 @@
 import { findCondition, parseQuantity } from 'kedge';
 import type { StorageClass } from '../../storage-class/kind.js';
 import type { Volume } from '../kind.js';
-import { isDeletionDone, isDeletionUnderWay } from './deletion-report.js';
+import { isDeletionDone } from '../../provisioned/conditions.js';
+import { isDeletionUnderWay } from './deletion-report.js';
 import { nextPhase, type NextVolumePhase } from './phases.js';
 
 /** The inputs of a plan for a volume. */

@@ -5,26 +5,23 @@ import {
   type ReconcileContext,
   requeueAfter,
   type Result,
-  timestamp,
 } from 'kedge';
-import { nodes } from '../node/kind.js';
-import { volumes } from '../volume/kind.js';
-import { type Snapshot, snapshots } from './kind.js';
-import type { GoneNodes } from '../node/gone.js';
+import { nodes } from '../../node/kind.js';
+import { volumes } from '../../volume/kind.js';
+import { type Snapshot, snapshots } from '../kind.js';
+import type { GoneNodes } from '../../node/gone.js';
 import {
   deletedCondition,
   isUntold,
-  releaseObject,
-  type Turn,
+  type Waits,
   waitsReason,
-} from '../volume/index.js';
-import { setCondition } from '../reasons/index.js';
-import { snapshotFinalizer } from './admission.js';
-import type { SnapshotEffects } from './effects.js';
-import { nextPhase } from './phases.js';
-import type { SnapshotAction, SnapshotSituation } from './plan.js';
-
-type Waits = Extract<Turn, { readonly type: 'waits' }>;
+} from '../../provisioned/conditions.js';
+import { letGoOf } from '../../provisioned/in-flight.js';
+import { releaseObject } from '../../provisioned/operations.js';
+import { snapshotFinalizer } from '../admission.js';
+import { beingCopied, type SnapshotEffects } from './effects.js';
+import { nextPhase } from '../phases.js';
+import type { SnapshotAction, SnapshotSituation } from '../plan.js';
 
 /** Whether an action on a snapshot is a driver call. */
 function callsDriver({ type }: SnapshotAction): boolean {
@@ -100,7 +97,7 @@ export class Handover {
       reason: 'NodeGone',
       failureMessage,
       failedWith: inputs,
-      ...this.#effects.condition(snapshot, 'False', 'NodeGone', failureMessage),
+      ...this.#effects.made(snapshot, 'False', 'NodeGone', failureMessage),
     });
     return requeueAfter(0);
   }
@@ -112,34 +109,18 @@ export class Handover {
     request: ReconcileContext,
   ): Promise<Result> {
     const type = action.type === 'delete' ? deletedCondition : 'Ready';
-    const told = findCondition(snapshot.conditions, type);
-    if (!isUntold(told, 'False', { message, ready })) return done();
-    const { generation: observedGeneration } = snapshot.metadata;
-    const condition = {
-      type,
-      status: 'False',
-      reason: waitsReason,
-      message,
-      observedGeneration,
-    } as const;
-    const now = timestamp(this.#effects.options.clock);
-    await this.#effects.write(request, snapshot, {
-      conditions: setCondition(snapshot.conditions, condition, now),
-    });
+    if (!isUntold(findCondition(snapshot.conditions, type), 'False', { message, ready }))
+      return done();
+    const told = this.#effects.condition(snapshot, type, 'False', waitsReason, message);
+    await this.#effects.write(request, snapshot, told);
     return done();
   }
 
   /** Its node finished the copy: releases the source. */
   async letGoOfSource(snapshot: Snapshot, request: ReconcileContext): Promise<void> {
-    const { uid } = snapshot.metadata;
-    const key = { namespace: snapshot.namespace, name: snapshot.source.volume };
+    const { namespace, source, metadata } = snapshot;
     const { lister } = this.#effects.options.manager.informer(volumes);
-    if (!lister.get(keyString(key))?.snapshotsInFlight?.includes(uid)) return;
-    await request.txn(async (txn) => {
-      const current = await txn.get(volumes, key, { watching: ['snapshotsInFlight'] });
-      const inFlight = current?.snapshotsInFlight ?? [];
-      if (!inFlight.includes(uid)) return;
-      txn.updateStatus(volumes, key, { snapshotsInFlight: inFlight.filter((u) => u !== uid) });
-    });
+    const shown = lister.get(keyString({ namespace, name: source.volume }));
+    await letGoOf(request, beingCopied, shown, metadata.uid);
   }
 }

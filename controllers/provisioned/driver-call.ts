@@ -5,9 +5,9 @@ import {
   type Parameters,
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
-import { type StorageClass, storageClasses } from '../../storage-class/kind.js';
-import type { Volume } from '../kind.js';
-import { type Holder, holderOf, type ParameterResolver } from '../../secret/index.js';
+import { type StorageClass, storageClasses } from '../storage-class/kind.js';
+import type { Volume } from '../volume/kind.js';
+import { type Holder, holderOf, type ParameterResolver } from '../secret/index.js';
 
 /** The inputs of a driver call. */
 export interface DriverCallParts {

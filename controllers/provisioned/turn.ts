@@ -1,7 +1,7 @@
 import type { Lister } from 'kedge';
-import type { Node } from '../../node/kind.js';
-import type { Volume } from '../kind.js';
-import { ownerOf } from '../states/owner.js';
+import type { Node } from '../node/kind.js';
+import type { Volume } from '../volume/kind.js';
+import { ownerOf } from './owner.js';
 
 /**
  * The part of the controllers in a process. `cluster` decides, and calls drivers for volumes that no other node
@@ -31,7 +31,8 @@ export type Turn =
       readonly home: string | undefined;
     };
 
-type Placed = Pick<Volume, 'namespace' | 'name' | 'topology' | 'attachments'>;
+/** Where an object is, and who has it. */
+export type Placed = Pick<Volume, 'namespace' | 'name' | 'topology' | 'attachments'>;
 
 /** Determines which process must call the driver for a volume. */
 export function turnOf(volume: Placed, { node, part, nodes }: TurnOptions): Turn {

@@ -13,7 +13,7 @@ import {
   type StatusUpdate,
 } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
-import { backoffOf, type ControllerPolicy } from '../../policy/policy.js';
+import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import type { Turn } from './turn.js';
 
 /**

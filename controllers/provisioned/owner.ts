@@ -1,5 +1,5 @@
 import { nodeTopologyKey } from '@kedge/driver-sdk';
-import type { Attachment, Volume } from '../kind.js';
+import type { Attachment, Volume } from '../volume/kind.js';
 
 /** The owner of a volume, which makes its driver calls. */
 export type VolumeOwner =

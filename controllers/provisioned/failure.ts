@@ -1,6 +1,6 @@
 import { type DriverError, type DriverErrorKind, errorClasses } from '@kedge/driver-sdk';
-import type { ControllerPolicy } from '../../policy/policy.js';
-import type { VolumeEvent } from './phases.js';
+import type { ControllerPolicy } from '../policy/policy.js';
+import type { VolumeEvent } from '../volume/states/phases.js';
 
 /** The consequence of a failed driver call for a volume. */
 export interface Failure {

@@ -10,9 +10,9 @@ import {
   systemClock,
 } from 'kedge';
 import type { Operations } from '@kedge/driver-sdk';
-import { type Volume, volumes } from '../kind.js';
-import { volumeFinalizer } from '../admission.js';
-import { operationsOfVolume, releaseObject } from './operations.js';
+import { type Volume, volumes } from '../volume/kind.js';
+import { volumeFinalizer } from '../volume/admission.js';
+import { operationsOf, releaseObject } from './operations.js';
 
 describe('an object that its controller lets go', () => {
   it('is the one that was looked at: another one under the name keeps its finalizer', async () => {
@@ -45,7 +45,7 @@ describe('the operations of a volume on several nodes', () => {
   afterEach(() => store.close());
 
   const ports = () => ({ store, clock: systemClock, controller: 'agent' });
-  const on = (node: string): Operations => operationsOfVolume(ports(), volume, node);
+  const on = (node: string): Operations => operationsOf(ports(), volumes, volume, node);
   const names = async (): Promise<readonly string[]> =>
     (await store.list(effectRecords)).items.flatMap(({ effects }) => Object.keys(effects));
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Attachment, Volume } from '../kind.js';
+import type { Attachment, Volume } from '../volume/kind.js';
 import { homeOf, nodesOf, ownerOf } from './owner.js';
 
 type Placed = Pick<Volume, 'topology' | 'attachments'>;

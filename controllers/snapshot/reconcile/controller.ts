@@ -1,12 +1,12 @@
 import { type Controller, jsonEqual, keyString, newController, type SharedInformer } from 'kedge';
-import { nodes } from '../node/kind.js';
-import { secrets } from '../secret/kind.js';
-import { storageClasses } from '../storage-class/kind.js';
-import { volumes } from '../volume/kind.js';
-import { type Snapshot, snapshots } from './kind.js';
-import { GoneNodes } from '../node/gone.js';
-import { backoffOf } from '../policy/policy.js';
-import { nodesOf } from '../volume/index.js';
+import { nodes } from '../../node/kind.js';
+import { secrets } from '../../secret/kind.js';
+import { storageClasses } from '../../storage-class/kind.js';
+import { volumes } from '../../volume/kind.js';
+import { type Snapshot, snapshots } from '../kind.js';
+import { GoneNodes } from '../../node/gone.js';
+import { backoffOf } from '../../policy/policy.js';
+import { nodesOf } from '../../volume/index.js';
 import { controllerName, keyOfSnapshot, type SnapshotControllerOptions } from './effects.js';
 import { SnapshotReconciler } from './reconciler.js';
 

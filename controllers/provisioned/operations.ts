@@ -3,6 +3,7 @@ import {
   done,
   effectRecords,
   keyOf,
+  keyString,
   type Kind,
   type OperationIds,
   type OperationIdsOptions,
@@ -11,8 +12,6 @@ import {
   type Result,
 } from 'kedge';
 import { type OperationKind, operationKinds, type Operations } from '@kedge/driver-sdk';
-import { type Snapshot, snapshots } from '../../snapshot/kind.js';
-import { type Volume, volumes } from '../kind.js';
 
 /** Operations of a volume that may be in progress for several nodes at once. */
 const nodeOperations = ['attach', 'detach'] as const satisfies readonly OperationKind[];
@@ -75,18 +74,18 @@ function asOperationsOn(node: string, ids: OperationIds): Operations {
 type Ports = Omit<OperationIdsOptions, 'key'>;
 
 /**
- * Operations of a volume for all parts of the daemon that call its driver. Attach and detach are recorded per node,
- * because nodes make them independently.
+ * Operations of what a driver makes, whichever part of the daemon calls it. Nodes attach and detach a volume
+ * without each other: those are recorded by the node that they are for.
+ * @param node whom calls of an attach or detach are for; of a kind that is not attached none
  */
-export function operationsOfVolume(ports: Ports, volume: Volume, node: string): Operations {
-  const key = `${volume.namespace}/${volume.name}`;
-  return asOperationsOn(node, operationIds({ ...ports, key }, volumes, volume));
-}
-
-/** Operations of a snapshot. */
-export function operationsOfSnapshot(ports: Ports, snapshot: Snapshot): Operations {
-  const key = `${snapshot.namespace}/${snapshot.name}`;
-  return asOperations(operationIds({ ...ports, key }, snapshots, snapshot));
+export function operationsOf<T extends ApiObject>(
+  ports: Ports,
+  kind: Kind<T>,
+  object: T,
+  node?: string,
+): Operations {
+  const ids = operationIds({ ...ports, key: keyString(keyOf(object)) }, kind, object);
+  return node === undefined ? asOperations(ids) : asOperationsOn(node, ids);
 }
 
 /** Describes an operation in progress at the provider. It is not read back. */

@@ -1,0 +1,33 @@
+import { type Condition, findCondition } from 'kedge';
+import type { Turn } from './turn.js';
+
+/** Reason of a condition that names the awaited node. */
+export const waitsReason = 'WaitsForNode';
+
+/**
+ * Condition of an object that is being deleted: what that waits for, and True once the node that had the data says that
+ * it is gone. Then its controller takes the finalizer away. It is told to people; what a node is asked to do is in other
+ * fields of the status, which its controller alone writes.
+ */
+export const deletedCondition = 'Deleted';
+
+/** Whether its node reported the deletion of the data. */
+export function isDeletionDone(conditions: readonly Condition[] | undefined): boolean {
+  return findCondition(conditions, deletedCondition)?.status === 'True';
+}
+
+/** Another process calls the driver. */
+export type Waits = Extract<Turn, { readonly type: 'waits' }>;
+
+/**
+ * Whether to write the reason of a wait. A condition that a working node reports is kept: overwriting it would
+ * trigger the node after each failure.
+ */
+export function isUntold(
+  told: Condition | undefined,
+  status: Condition['status'],
+  { message, ready }: Pick<Waits, 'message' | 'ready'>,
+): boolean {
+  if (told?.status !== status) return true;
+  return told.reason === waitsReason ? told.message !== message : !ready;
+}

@@ -1,0 +1,72 @@
+import type {
+  ApiObject,
+  Clock,
+  Condition,
+  Kind,
+  Logger,
+  Manager,
+  ObjectStore,
+  Random,
+} from 'kedge';
+import type { Driver, DriverRegistry, Parameters } from '@kedge/driver-sdk';
+import type { ControllerPolicy } from '../policy/policy.js';
+import type { ParameterResolver } from '../secret/index.js';
+import type { DriverOperation } from '../volume/kind.js';
+import type { Reason } from '../reasons/index.js';
+import type { Failure } from './failure.js';
+import type { Part } from './turn.js';
+
+/** Ports of a controller of what drivers make. */
+export interface ProvisionedOptions {
+  readonly store: ObjectStore;
+  readonly manager: Manager;
+  readonly drivers: DriverRegistry;
+  readonly resolver: ParameterResolver;
+  readonly node: string;
+  /** Default: `cluster`, the part in the process that owns the store. */
+  readonly part?: Part;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly policy: ControllerPolicy;
+}
+
+/** What a driver makes, as far as the life cycle looks at it. */
+export interface Provisioned extends ApiObject {
+  readonly attempts?: number;
+  readonly reason?: string;
+  readonly conditions?: readonly Condition[];
+  readonly lastOperation?: DriverOperation;
+}
+
+/** The status fields that every kind of it has. */
+export type Told = Partial<Pick<Provisioned, 'attempts' | 'conditions' | 'lastOperation'>> & {
+  readonly reason?: Reason;
+};
+
+/** What is particular to a kind. */
+export interface ProvisionedKind<T extends Provisioned, F extends string> {
+  readonly kind: Kind<T, F>;
+  /** Name of the controller: operations are recorded under it. */
+  readonly controller: string;
+  /** Status fields that the node reports that has the data. */
+  readonly reported: ReadonlySet<string>;
+  /** Type of the condition that tells how the making of it goes. */
+  readonly madeCondition: string;
+}
+
+/** A failed call that was judged: see {@link judgeFailure}. */
+export interface JudgedFailure extends Failure {
+  /** Milliseconds until it is made again; undefined where it is not, until something changes. */
+  readonly againMs: number | undefined;
+  /** What is told of it, beside the phase. */
+  readonly told: Told;
+}
+
+/** A driver with the parameters of a call. */
+export interface ResolvedCall {
+  readonly driver: Driver;
+  /** Parameters with unresolved secret references, which may be stored. */
+  readonly parameters: Parameters;
+  readonly resolved: Parameters;
+}

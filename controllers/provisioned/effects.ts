@@ -1,0 +1,250 @@
+import {
+  type Condition,
+  type ConditionStatus,
+  done,
+  findCondition,
+  isDeleting,
+  keyOf,
+  type ObjectKey,
+  pending,
+  type ReconcileContext,
+  type Result,
+  type StatusUpdate,
+  timestamp,
+} from 'kedge';
+import type { DriverError, OperationKind, Operations, Pending } from '@kedge/driver-sdk';
+import { nodes } from '../node/kind.js';
+import { type Reason, setCondition } from '../reasons/index.js';
+import { holderOf } from '../secret/index.js';
+import type { StorageClass } from '../storage-class/kind.js';
+import type { DriverOperation, Volume } from '../volume/kind.js';
+import { deletedCondition } from './conditions.js';
+import type {
+  JudgedFailure,
+  Provisioned,
+  ProvisionedKind,
+  ProvisionedOptions,
+  ResolvedCall,
+  Told,
+} from './contract.js';
+import { driverCall } from './driver-call.js';
+import { judgeFailure } from './failure.js';
+import { operationsOf, underWay } from './operations.js';
+import { reportOf } from './report.js';
+import {
+  callAgain,
+  driverErrorOf,
+  requireTurn,
+  retryDelayMs,
+  shownTime,
+  writeStatus,
+} from './retries.js';
+import { type Part, type Placed, type Turn, turnOf } from './turn.js';
+
+/**
+ * What the controllers of everything that a driver makes have in common: status is written for the version that was
+ * looked at, a call is made by the one whose turn it is, and its answer, failure or going on is told in the same way.
+ * A kind adds its plan, and its calls.
+ */
+export class ProvisionedEffects<T extends Provisioned, F extends string, S extends object> {
+  readonly options: ProvisionedOptions;
+  readonly #of: ProvisionedKind<T, F>;
+
+  constructor(options: ProvisionedOptions, of: ProvisionedKind<T, F>) {
+    this.options = options;
+    this.#of = of;
+  }
+
+  get now(): string {
+    return timestamp(this.options.clock);
+  }
+
+  get part(): Part {
+    return this.options.part ?? 'cluster';
+  }
+
+  /** Whether this process calls the driver for what is said of an object. */
+  turn(placed: Placed): Turn {
+    const { node, manager } = this.options;
+    return turnOf(placed, { node, part: this.part, nodes: manager.informer(nodes).lister });
+  }
+
+  /** Status fields, unless the object changed meanwhile. @throws StatusError Aborted then: look again. */
+  async write(context: ReconcileContext, object: T, status: S): Promise<void> {
+    const { kind, reported } = this.#of;
+    const report = this.part === 'node' ? reportOf(status, reported) : status;
+    if (Object.keys(report).length === 0) return;
+    await writeStatus(context, kind, object, report as unknown as StatusUpdate<T, F>);
+  }
+
+  condition(
+    object: T,
+    type: string,
+    status: ConditionStatus,
+    reason: Reason,
+    message: string,
+  ): { readonly conditions: readonly Condition[] } {
+    const observedGeneration = object.metadata.generation;
+    const next = { type, status, reason, message, observedGeneration };
+    return { conditions: setCondition(object.conditions, next, this.now) };
+  }
+
+  /** The condition that tells how the making of it goes. */
+  made(
+    object: T,
+    status: ConditionStatus,
+    reason: Reason,
+    message: string,
+  ): { readonly conditions: readonly Condition[] } {
+    return this.condition(object, this.#of.madeCondition, status, reason, message);
+  }
+
+  /** Says once what an object waits for: a change of that wakes it. @param more fields to write with it */
+  async waitFor(
+    request: ReconcileContext,
+    object: T,
+    waits: { readonly type: string; readonly reason: Reason; readonly message: string },
+    more: Told | S = {},
+  ): Promise<Result> {
+    const { type, reason, message } = waits;
+    const told = findCondition(object.conditions, type);
+    const isTold = told?.message === message && told.reason === reason;
+    if (!isTold || ('reason' in more && more.reason !== object.reason))
+      await this.write(request, object, {
+        ...more,
+        ...this.condition(object, type, 'False', reason, message),
+      } as unknown as S);
+    return done();
+  }
+
+  /** The node's part of a deletion: the data is deleted, the cluster part removes the finalizer. */
+  async reportDeletion(context: ReconcileContext, object: T): Promise<Result> {
+    const message = `node ${this.options.node} deleted its data`;
+    const told = this.condition(object, deletedCondition, 'True', 'Deleted', message);
+    await this.write(context, object, told as unknown as S);
+    return done();
+  }
+
+  /** Secrets are resolved now. @throws DriverError */
+  async resolve(
+    object: T,
+    named: Pick<Volume, 'driver' | 'driverParameters' | 'parameters' | 'storageClassName'>,
+    storageClass: StorageClass | undefined,
+  ): Promise<ResolvedCall> {
+    const { drivers, resolver } = this.options;
+    const holder = holderOf(this.#of.kind, object);
+    const call = await driverCall({ drivers, resolver, holder }, named, storageClass);
+    const { parameters } = call;
+    const resolved = resolver.resolve(parameters, holder);
+    const { driver } = resolver.confidential(call.driver, parameters, resolved);
+    return { driver, parameters, resolved };
+  }
+
+  /** @throws StatusError Aborted when somebody else owns the object since it was looked at */
+  async requireOwned(seen: T, placeOf: (current: T) => Placed): Promise<void> {
+    const { kind } = this.#of;
+    const current = await this.options.store.get(kind, this.key(seen));
+    requireTurn(kind, seen, current, (found) => this.turn(placeOf(found)));
+  }
+
+  /** @param node whom an attach or detach is for; absent: this one, and of a kind without them none */
+  operations(object: T, node?: string): Operations {
+    const { kind, controller } = this.#of;
+    return operationsOf({ ...this.options, controller }, kind, object, node);
+  }
+
+  /**
+   * The provider goes on with a call: shown once, and asked again without counting an attempt. What is
+   * shown wakes nobody, and nothing reads it back: the id is in the records of the object.
+   */
+  async goesOn(
+    context: ReconcileContext,
+    object: T,
+    call: OperationKind,
+    { pollAfterMs }: Pending,
+    node?: string,
+  ): Promise<Result> {
+    const { kind } = this.#of;
+    const key = this.key(object);
+    const message = await underWay(this.operations(object, node), call);
+    const shown = { call, startedAt: this.now, outcome: 'Pending', message, nextTryAt: '' };
+    return context.txn(async (txn) => {
+      const current = await txn.get(kind, key);
+      const last = current?.lastOperation;
+      const isShown =
+        last?.call === call && last.outcome === shown.outcome && last.message === message;
+      if (current?.metadata.uid === object.metadata.uid && !isShown)
+        txn.updateStatus(kind, key, { lastOperation: shown } as unknown as StatusUpdate<T, F>);
+      return pending(pollAfterMs);
+    });
+  }
+
+  succeeded(call: string, startedAt: string): { readonly lastOperation: DriverOperation } {
+    return {
+      lastOperation: { call, startedAt, outcome: 'Succeeded', message: '', nextTryAt: '' },
+    };
+  }
+
+  /** What is told of a failed call. @param againMs until it is made again; undefined: it is not, by itself */
+  failed(
+    call: string,
+    startedAt: string,
+    error: DriverError,
+    againMs?: number,
+  ): { readonly lastOperation: DriverOperation } {
+    const nextTryAt = shownTime(this.options.clock, againMs);
+    const { kind: outcome, message } = error;
+    return { lastOperation: { call, startedAt, outcome, message, nextTryAt } };
+  }
+
+  /**
+   * A call of something that stands failed: told, and made again with backoff.
+   * @param more what else is written, by the error and when it is made again
+   */
+  async retried(
+    request: ReconcileContext,
+    object: T,
+    call: { readonly call: string; readonly startedAt: string; readonly leastMs?: number },
+    thrown: unknown,
+    more: (error: DriverError, told: Told) => S | Told = () => ({}),
+  ): Promise<Result> {
+    const error = driverErrorOf(thrown);
+    const delayMs = retryDelayMs(request, error, this.options, call.leastMs);
+    const told = this.failed(call.call, call.startedAt, error, delayMs);
+    await this.write(request, object, {
+      ...told,
+      ...more(error, told),
+    } as unknown as S);
+    return callAgain(error, delayMs);
+  }
+
+  /**
+   * A call that makes the object failed: judged by the class of the error.
+   * @param rest how an outcome that is not known is asked for, and when one that failed for good is looked at again
+   */
+  judged(
+    request: ReconcileContext,
+    object: T,
+    { call, startedAt, error }: { call: string; startedAt: string; error: DriverError },
+    rest: { readonly unknownMs: number; readonly finalMs: number | undefined },
+  ): JudgedFailure {
+    const attempts = (object.attempts ?? 0) + 1;
+    const { policy } = this.options;
+    const failure = judgeFailure(error, attempts, policy, !isDeleting(object));
+    const { event, reason, message } = failure;
+    const isUnknown = event === 'outcomeUnknown';
+    const delayMs = retryDelayMs(request, error, this.options, isUnknown ? rest.unknownMs : 0);
+    const againMs = isUnknown || event === 'failedForNow' ? delayMs : undefined;
+    const told = {
+      attempts,
+      reason,
+      ...this.failed(call, startedAt, error, againMs ?? rest.finalMs),
+      ...this.made(object, 'False', reason, message),
+    };
+    return { ...failure, againMs, told };
+  }
+
+  key(object: T): ObjectKey {
+    return keyOf(object);
+  }
+}

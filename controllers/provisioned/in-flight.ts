@@ -1,0 +1,96 @@
+import {
+  type ApiObject,
+  keyOf,
+  type Kind,
+  type ObjectKey,
+  type ReconcileContext,
+  type StatusUpdate,
+  type Transaction,
+} from 'kedge';
+import { requireSeen } from './retries.js';
+
+/** A status field that lists the uids of what is being made of an object: it is not deleted meanwhile. */
+export interface InFlight<T extends ApiObject, F extends string> {
+  readonly kind: Kind<T, F>;
+  readonly field: F & keyof T;
+}
+
+function uidsIn<T extends ApiObject, F extends string>(
+  { field }: InFlight<T, F>,
+  source: T | undefined,
+): readonly string[] {
+  return (source?.[field] as readonly string[] | undefined) ?? [];
+}
+
+function write<T extends ApiObject, F extends string>(
+  txn: Transaction,
+  { kind, field }: InFlight<T, F>,
+  source: T,
+  uids: readonly string[],
+): void {
+  const status = { [field]: uids } as unknown as StatusUpdate<T, F>;
+  txn.updateStatus(kind, keyOf(source), status);
+}
+
+/** The intent to make an object, as it is written. */
+export interface Intent<T extends ApiObject, F extends string> {
+  readonly kind: Kind<T, F>;
+  /** As it was looked at. */
+  readonly object: T;
+  readonly status: StatusUpdate<T, F>;
+}
+
+/**
+ * Stores an intent and protects its source, in one transaction: the source is not deleted under the copy.
+ * @param source as it was looked at
+ * @throws StatusError Aborted when one of them changed since
+ */
+export function enterInFlight<
+  T extends ApiObject,
+  F extends string,
+  U extends ApiObject,
+  G extends string,
+>(
+  request: ReconcileContext,
+  { kind, object, status }: Intent<T, F>,
+  of: InFlight<U, G>,
+  source: U,
+): Promise<void> {
+  const { uid } = object.metadata;
+  return request.txn(async (txn) => {
+    requireSeen(kind, object, await txn.get(kind, keyOf(object)));
+    const current = await txn.get(of.kind, keyOf(source));
+    requireSeen(of.kind, source, current);
+    txn.updateStatus(kind, keyOf(object), status);
+    write(txn, of, current, [...uidsIn(of, current).filter((other) => other !== uid), uid]);
+  });
+}
+
+/** Lets go of a source; one that does not list the uid is left as it is. */
+export async function leaveInFlight<T extends ApiObject, F extends string>(
+  txn: Transaction,
+  of: InFlight<T, F>,
+  key: ObjectKey,
+  uid: string,
+): Promise<void> {
+  const source = await txn.get(of.kind, key, { watching: [of.field] });
+  const uids = uidsIn(of, source);
+  if (source && uids.includes(uid))
+    write(
+      txn,
+      of,
+      source,
+      uids.filter((other) => other !== uid),
+    );
+}
+
+/** As {@link leaveInFlight} in a transaction of its own, where the cache shows it. Idempotent. */
+export async function letGoOf<T extends ApiObject, F extends string>(
+  request: ReconcileContext,
+  of: InFlight<T, F>,
+  shown: T | undefined,
+  uid: string,
+): Promise<void> {
+  if (!shown || !uidsIn(of, shown).includes(uid)) return;
+  await request.txn((txn) => leaveInFlight(txn, of, keyOf(shown), uid));
+}

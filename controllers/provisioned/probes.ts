@@ -1,0 +1,51 @@
+import { type Clock, type Random, requeueAfter, type Result } from 'kedge';
+import type { ControllerPolicy } from '../policy/policy.js';
+
+/** Ports of {@link Probes}. */
+export interface ProbeOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly policy: Pick<ControllerPolicy, 'existenceProbeMs'>;
+}
+
+/** When to look whether the provider still has what it made, by uid. Forgotten with the process. */
+export class Probes {
+  readonly #options: ProbeOptions;
+  /** Monotonic milliseconds. */
+  readonly #at = new Map<string, number>();
+
+  constructor(options: ProbeOptions) {
+    this.#options = options;
+  }
+
+  has(uid: string): boolean {
+    return this.#at.has(uid);
+  }
+
+  isDue(uid: string): boolean {
+    const at = this.#at.get(uid);
+    return at !== undefined && at <= this.#options.clock.monotonic();
+  }
+
+  /** Nothing to do until the next one, which is planned if there is none. */
+  untilNext(uid: string): Result {
+    const { clock, random, policy } = this.#options;
+    const now = clock.monotonic();
+    let at = this.#at.get(uid);
+    if (at === undefined || at <= now) {
+      at = now + policy.existenceProbeMs * (0.8 + 0.4 * random.next());
+      this.#at.set(uid, at);
+    }
+    return requeueAfter(at - now);
+  }
+
+  /** The next one is in `ms`. */
+  in(uid: string, ms: number): Result {
+    this.#at.set(uid, this.#options.clock.monotonic() + ms);
+    return requeueAfter(ms);
+  }
+
+  forget(uid: string): void {
+    this.#at.delete(uid);
+  }
+}

@@ -1,0 +1,101 @@
+import type { ReconcileContext } from 'kedge';
+import type { Driver, SnapshotHandleRequest } from '@kedge/driver-sdk';
+import type { ProvisionedOptions } from '../../provisioned/contract.js';
+import { ProvisionedEffects } from '../../provisioned/effects.js';
+import { leaveInFlight } from '../../provisioned/in-flight.js';
+import { requireSeen } from '../../provisioned/retries.js';
+import { storageClasses } from '../../storage-class/kind.js';
+import { type Volume, volumes } from '../../volume/kind.js';
+import { type Snapshot, type SnapshotStatus, snapshots } from '../kind.js';
+import { reportedOfSnapshot } from '../reported.js';
+
+/** Ports of the snapshot controller: those of the volume controller. */
+export type SnapshotControllerOptions = ProvisionedOptions;
+
+/** Name of the controller: operations are recorded under it. */
+export const controllerName = 'snapshot';
+
+/** Where a volume lists the snapshots that are being made of it. */
+export const beingCopied = { kind: volumes, field: 'snapshotsInFlight' } as const;
+
+/** The key of a snapshot. */
+export function keyOfSnapshot(snapshot: Snapshot): { namespace: string; name: string } {
+  return { namespace: snapshot.namespace, name: snapshot.name };
+}
+
+/** A snapshot in progress of an earlier release without a recorded place is at `known`. */
+export function withHome(
+  snapshot: Snapshot,
+  known: Pick<Snapshot, 'topology'> | undefined,
+): Snapshot {
+  const { topology } = snapshot;
+  if (topology !== undefined && Object.keys(topology).length > 0) return snapshot;
+  return known?.topology === undefined ? snapshot : { ...snapshot, topology: known.topology };
+}
+
+/** A driver with all that a call of it needs. */
+export interface PreparedCall {
+  readonly driver: Driver;
+  readonly request: SnapshotHandleRequest;
+}
+
+type SnapshotField = (typeof snapshots)['statusFields'][number];
+
+/** Shared by the parts of the snapshot controller: status writes and driver calls. */
+export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField, SnapshotStatus> {
+  constructor(options: SnapshotControllerOptions) {
+    super(options, {
+      kind: snapshots,
+      controller: controllerName,
+      reported: reportedOfSnapshot,
+      madeCondition: 'Ready',
+    });
+  }
+
+  /** The snapshot's status, and its source free again, in one transaction. */
+  settle(
+    context: ReconcileContext,
+    snapshot: Snapshot,
+    source: Volume | undefined,
+    status: SnapshotStatus,
+  ): Promise<void> {
+    // A node's part only reports: the cluster part releases the source.
+    if (this.part === 'node') return this.write(context, snapshot, status);
+    const { uid } = snapshot.metadata;
+    const key = keyOfSnapshot(snapshot);
+    return context.txn(async (txn) => {
+      requireSeen(snapshots, snapshot, await txn.get(snapshots, key));
+      txn.updateStatus(snapshots, key, status);
+      if (source) await leaveInFlight(txn, beingCopied, source, uid);
+    });
+  }
+
+  /**
+   * As {@link prepare}, for an immediate call.
+   * @throws StatusError Aborted if the snapshot's owner changed since it was read
+   */
+  async begin(snapshot: Snapshot, request: ReconcileContext): Promise<PreparedCall> {
+    const prepared = await this.prepare(snapshot, request.signal);
+    await this.requireOwned(snapshot, (found) => withHome(found, snapshot));
+    return prepared;
+  }
+
+  /** Placement as captured, credentials from the live class. @throws DriverError */
+  async prepare(snapshot: Snapshot, signal: AbortSignal): Promise<PreparedCall> {
+    const { manager, node } = this.options;
+    const { driver: name = '', driverParameters = {}, storageClassName = '', handle } = snapshot;
+    const live = manager.informer(storageClasses).lister.get(storageClassName);
+    const captured = { driver: name, driverParameters, storageClassName };
+    const { driver, resolved } = await this.resolve(snapshot, captured, live);
+    const { uid } = snapshot.metadata;
+    const request = {
+      snapshot: { uid, ...keyOfSnapshot(snapshot) },
+      handle: handle || undefined,
+      parameters: resolved,
+      node,
+      signal,
+      operations: this.operations(snapshot),
+    };
+    return { driver, request };
+  }
+}

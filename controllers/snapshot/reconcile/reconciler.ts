@@ -1,0 +1,157 @@
+import { done, type ReconcileContext, requeueAfter, type Result } from 'kedge';
+import type { GoneNodes } from '../../node/gone.js';
+import { secretVersions } from '../../provisioned/inputs.js';
+import { Probes } from '../../provisioned/probes.js';
+import { driverErrorOf } from '../../provisioned/retries.js';
+import { storageClasses } from '../../storage-class/kind.js';
+import { volumes } from '../../volume/kind.js';
+import { SnapshotEffects, type SnapshotControllerOptions, withHome } from './effects.js';
+import { Handover } from './handover.js';
+import { type Snapshot, snapshots } from '../kind.js';
+import { Making } from './making.js';
+import { nextPhase } from '../phases.js';
+import { planSnapshot, type SnapshotSituation } from '../plan.js';
+import { Removal } from './removal.js';
+import type { Reason } from '../../reasons/index.js';
+
+/** Effects of the snapshot state machine; decisions are in plan.ts. */
+export class SnapshotReconciler {
+  readonly #options: SnapshotControllerOptions;
+  readonly #effects: SnapshotEffects;
+  readonly #handover: Handover;
+  readonly #making: Making;
+  readonly #removal: Removal;
+  readonly #probes: Probes;
+  /** Those that the last look did not find, by uid. */
+  readonly #missing = new Set<string>();
+
+  constructor(options: SnapshotControllerOptions, gone: GoneNodes) {
+    this.#options = options;
+    this.#effects = new SnapshotEffects(options);
+    this.#making = new Making(this.#effects);
+    this.#removal = new Removal(this.#effects);
+    this.#probes = new Probes(options);
+    this.#handover = new Handover(this.#effects, gone);
+  }
+
+  async reconcile(request: ReconcileContext): Promise<Result> {
+    const snapshot = await this.#options.store.get(snapshots, request.key);
+    if (!snapshot) return done();
+    const situation = this.#situation(snapshot);
+    const isSettled = snapshot.status === 'Ready' || snapshot.status === 'Failed';
+    if (isSettled && this.#effects.turn(situation.snapshot).type === 'waits')
+      await this.#handover.letGoOfSource(snapshot, request);
+    const action = planSnapshot(situation);
+    if (this.#effects.part === 'node' && !this.#handover.isAsked(situation.snapshot, action))
+      return done();
+    const waits = this.#handover.waitsFor(situation, action);
+    if (waits) return this.#handover.wait(situation, action, waits, request);
+    switch (action.type) {
+      case 'none':
+        return this.#untilLook(snapshot);
+      case 'wait':
+        return this.#wait(request, snapshot, action.reason, action.message);
+      case 'waitForRestores':
+        return this.#wait(
+          request,
+          snapshot,
+          'RestoreInFlight',
+          `${snapshot.restoresInFlight?.length ?? 0} volumes are being made from it; it is deleted after that`,
+        );
+      case 'start':
+        return this.#making.start(situation, action.source, request);
+      case 'create':
+        return this.#making.create(situation, request);
+      case 'retry':
+        await this.#effects.write(request, snapshot, {
+          status: nextPhase('Failed', 'retried'),
+          attempts: 0,
+          failureMessage: '',
+          failedWith: '',
+          reason: 'Retried',
+        });
+        return requeueAfter(0);
+      case 'look':
+        return this.#look(situation, request);
+      case 'startDeleting':
+        this.#forgetLooks(snapshot);
+        return this.#removal.start(situation, action.status, request);
+      case 'delete':
+        return this.#removal.delete(situation, request);
+      case 'forget':
+        this.#forgetLooks(snapshot);
+        return this.#removal.forget(snapshot, request);
+    }
+  }
+
+  #situation(given: Snapshot): SnapshotSituation {
+    const { manager } = this.#options;
+    const key = `${given.namespace}/${given.source.volume}`;
+    const named = manager.informer(volumes).lister.get(key);
+    // A later volume of the same name is not the intended source.
+    const source = !given.sourceUid || named?.metadata.uid === given.sourceUid ? named : undefined;
+    const snapshot = given.status === 'Pending' ? given : withHome(given, source);
+    const storageClass = manager
+      .informer(storageClasses)
+      .lister.get(snapshot.storageClassName ?? named?.storageClassName ?? '');
+    // Before it was begun it depends on what its source captured.
+    const captured = snapshot.driverParameters ?? source?.driverParameters;
+    const parameters = { ...storageClass?.parameters, ...captured };
+    const versions = secretVersions(manager, parameters, snapshot);
+    const inputs = [`snapshot@${snapshot.metadata.generation}`, ...versions].join(' ');
+    return { snapshot, source, inputs, lookDue: this.#probes.isDue(snapshot.metadata.uid) };
+  }
+
+  #wait(
+    request: ReconcileContext,
+    snapshot: Snapshot,
+    reason: Reason,
+    message: string,
+  ): Promise<Result> {
+    const waits = { type: 'Ready', reason, message };
+    return this.#effects.waitFor(request, snapshot, waits, { reason });
+  }
+
+  #untilLook(snapshot: Snapshot): Result {
+    if (snapshot.status !== 'Ready' || this.#effects.turn(snapshot).type !== 'here') return done();
+    return this.#probes.untilNext(snapshot.metadata.uid);
+  }
+
+  #forgetLooks({ metadata: { uid } }: Snapshot): void {
+    this.#probes.forget(uid);
+    this.#missing.delete(uid);
+  }
+
+  /** S13: seen absent twice. */
+  async #look(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
+    const { snapshot } = situation;
+    const { uid } = snapshot.metadata;
+    const startedAt = this.#effects.now;
+    this.#probes.forget(uid);
+    try {
+      const prepared = await this.#effects.begin(snapshot, request);
+      await prepared.driver.observeSnapshot(prepared.request);
+    } catch (thrown) {
+      const error = driverErrorOf(thrown);
+      if (error.kind !== 'NotFound') {
+        this.#missing.delete(uid);
+        return this.#untilLook(snapshot);
+      }
+      if (!this.#missing.delete(uid)) {
+        this.#missing.add(uid);
+        return this.#probes.in(uid, this.#options.policy.lossConfirmMs);
+      }
+      const message = `SnapshotLost: the provider does not have it any more: ${error.message}`;
+      await this.#effects.write(request, snapshot, {
+        status: nextPhase('Ready', 'lost'),
+        reason: 'SnapshotLost',
+        failureMessage: message,
+        ...this.#effects.failed('observeSnapshot', startedAt, error),
+        ...this.#effects.made(snapshot, 'False', 'SnapshotLost', message),
+      });
+      return done();
+    }
+    this.#missing.delete(uid);
+    return this.#untilLook(snapshot);
+  }
+}

@@ -1,0 +1,64 @@
+import { done, isDeleting, type ReconcileContext, requeueAfter, type Result } from 'kedge';
+import { errorClasses, isPending } from '@kedge/driver-sdk';
+import { releaseObject } from '../../provisioned/operations.js';
+import { snapshotFinalizer } from '../admission.js';
+import { keyOfSnapshot, type SnapshotEffects } from './effects.js';
+import { type Snapshot, snapshots } from '../kind.js';
+import { nextPhase, type NextSnapshotPhase } from '../phases.js';
+import type { SnapshotSituation } from '../plan.js';
+
+/** The way out: S8, S10 to S12. */
+export class Removal {
+  readonly #effects: SnapshotEffects;
+
+  constructor(effects: SnapshotEffects) {
+    this.#effects = effects;
+  }
+
+  /** S8, S10. The driver is called in the same run: a run that succeeds between two calls ends their backoff. */
+  async start(
+    situation: SnapshotSituation,
+    status: NextSnapshotPhase,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const { snapshot } = situation;
+    await this.#effects.write(request, snapshot, {
+      status,
+      reason: 'Deleting',
+      failureMessage: '',
+    });
+    const begun = await this.#effects.options.store.get(snapshots, keyOfSnapshot(snapshot));
+    if (begun?.status !== 'Deleting' || this.#effects.turn(snapshot).type !== 'here')
+      return requeueAfter(0);
+    return this.delete({ ...situation, snapshot: begun }, request);
+  }
+
+  /** S11, S12. */
+  async delete(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
+    const { snapshot } = situation;
+    if (!isDeleting(snapshot)) return done();
+    const startedAt = this.#effects.now;
+    try {
+      const prepared = await this.#effects.begin(snapshot, request);
+      const answer = await prepared.driver.deleteSnapshot(prepared.request);
+      if (isPending(answer)) {
+        return await this.#effects.goesOn(request, snapshot, 'deleteSnapshot', answer);
+      }
+    } catch (thrown) {
+      const call = { call: 'deleteSnapshot', startedAt };
+      return this.#effects.retried(request, snapshot, call, thrown, ({ kind, message }) => ({
+        reason: kind,
+        // A node would retry a repeated request from Failed at once.
+        ...(errorClasses[kind] === 'final' && this.#effects.part === 'cluster'
+          ? { status: nextPhase('Deleting', 'deleteFailed'), failureMessage: message }
+          : {}),
+      }));
+    }
+    if (this.#effects.part === 'node') return this.#effects.reportDeletion(request, snapshot);
+    return this.forget(snapshot, request);
+  }
+
+  forget(snapshot: Snapshot, request: ReconcileContext): Promise<Result> {
+    return releaseObject(request, snapshots, snapshot, snapshotFinalizer);
+  }
+}
