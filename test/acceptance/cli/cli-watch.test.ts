@@ -16,7 +16,7 @@ describe('kedge get --watch', function () {
   afterEach(() => watching?.kill('SIGKILL'));
   after(() => daemon.dispose());
 
-  it('minds the selector, and goes on after a kill -9 of the server', async () => {
+  it('minds the selector, and goes on after a kill -9 of the server, which it tells', async () => {
     const put = (name: string, show: string) =>
       daemon.ok('POST', base, { name, labels: { show }, data: {} });
     await put('first', 'yes');
@@ -29,6 +29,8 @@ describe('kedge get --watch', function () {
     watching = child;
     let output = '';
     child.stdout.on('data', (data) => (output += String(data)));
+    let said = '';
+    child.stderr.on('data', (data) => (said += String(data)));
     const ended = new Promise<number | null>((resolve) => {
       child.on('close', resolve);
     });
@@ -36,6 +38,7 @@ describe('kedge get --watch', function () {
     const port = (address: string): string => address.split(':')[1] ?? '';
     const ports = { grpc: port(daemon.grpcAddress), rest: port(daemon.restAddress) };
     await daemon.end('SIGKILL');
+    await eventually('a word about it', () => said.includes('The server does not answer'), 30_000);
     await daemon.run(ports);
     await put('second', 'yes');
     await put('quiet', 'no');
