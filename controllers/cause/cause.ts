@@ -9,7 +9,7 @@ import {
 } from '../reasons/index.js';
 import { mountedVolumes } from '../service/claim.js';
 import { sourceSnapshot } from '../volume/kind.js';
-import { type Said, saidOfStorage, unmetCondition } from './said.js';
+import { crashOf, type Said, saidOfStorage, unmetCondition } from './said.js';
 
 /** The cause of a problem. */
 export interface Cause {
@@ -76,7 +76,7 @@ function causeOfInstance(object: Instance, world: World): Cause | undefined {
     const cause = causeOf({ kind: 'Volume', object: volume }, world);
     if (cause) return through(subject, cause);
   }
-  const told = unmetCondition(object.conditions);
+  const told = crashOf(object) ?? unmetCondition(object.conditions);
   if (told) return causeOfItself(subject, told);
   const message = object.failureMessage ?? '';
   return message === '' ? undefined : causeOfItself(subject, { reason: 'Failed', message });

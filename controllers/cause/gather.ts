@@ -50,7 +50,11 @@ async function all<K extends keyof Readable>(
   kind: K,
   keys: readonly string[],
 ): Promise<readonly Readable[K][]> {
-  return unique(await Promise.all([...new Set(keys)].map((key) => reader.get(kind, key))));
+  return unique(
+    await Promise.all(
+      [...new Set(keys)].filter((key) => key !== '').map((key) => reader.get(kind, key)),
+    ),
+  );
 }
 
 /** The dependencies of volumes: their classes, snapshots and holders. */
@@ -101,7 +105,9 @@ async function aroundInstances(reader: Reader, own: readonly Instance[]): Promis
     ...beside.filter(({ metadata }) => !found.some((v) => v.metadata.uid === metadata.uid)),
   ];
   const world = await aroundVolumes(reader, volumes);
-  return { ...world, instances: [...own, ...world.instances] };
+  const classes = missing.length > 0 ? await reader.list('StorageClass', '-') : [];
+  const storageClasses = [...world.storageClasses, ...classes];
+  return { ...world, storageClasses, instances: [...own, ...world.instances] };
 }
 
 /** The objects that an explanation of an object may be about. */

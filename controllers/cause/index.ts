@@ -9,9 +9,8 @@ export { saidOfStorage } from './said.js';
 export { gather, type Readable, type Reader, worldOfNamespace } from './gather.js';
 export {
   emptyWorld,
-  entryOf,
-  type Reason,
-  reasonTable,
+  type About,
+  reasonGroups,
   type Remedy,
   type Subject,
   type World,

@@ -1,5 +1,5 @@
 import { type Condition, findCondition, isDeleting } from 'kedge';
-import type { Snapshot, Volume, VolumeOperation } from '@kedge/api/kinds';
+import type { Instance, Snapshot, Volume, VolumeOperation } from '@kedge/api/kinds';
 import { entryOf } from '../reasons/index.js';
 
 /** The causes in an object's own status. */
@@ -24,6 +24,16 @@ export function unmetCondition(
   const all = conditions.filter((condition) => condition !== undefined);
   const told = [findCondition(all, 'Ready'), ...all];
   return told.find((c) => c !== undefined && c.status !== 'True' && c.message !== '');
+}
+
+/** How the last run of an instance ended that is started again just now: that tells more than that it starts. */
+export function crashOf({ conditions, exitCode, backoff }: Instance): Said | undefined {
+  const ready = findCondition(conditions, 'Ready');
+  if (ready?.reason !== 'Starting') return undefined;
+  const containers = findCondition(conditions, 'ContainersReady');
+  if (containers?.status === 'False') return containers;
+  if (!backoff?.crashes || exitCode === undefined) return undefined;
+  return { reason: 'Failed', message: `ended with exit code ${exitCode} before; ${ready.message}` };
 }
 
 /** Of something that is usable: what it goes through, or was not given. */

@@ -89,7 +89,7 @@ export function wrongParameters(about: About): Remedy {
     );
   const secret = missingSecret(about, storage);
   if (secret) return secret;
-  if (/driver \S+ is not registered/.test(about.message)) {
+  if (className !== '' && /driver \S+ is not registered/.test(about.message)) {
     const known = [...new Set(nodes.flatMap((node) => node.drivers ?? []))].join(', ');
     const value = known === '' ? 'one that kedged has' : `one of ${known}`;
     return set(`driver of storage class ${className}`, value, editClass(className));

@@ -1,6 +1,6 @@
 /** The reasons of conditions, each with its remedy. It imports no kind: every controller may import it. */
 export type { Remedy } from './remedy.js';
-export { entryOf, type Reason, reasonTable } from './table.js';
+export { entryOf, type Reason, reasonGroups } from './table.js';
 export { type NewCondition, setCondition } from './set-condition.js';
 export {
   type About,

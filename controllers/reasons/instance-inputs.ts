@@ -28,6 +28,13 @@ export function inputsOfInstance(about: About<'Instance'>): Remedy {
       `create ${holder} with the values that the workload is to have, and it goes on by itself`,
     );
   }
+  const [, subPath] = /subPath "([^"]*)"/.exec(message) ?? [];
+  if (subPath !== undefined)
+    return set(
+      `volumes[].subPath of service ${service.namespace}/${service.name}, now "${subPath}",`,
+      'a directory that the volume has',
+      command('edit', 'service', service),
+    );
   if (storageOf(about)) return wrongParameters(about);
   return set(
     `secretMounts and configmapMounts of service ${service.namespace}/${service.name}`,

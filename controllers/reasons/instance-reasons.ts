@@ -13,7 +13,7 @@ import { noNodeFits } from './placement.js';
 import { unmet } from './reason.js';
 import { byKind, type Remedy, type RemedyOf, run, set, wait } from './remedy.js';
 import { again } from './storage-subject.js';
-import { type About, findByKey } from './world.js';
+import { type About, findByKey, type World } from './world.js';
 
 function serviceOf({ namespace, service }: Instance): { namespace: string; name: string } {
   return { namespace, name: service };
@@ -99,6 +99,13 @@ function ended(about: About<'Instance'>): Remedy {
   return set(label, why, edit, `its last output tells what it missed: ${logs}`);
 }
 
+/** The class of a new volume when no class is the default. */
+function classLine({ storageClasses }: World): readonly string[] {
+  const [first] = storageClasses;
+  const known = storageClasses.find(({ name }) => name === 'local') ?? first;
+  return known ? [`storageClassName: ${known.name}`] : [];
+}
+
 /** The volume that an instance waits for; undefined if it was not read or does not exist. */
 function volumeNotReady(about: About<'Instance'>): Remedy {
   const { message, object, world } = about;
@@ -112,15 +119,32 @@ function volumeNotReady(about: About<'Instance'>): Remedy {
       known === ''
         ? ''
         : ` (volumes of namespace ${namespace}: ${known}; another one is claimed with ${command('edit', 'service', service)})`;
+    const label = `volume ${namespace}/${name}`;
+    if (object.template.runtime === 'process')
+      return set(
+        `parameters.hostPath of a new ${label}`,
+        'a directory of the node that [storage].hostPathAllowlist allows',
+        castOf([
+          'kind: Volume',
+          `name: ${name}`,
+          `namespace: ${namespace}`,
+          'storageClassName: local-host',
+          'size: 1Gi',
+          'accessMode: ReadWriteOnce',
+          'parameters: {hostPath: VALUE, createIfMissing: "true"}',
+        ]),
+        `and it goes on by itself${more}`,
+      );
     return run(
       castOf([
         'kind: Volume',
         `name: ${name}`,
         `namespace: ${namespace}`,
+        ...classLine(world),
         'size: 1Gi',
         'accessMode: ReadWriteOnce',
       ]),
-      `create volume ${namespace}/${name}, and it goes on by itself${more}`,
+      `create ${label}, and it goes on by itself${more}`,
     );
   }
   if (volume?.metadata.deletionRequestedAt !== undefined)
@@ -175,7 +199,7 @@ function runtimeUnavailable({ object, message, world }: About<'Instance'>): Reme
   );
   if (other === undefined)
     return wait(
-      `runtime ${object.template.runtime ?? ''} of node ${object.node ?? ''}`,
+      `the runtime of node ${object.node ?? ''}`,
       'once that can be used',
       command('scale', 'service', service, '--replicas 0'),
       'to stop waiting',
@@ -200,7 +224,7 @@ export const instanceReasons = {
   ),
   Stopping: unmet(
     'the workload was asked to end',
-    passing('the end of its workload', 'which is killed after terminationGracePeriodSeconds'),
+    passing('the end of its workload', 'after terminationGracePeriodSeconds at the latest'),
   ),
   Detaching: unmet(
     'the volumes of the instance are being taken from its node',
@@ -249,7 +273,7 @@ export const instanceReasons = {
     ofInstance(({ object }) =>
       set(
         `volumes[].claim.name of service ${object.namespace}/${object.service}`,
-        'NAME or NAME.NAMESPACE.svc',
+        'VOLUME or VOLUME.NAMESPACE.svc',
         command('edit', 'service', serviceOf(object)),
       ),
     ),

@@ -1,3 +1,4 @@
+import { nodeTopologyKey } from '@kedge/driver-sdk';
 import { command, deletionOf, scaleToNothing } from './commands.js';
 import { finalizing } from './remaining-content.js';
 import { unmet } from './reason.js';
@@ -18,11 +19,15 @@ export function nodeIsAway(_about: About, node: string): Remedy {
 function nodeOf(about: About): string {
   if (about.kind === 'Node') return about.object.name;
   if (about.kind === 'Instance' && about.object.node) return about.object.node;
-  const [, named] = /node "?([-a-z0-9.]+)/.exec(about.message) ?? [];
-  return named ?? '';
+  const place = 'topology' in about.object ? about.object.topology?.[nodeTopologyKey] : undefined;
+  const [, named] = /node "?([-a-z0-9.]+)"?(?:[,;]| is | to |$)/.exec(about.message) ?? [];
+  return place ?? named ?? '';
 }
 
-const away: RemedyOf = (about) => nodeIsAway(about, nodeOf(about));
+const away: RemedyOf = (about) => {
+  const node = nodeOf(about);
+  return node === '' ? again(about, 'its node') : nodeIsAway(about, node);
+};
 
 /** A node was deleted. What it had is taken from it, or made elsewhere. */
 function nodeGone(about: About): Remedy {
@@ -61,8 +66,8 @@ function storageRoot(about: About): Remedy {
   return wait(
     `storage root ${path}`,
     'once its disk is mounted and kedged can read it',
-    `ls -ld ${path}`,
-    'to see who may read it, on the node',
+    `chmod u+rwx ${path}`,
+    'to let its owner, who runs kedged, use it',
   );
 }
 

@@ -16,8 +16,8 @@ export function remainingContent(about: About): Remedy {
   return wait(
     `${type} ${object.name}/${name}`,
     'once that is gone',
-    command('why', type.toLowerCase(), named),
-    'to see what that waits for',
+    command('delete', type.toLowerCase(), named),
+    'to ask for its deletion',
   );
 }
 

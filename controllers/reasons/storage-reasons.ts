@@ -60,7 +60,7 @@ function restoreInFlight(about: About<'Snapshot'>): Remedy {
   return wait(
     made ? `volume ${made.namespace}/${made.name}` : 'the volumes that are made from it',
     'once they are made',
-    made ? command('delete', 'volume', made) : `kedge get volumes -n ${namespace}`,
+    made ? command('delete', 'volume', made) : deletionOf(about),
     'to do without them',
   );
 }

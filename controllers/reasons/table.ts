@@ -19,6 +19,16 @@ export const reasonTable = {
   ...driverErrors,
 } as const satisfies Readonly<Record<string, ReasonEntry>>;
 
+/** The same by what tells them. */
+export const reasonGroups = {
+  'Driver errors': driverErrors,
+  'Volumes and snapshots': storageReasons,
+  Instances: instanceReasons,
+  Services: serviceReasons,
+  'Nodes, namespaces and storage roots': nodeReasons,
+  'As it should be': settledReasons,
+} as const satisfies Readonly<Record<string, Readonly<Record<string, ReasonEntry>>>>;
+
 /** A reason that is known. */
 export type Reason = keyof typeof reasonTable;
 

@@ -124,7 +124,7 @@ function demandGrowable(object: Volume, before: Volume, driver: Driver): void {
   if (!expand)
     throw failedPrecondition(
       'ExpandUnsupported',
-      `driver ${driver.name} can't grow volumes`,
+      `driver ${driver.name} can't grow volumes; leave size at ${before.size}, or make a larger volume, mount both, and copy what this one holds: kedge exec INSTANCE -n ${object.namespace} -- cp -a OLD/. NEW/`,
       resource,
     );
   if (before.status === 'Bound' && !onlineExpand)
@@ -148,7 +148,7 @@ export async function classNameOf(
     {
       field: 'storageClassName',
       description:
-        'is required: no class has default true and [storage].defaultStorageClass is not set',
+        'is required: no class has default true and [storage].defaultStorageClass is not set; name one, or make one the default: kedge storageclass set-default CLASS',
     },
   ]);
 }

@@ -192,6 +192,15 @@ export async function readCastFiles(paths: readonly string[]): Promise<readonly 
     for (const document of Array.isArray(documents) ? documents : []) {
       const [error] = document.errors;
       if (error) {
+        // A line that is indented too far goes on with the value of the line before: it is the one to look at.
+        const tooFar = document.errors.find(({ code }) => code === 'MULTILINE_IMPLICIT_KEY');
+        if (tooFar) {
+          const { line } = lines.linePos(tooFar.pos[1]);
+          throw refuse(
+            `${file}:${line}`,
+            'is indented further than the line before, which has its value already; line it up with the fields above',
+          );
+        }
         const line = lines.linePos(error.pos[0]).line;
         throw refuse(`${file}:${line}`, error.message.split('\n')[0] ?? error.message);
       }

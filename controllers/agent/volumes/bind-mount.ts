@@ -14,7 +14,7 @@ const directoryOnly = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_N
 export interface BindRequest {
   /** Where the volume's content is. */
   readonly root: string;
-  /** Directory inside it, created if missing; empty for all of it. */
+  /** Directory inside it, created if missing unless it is read-only; empty for all of it. */
   readonly subPath: string;
   readonly target: string;
   readonly readOnly: boolean;
@@ -29,24 +29,38 @@ function leadsOut(subPath: string, part: string, cause: unknown): DriverError {
   );
 }
 
+function missing(subPath: string, part: string, cause: unknown): DriverError {
+  return new DriverError(
+    'InvalidParameters',
+    `subPath ${JSON.stringify(subPath)}: "${part}" does not exist in the volume, and is not made for a mount that is read-only`,
+    { cause },
+  );
+}
+
 /**
  * A handle of a directory below another, one component at a time, each opened through the handle of the one before
  * and never through a symbolic link, so that a concurrent swap is not followed (CVE-2017-1002101, CVE-2021-25741).
  * @throws DriverError InvalidParameters for a component that is a symbolic link or not a directory.
  */
-export async function openInside(root: string, subPath: string): Promise<FileHandle> {
+export async function openInside(
+  root: string,
+  subPath: string,
+  { make = true }: { readonly make?: boolean } = {},
+): Promise<FileHandle> {
   let at = await open(root, directoryOnly);
   try {
     for (const part of subPath.split('/').filter((p) => p !== '' && p !== '.')) {
       if (part === '..') throw leadsOut(subPath, part, undefined);
       const path = `/proc/self/fd/${at.fd}/${part}`;
-      await mkdir(path, { mode: 0o755 }).catch((error: NodeJS.ErrnoException) => {
-        // A read-only file system fails with EROFS even if the directory exists.
-        if (error.code !== 'EEXIST' && error.code !== 'EROFS') throw error;
-      });
+      if (make)
+        await mkdir(path, { mode: 0o755 }).catch((error: NodeJS.ErrnoException) => {
+          // A read-only file system fails with EROFS even if the directory exists.
+          if (error.code !== 'EEXIST' && error.code !== 'EROFS') throw error;
+        });
       const next = await open(path, directoryOnly).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ELOOP' || error.code === 'ENOTDIR')
           throw leadsOut(subPath, part, error);
+        if (error.code === 'ENOENT') throw missing(subPath, part, error);
         throw error;
       });
       await at.close();
@@ -67,7 +81,9 @@ async function isSame(handle: FileHandle, path: string): Promise<boolean> {
 /** Binds a directory of a volume to `target`, read-only if requested. Idempotent. @throws DriverError */
 export async function bindDirectory(host: NodeHost, request: BindRequest): Promise<void> {
   const { target, readOnly, signal } = request;
-  const handle = await openInside(request.root, request.subPath).catch((error: unknown) => {
+  const handle = await openInside(request.root, request.subPath, {
+    make: !readOnly,
+  }).catch((error: unknown) => {
     throw error instanceof DriverError
       ? error
       : new DriverError('Unavailable', String(error), { cause: error });

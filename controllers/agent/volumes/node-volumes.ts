@@ -96,11 +96,12 @@ export class NodeVolumes {
       fileSystemPending: mounted.fileSystemPending === true,
     };
     const subPath = mount.subPath ?? '';
+    const readOnly = mount.readOnly === true || volume.accessMode === 'ReadOnlyMany';
     // A host directory is used in place; mounted volumes and their subdirectories are bind-mounted.
     if (mounted.path !== target && subPath === '') return { ...known, source: mounted.path };
     if (!this.#options.mayMount) {
       // The runtime resolves the path again at the mount, because it may be swapped meanwhile.
-      if (subPath !== '') await provideInside(mounted.path, subPath);
+      if (subPath !== '') await provideInside(mounted.path, subPath, readOnly);
       return { ...known, source: mounted.path, subPath };
     }
     const source = join(this.#binds(volume), claimFolder(claim), mount.name);
@@ -108,7 +109,7 @@ export class NodeVolumes {
       root: mounted.path,
       subPath,
       target: source,
-      readOnly: mount.readOnly === true || volume.accessMode === 'ReadOnlyMany',
+      readOnly,
       signal: call.signal,
     });
     return { ...known, source };
@@ -203,9 +204,9 @@ export class NodeVolumes {
 }
 
 /** Checks that the directory exists and that its path has no symbolic links. @throws DriverError */
-async function provideInside(root: string, subPath: string): Promise<void> {
+async function provideInside(root: string, subPath: string, readOnly: boolean): Promise<void> {
   try {
-    await (await openInside(root, subPath)).close();
+    await (await openInside(root, subPath, { make: !readOnly })).close();
   } catch (error) {
     if (error instanceof DriverError) throw error;
     throw new DriverError('Unavailable', String(error), { cause: error });

@@ -60,6 +60,43 @@ function withMetadataOf(read: JsonObject, object: JsonObject): JsonObject {
   return { ...object, metadata: { ...own, resourceVersion } };
 }
 
+/** How often a controller may be faster in a row. */
+const triesMax = 5;
+
+/** An object without what its controllers change. */
+function written(object: JsonObject): JsonObject {
+  const {
+    resourceVersion: _version,
+    updatedAt: _at,
+    ...metadata
+  } = isJsonObject(object.metadata) ? object.metadata : {};
+  return { ...object, metadata };
+}
+
+/**
+ * Writes what was edited. A status that changed meanwhile, as that of a workload that is started again and again, is
+ * in nobody's way.
+ * @throws StatusError Aborted when somebody else changed the object itself
+ */
+async function putEdited(
+  client: ApiClient,
+  target: Target,
+  read: JsonObject,
+  object: JsonObject,
+  namespace: string,
+): Promise<boolean> {
+  let current = object;
+  for (let tries = 1; ; tries += 1)
+    try {
+      return await putObject(client, target, current, { namespace });
+    } catch (error) {
+      if (!hasCode(error, 'Aborted') || tries === triesMax) throw error;
+      const now = await readObject(client, target, namespace);
+      if (!isDeepStrictEqual(written(now), written(read))) throw error;
+      current = withMetadataOf(now, object);
+    }
+}
+
 /** The same error, with the place of the text that would be lost otherwise. */
 function keptIn(file: string, error: unknown): unknown {
   const next = hasCode(error, 'Aborted')
@@ -96,7 +133,7 @@ async function editOne(client: ApiClient, target: Target, namespace: string): Pr
     const object = withMetadataOf(read, await edited(file, target));
     demandWritable(target.kind, object);
     const same = isDeepStrictEqual(object, read);
-    const changed = !same && (await putObject(client, target, object, { namespace }));
+    const changed = !same && (await putEdited(client, target, read, object, namespace));
     keep = false;
     print(`${slashed(target)} ${changed ? 'changed' : 'unchanged'}`);
   } catch (error) {

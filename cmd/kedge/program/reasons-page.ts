@@ -1,0 +1,59 @@
+import { reasonGroups, type Subject } from '@kedge/controllers/cause';
+import { aboutSample } from './reason-samples.js';
+
+const introduction = `# Reasons of conditions
+
+What the reason of a condition, a volume or a snapshot stands for, and what to do. \`kedge why TYPE/NAME\` tells the
+reason, the remedy and the command for one object, with its names filled in; \`kedge describe\`, \`kedge cast\` and
+the last column of \`kedge get\` tell the same. The remedies below are for objects that are called as in the examples:
+service and instance \`web\`, volume \`data\`, snapshot \`copy\`, node \`n1\`, class \`fast\`.
+
+This page is made from the table of reasons in \`controllers/reasons\`: \`node scripts/reasons-page.mjs\`.
+`;
+
+/** The kind that an example is of, by the heading. */
+const kinds: Readonly<Record<keyof typeof reasonGroups, Subject['kind']>> = {
+  'Driver errors': 'Volume',
+  'Volumes and snapshots': 'Volume',
+  Instances: 'Instance',
+  Services: 'Service',
+  'Nodes, namespaces and storage roots': 'Node',
+  'As it should be': 'Service',
+};
+/** Reasons that another kind has. */
+const others: Readonly<Record<string, Subject['kind']>> = {
+  Creating: 'Snapshot',
+  Finalizing: 'Namespace',
+  RestoreInFlight: 'Snapshot',
+  SnapshotLost: 'Snapshot',
+  SourceNotReady: 'Snapshot',
+};
+
+/** What is told with a reason whose remedy depends on it. */
+const messages: Readonly<Record<string, string>> = {
+  SnapshotNotReady: 'snapshot "default/copy" is Pending, not Ready yet',
+  StorageRootMissing: 'storage root /srv/volumes does not exist',
+  VolumeInUse: 'volume default/data is ReadWriteOnce and in use by default/db-0',
+  WaitsForNode: 'waits for node n1',
+};
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}
+
+function section(heading: keyof typeof reasonGroups): string {
+  const rows = Object.entries(reasonGroups[heading])
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([reason, entry]) => {
+      if (entry.type === 'settled') return `| \`${reason}\` | ${cell(entry.meaning)} | nothing |`;
+      const about = aboutSample(others[reason] ?? kinds[heading], messages[reason] ?? '');
+      return `| \`${reason}\` | ${cell(entry.meaning)} | ${cell(entry.remedy(about).text)} |`;
+    });
+  return `## ${heading}\n\n| Reason | What it stands for | What to do |\n| --- | --- | --- |\n${rows.join('\n')}\n`;
+}
+
+/** The page docs/reference/reasons.md. */
+export function reasonsPage(): string {
+  const headings = Object.keys(reasonGroups) as readonly (keyof typeof reasonGroups)[];
+  return `${introduction}\n${headings.map(section).join('\n')}`;
+}

@@ -1,0 +1,38 @@
+/** A service that runs for ever. */
+export function service(more: object = {}, name = 'web'): object {
+  return {
+    name,
+    runtime: 'process',
+    command: ['/bin/sh', '-c', 'sleep 10000'],
+    minReadySeconds: 0,
+    terminationGracePeriodSeconds: 1,
+    ...more,
+  };
+}
+
+/** A volume of the driver that keeps its data here. */
+export function volume(more: object = {}, name = 'data'): object {
+  return {
+    name,
+    storageClassName: 'local',
+    size: '1Mi',
+    accessMode: 'ReadWriteOnce',
+    ...more,
+  };
+}
+
+/** A volume whose driver fails as told. */
+export function faulty(fault: string, more: object = {}): object {
+  return volume({ storageClassName: 'faulty', parameters: { fault }, ...more });
+}
+
+/** Mounts a volume by its name. */
+export function claim(name: string, more: object = {}): object {
+  return { volumes: [{ name: 'data', mountPath: '/data', claim: { name }, ...more }] };
+}
+
+/** A volume whose data is a directory of the node: processes use no other. */
+export function hostVolume(hostPath: string, more: object = {}): object {
+  const parameters = { hostPath, createIfMissing: 'true' };
+  return volume({ storageClassName: 'local-host', parameters, ...more });
+}

@@ -1,0 +1,119 @@
+import type { Mistake } from './mistake.js';
+import { service, volume } from './objects.js';
+
+const nothing = () => Promise.resolve();
+const volumeText = (more: string): string =>
+  `kind: Volume\nname: data\nstorageClassName: local\naccessMode: ReadWriteOnce\n${more}`;
+
+/** Mistakes on the command line and in files: the command itself tells them. */
+export const ofCommands: readonly Mistake[] = [
+  {
+    name: 'wrong indentation',
+    given: ({ file }) => file(volumeText('size: 1Mi\n parameters:\n   backing: image\n')),
+    command: 'kedge cast -n $NS $FILE',
+    code: 6,
+    words: ['$NS.yaml:6', 'is indented further than the line before', 'line it up'],
+  },
+  {
+    name: 'a size that can not be read',
+    given: ({ file }) => file(volumeText('size: lots\n')),
+    command: 'kedge cast -n $NS $FILE',
+    code: 6,
+    words: ['$NS.yaml:5', 'size', 'lots'],
+  },
+  {
+    name: 'a class that does not exist',
+    given: ({ file }) => file(volumeText('size: 1Mi\n').replace('Name: local', 'Name: fast')),
+    command: 'kedge cast -n $NS $FILE',
+    code: 6,
+    words: ['storage class "fast" does not exist; create it, or name another'],
+  },
+  {
+    name: 'no class where none is the default',
+    given: ({ file }) => file('kind: Volume\nname: data\nsize: 1Mi\naccessMode: ReadWriteOnce\n'),
+    command: 'kedge cast -n $NS $FILE',
+    code: 6,
+    words: ['storageClassName: is required', 'kedge storageclass set-default'],
+  },
+  {
+    name: 'a misspelt kind in a file',
+    given: ({ file }) => file(volumeText('size: 1Mi\n').replace('Volume', 'Volumee')),
+    command: 'kedge cast -n $NS $FILE',
+    code: 6,
+    words: ['Volumee', 'did you mean Volume?'],
+  },
+  {
+    name: 'a misspelt field in a file',
+    given: ({ file }) => file(volumeText('siez: 1Mi\n')),
+    command: 'kedge cast -n $NS $FILE',
+    code: 6,
+    words: ['siez', 'size'],
+  },
+  {
+    name: 'a misspelt name',
+    given: ({ post }) => post('volumes', volume()),
+    command: 'kedge why volume/dta -n $NS',
+    code: 4,
+    words: ['Volume "$NS/dta" does not exist', 'Did you mean data?'],
+  },
+  {
+    name: 'a misspelt type',
+    given: nothing,
+    command: 'kedge why volme/data -n $NS',
+    code: 6,
+    words: ['did you mean volume?'],
+  },
+  {
+    name: 'a misspelt command',
+    given: nothing,
+    command: 'kedge wyh service/web',
+    code: 2,
+    words: ['Did you mean why?'],
+  },
+  {
+    name: 'a kind without a state',
+    given: ({ post }) => post('secrets', { name: 'login', data: { password: 'x' } }),
+    command: 'kedge why secret/login -n $NS',
+    code: 6,
+    words: ['secrets have no state that could be explained', 'kedge describe secret/login'],
+  },
+  {
+    name: 'nothing: a service that runs',
+    given: ({ post }) => post('services', service()),
+    until: ['services/web', '"status":"Running"'],
+    command: 'kedge why service/web -n $NS',
+    words: ['Service $NS/web is Running', 'Nothing keeps it from being as it should be'],
+  },
+  {
+    name: 'a token that is not good, or is no longer',
+    given: nothing,
+    command: 'KEDGE_TOKEN=kedge_expired kedge why service/web -n $NS',
+    code: 3,
+    words: ['kedge login < token-file', 'kedge token create USER', 'kedged recover-root'],
+  },
+  {
+    name: 'no daemon',
+    given: nothing,
+    command: 'KEDGE_SERVER=127.0.0.1:1 kedge why service/web -n $NS',
+    code: 1,
+    words: ['Is kedged running at 127.0.0.1:1?', 'Start it with: '],
+  },
+  {
+    name: 'something that does not run, in a table',
+    given: ({ post }) => post('services', service({ command: ['slep'] })),
+    until: ['instances/web-0', 'is not found in its PATH'],
+    command: 'kedge get services,instances -n $NS',
+    words: ['CAUSE', "Instance $NS/web-0: can't be started: command slep is not found"],
+  },
+  {
+    name: 'something that does not run, for a program',
+    given: ({ post }) => post('services', service({ workingDir: '/none' })),
+    until: ['instances/web-0', 'working directory'],
+    command: 'kedge why service/web -n $NS -o json',
+    words: [
+      '"reason": "StartFailed"',
+      '"type": "run"',
+      '"command": "kedge patch service/web -n $NS',
+    ],
+  },
+];

@@ -1,0 +1,232 @@
+import { join } from 'node:path';
+import type { Mistake } from './mistake.js';
+import { claim, hostVolume, service } from './objects.js';
+
+const running = ['services/web', 'Running'] as const;
+const whyWeb = 'kedge why service/web -n $NS';
+
+/** Mistakes in what a service is to run, and where. */
+export const ofServices: readonly Mistake[] = [
+  {
+    name: 'a command that is not found',
+    given: ({ post }) => post('services', service({ command: ['slep', '10000'] })),
+    until: ['instances/web-0', 'is not found in its PATH'],
+    command: whyWeb,
+    words: ['Instance $NS/web-0', 'command slep is not found', 'set command[0] of service $NS/web'],
+    then: { edit: ['- slep', '- sleep'], recovers: running },
+  },
+  {
+    name: 'a command with a path that does not exist',
+    given: ({ post }) => post('services', service({ command: ['/opt/none/server'] })),
+    until: ['instances/web-0', 'does not exist'],
+    command: whyWeb,
+    words: ['command /opt/none/server does not exist', 'kedge edit service/web -n $NS'],
+    then: {
+      edit: ['- /opt/none/server', '- "/bin/sh"\\n  - "-c"\\n  - "sleep 10000"'],
+      recovers: running,
+    },
+  },
+  {
+    name: 'a file that is not executable',
+    given: ({ post }) => post('services', service({ command: ['/etc/passwd'] })),
+    until: ['instances/web-0', 'is not executable'],
+    command: 'kedge describe instance/web-0 -n $NS',
+    words: ['command /etc/passwd is not executable', 'chmod +x /etc/passwd', '/bin/sh /etc/passwd'],
+  },
+  {
+    name: 'a command that exits 1',
+    given: ({ file }) =>
+      file(
+        `kind: Service\nname: web\nnamespace: $NS\nruntime: process\nrestartPolicy: Never\ncommand: [sh, -c, "echo no such database; exit 1"]\n`,
+      ),
+    command: 'kedge cast $FILE',
+    code: 1,
+    words: [
+      'ended with exit code 1',
+      'no such database',
+      'kedge logs instance/web-0 -n $NS --tail 20',
+      'Next: kedge restart instance/web-0 -n $NS',
+    ],
+  },
+  {
+    name: 'a crash loop',
+    given: ({ file }) =>
+      file(
+        `kind: Service\nname: web\nnamespace: $NS\nruntime: process\ncommand: [sh, -c, "echo port 80 is taken; exit 3"]\n`,
+      ),
+    command: 'kedge cast $FILE',
+    code: 1,
+    words: ['ended with exit code 3', 'port 80 is taken', 'Next: kedge edit service/web -n $NS'],
+  },
+  {
+    name: 'a command that ends, and is not started again',
+    given: ({ post }) =>
+      post(
+        'services',
+        service({ command: ['true'], restartPolicy: 'OnFailure', minReadySeconds: 3600 }),
+      ),
+    until: ['instances/web-0', 'ended with exit code 0'],
+    command: whyWeb,
+    words: [
+      'ended with exit code 0',
+      'not started again by its restartPolicy',
+      'kedge restart instance/web-0 -n $NS',
+    ],
+  },
+  {
+    name: 'a user that the node does not have',
+    given: ({ post }) => post('services', service({ user: 'nosuch' })),
+    until: ['instances/web-0', 'user nosuch does not exist'],
+    command: whyWeb,
+    words: [
+      'user nosuch does not exist on this node',
+      'set user of service $NS/web to a user of the node',
+    ],
+    then: { recovers: running },
+  },
+  {
+    name: 'a working directory that does not exist',
+    given: ({ post }) => post('services', service({ workingDir: '/opt/none' })),
+    until: ['instances/web-0', 'working directory'],
+    command: whyWeb,
+    words: ['its working directory /opt/none does not exist', `--patch '{"workingDir":"/"}'`],
+    then: { recovers: running },
+  },
+  {
+    name: 'a configmap that does not exist',
+    given: ({ post }) => post('services', service({ envFrom: [{ configmap: 'settings' }] })),
+    until: ['instances/web-0', 'does not exist; create it'],
+    command: whyWeb,
+    words: [
+      'configmap $NS/settings of envFrom does not exist',
+      'kedge create configmap settings -n $NS',
+    ],
+    then: { recovers: running },
+  },
+  {
+    name: 'a secret that does not exist',
+    given: ({ post }) =>
+      post(
+        'services',
+        service({
+          secretMounts: [
+            {
+              name: 'login',
+              mountPath: '/run/login',
+              items: [{ key: 'password', path: 'password' }],
+            },
+          ],
+        }),
+      ),
+    until: ['instances/web-0', 'does not exist; create it'],
+    command: whyWeb,
+    words: [
+      'secret $NS/login does not exist',
+      'kedge create secret login -n $NS --from-literal password=VALUE',
+    ],
+    then: { value: 'hunter2', recovers: running },
+  },
+  {
+    name: 'a configmap that lacks a key',
+    given: async ({ post }) => {
+      await post('configmaps', { name: 'settings', data: { other: 'x' } });
+      await post(
+        'services',
+        service({
+          configmapMounts: [
+            { name: 'settings', mountPath: '/run/s', items: [{ key: 'level', path: 'level' }] },
+          ],
+        }),
+      );
+    },
+    until: ['instances/web-0', 'has no key'],
+    command: whyWeb,
+    words: ['has no key "level"', 'set data.level of configmap $NS/settings'],
+    then: { value: 'debug', recovers: running },
+  },
+  {
+    name: 'a node selector that no node matches',
+    given: ({ post }) => post('services', service({ nodeSelector: { disk: 'ssd' } })),
+    until: ['instances/web-0', 'NoNodeFits'],
+    command: whyWeb,
+    words: [
+      'none of those matches nodeSelector {disk=ssd}',
+      'here has',
+      'kedge label node/here disk=ssd',
+      `--patch '{"nodeSelector":null}'`,
+    ],
+    then: { recovers: running },
+  },
+  {
+    name: 'a runtime that the node does not have',
+    given: ({ post }) =>
+      post(
+        'services',
+        service({ runtime: 'container', image: 'busybox', command: ['sleep', '10000'] }),
+      ),
+    until: ['instances/web-0', 'RuntimeUnavailable'],
+    command: whyWeb,
+    words: [
+      'runtime container is not available on node here; it has: process',
+      '"runtime":"process"',
+    ],
+    then: { recovers: running },
+  },
+  {
+    name: 'a misspelt subPath of a mount that is read-only',
+    given: async ({ post, daemon, namespace }) => {
+      await post('volumes', hostVolume(join(daemon.home, 'host', namespace)));
+      await post('services', service(claim('data', { subPath: 'lgos', readOnly: true })));
+    },
+    until: ['instances/web-0', 'lgos'],
+    command: whyWeb,
+    words: [
+      '"lgos" does not exist in the volume',
+      'set volumes[].subPath of service $NS/web',
+      'kedge edit service/web -n $NS',
+    ],
+    then: { edit: ['subPath: lgos', 'subPath: ""'], recovers: running },
+  },
+  {
+    name: 'a volume that does not exist',
+    given: ({ post }) => post('services', service(claim('data'))),
+    until: ['instances/web-0', 'does not exist yet'],
+    command: whyWeb,
+    words: [
+      'volume $NS/data does not exist yet',
+      'set parameters.hostPath of a new volume $NS/data',
+      'kedge cast',
+    ],
+    then: { value: '$HOME/host/made', recovers: running },
+  },
+  {
+    name: 'a misspelt volume',
+    given: async ({ post, daemon, namespace }) => {
+      await post('volumes', hostVolume(join(daemon.home, 'host', namespace)));
+      await post('services', service(claim('dta')));
+    },
+    until: ['instances/web-0', 'does not exist yet'],
+    command: whyWeb,
+    words: [
+      'volume $NS/dta does not exist yet',
+      'volumes of namespace $NS: data',
+      'kedge edit service/web -n $NS',
+    ],
+  },
+  {
+    name: 'a volume that another instance has',
+    given: async ({ post, daemon, namespace }) => {
+      await post('volumes', hostVolume(join(daemon.home, 'host', namespace)));
+      await post('services', service({ ...claim('data'), minReadySeconds: 0 }, 'first'));
+    },
+    until: ['services/first', 'Running'],
+    command: `printf 'kind: Service\\nname: web\\nnamespace: $NS\\nruntime: process\\ncommand: [sleep, "10000"]\\nvolumes:\\n- name: data\\n  mountPath: /data\\n  claim: {name: data}\\n' | kedge cast --timeout 4 -`,
+    code: 7,
+    words: [
+      'is ReadWriteOnce and in use by $NS/first-0',
+      'stop service $NS/first',
+      'Next: kedge scale service/first -n $NS --replicas 0',
+    ],
+    then: { recovers: running },
+  },
+];

@@ -1,0 +1,62 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { TestDaemon } from '../acceptance/daemon.js';
+import { makeMistake, makeTools, type Mistake, type Outcome } from './mistake.js';
+import { ofCommands } from './of-commands.js';
+import { ofServices } from './of-services.js';
+import { ofStorage } from './of-storage.js';
+
+const mistakes: readonly Mistake[] = [...ofServices, ...ofStorage, ...ofCommands];
+/** Mistakes that are made at a time: one command line takes as long as a daemon needs for many objects. */
+const atOnce = 4;
+
+/** Runs the mistakes side by side; each test waits for its own. */
+function makeAll(daemon: TestDaemon): ReadonlyMap<Mistake, Promise<Outcome>> {
+  const turns: Promise<unknown>[] = Array.from({ length: atOnce }, () => Promise.resolve());
+  return new Map(
+    mistakes.map((mistake, at) => {
+      const before = turns[at % atOnce];
+      const outcome = Promise.resolve(before).then(() => makeMistake(daemon, mistake, `m${at}`));
+      turns[at % atOnce] = outcome.catch(() => undefined);
+      // The test of it reports the failure.
+      outcome.catch(() => undefined);
+      return [mistake, outcome];
+    }),
+  );
+}
+
+describe('every mistake is explained by one command, with what to do about it', function () {
+  this.timeout(300_000);
+  let daemon: TestDaemon;
+  let outcomes: ReadonlyMap<Mistake, Promise<Outcome>>;
+
+  before(async () => {
+    const program = fileURLToPath(new URL('./kedged-with-faults.js', import.meta.url));
+    const environment = { KEDGE_STORAGE_DEFAULT_STORAGE_CLASS: '' };
+    daemon = await TestDaemon.start({ program, environment });
+    await mkdir(join(daemon.home, 'host'), { recursive: true });
+    await makeTools(join(daemon.home, 'bin'));
+    await daemon.ok('POST', '/v1/storageclasses', {
+      name: 'faulty',
+      driver: 'faulty',
+      reclaimPolicy: 'delete',
+    });
+    outcomes = makeAll(daemon);
+  });
+  after(() => daemon.dispose());
+
+  for (const mistake of mistakes)
+    it(`${mistake.name}${mistake.then ? ', and the remedy works as printed' : ''}`, async () => {
+      const { namespace, told, code } = (await outcomes.get(mistake))!;
+      expect(code, told).to.equal(mistake.code ?? 0);
+      for (const words of mistake.words)
+        expect(told).to.contain(words.replaceAll('$NS', namespace));
+    });
+
+  it('fifty of them at least, twenty with their remedies', () => {
+    expect(mistakes.length).to.be.at.least(50);
+    expect(mistakes.filter(({ then }) => then).length).to.be.at.least(20);
+  });
+});
