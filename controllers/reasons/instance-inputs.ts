@@ -1,5 +1,5 @@
 import { command, patchOf } from './commands.js';
-import { type Remedy, run, set } from './remedy.js';
+import { type Remedy, run, set, wait } from './remedy.js';
 import { wrongParameters } from './driver-parameters.js';
 import { storageOf } from './storage-subject.js';
 import type { About } from './world.js';
@@ -51,4 +51,21 @@ function wantedKeys({ object }: About<'Instance'>, kind: string, name: string): 
     .filter((mount) => mount.name === name)
     .flatMap(({ items = [] }) => items.map(({ key }) => key));
   return keys.length > 0 ? [...new Set(keys)] : ['KEY'];
+}
+
+/** What the workload is to be given could not be written. */
+export function inputsFailed(about: About<'Instance'>): Remedy {
+  if (/does not exist|has no key/.test(about.message)) return inputsOfInstance(about);
+  const { object } = about;
+  return wait(
+    'the node to be able to write them: make room on its disk',
+    'with the next try',
+    command(
+      'scale',
+      'service',
+      { namespace: object.namespace, name: object.service },
+      '--replicas 0',
+    ),
+    'to stop it',
+  );
 }

@@ -7,7 +7,7 @@ import {
   scaleToNothing,
   serviceOfClaim,
 } from './commands.js';
-import { inputsOfInstance } from './instance-inputs.js';
+import { inputsFailed } from './instance-inputs.js';
 import { nodeIsAway } from './node-reasons.js';
 import { noNodeFits } from './placement.js';
 import { unmet } from './reason.js';
@@ -293,16 +293,5 @@ function detachFailed(about: About<'Instance'>): Remedy {
     'with the next try',
     command('volume detach', 'volume', held, '--force'),
     'when the node is certainly down, to take it away',
-  );
-}
-
-function inputsFailed(about: About<'Instance'>): Remedy {
-  if (/does not exist|has no key/.test(about.message)) return inputsOfInstance(about);
-  const { object } = about;
-  return wait(
-    'the node to be able to write them: make room on its disk',
-    'with the next try',
-    command('scale', 'service', serviceOf(object), '--replicas 0'),
-    'to stop it',
   );
 }

@@ -1,6 +1,6 @@
 import { command, deletionOf } from './commands.js';
 import { type Remedy, run, wait } from './remedy.js';
-import { inUse } from './storage-subject.js';
+import { again, inUse } from './storage-subject.js';
 import { type About, findByKey } from './world.js';
 
 /** The blocker of a namespace in deletion: the first object that its condition names. */
@@ -25,9 +25,11 @@ export function remainingContent(about: About): Remedy {
 export function finalizing(about: About): Remedy {
   const { message, object, world } = about;
   const [, name] = /Volume "([-a-z0-9]+)"/.exec(message) ?? [];
-  const volume = name && findByKey(world.volumes, `${object.name}/${name}`);
+  const volume = findByKey(world.volumes, `${object.name}/${name ?? ''}`);
   if (volume && volume.attachments?.length)
     return inUse({ kind: 'Volume', object: volume, message, world });
+  if (volume?.dataDeletion?.askedAt)
+    return again({ kind: 'Volume', object: volume, message, world }, 'its driver');
   if (volume)
     return run(
       command('patch', 'volume', volume, `--patch '{"reclaimPolicy":"retain"}'`),

@@ -46,11 +46,15 @@ export function again(about: About, needed: string): Remedy {
 /** The end of the wait of a volume or snapshot whose driver call is retried automatically. */
 function insteadOf({ kind, object }: Storage): readonly [string, string] {
   const isDeleting = object.metadata.deletionRequestedAt !== undefined;
-  if (isDeleting && kind === 'Volume')
+  // The policy counts until the driver is asked to delete the data.
+  const isAsked = kind === 'Volume' && (object.dataDeletion?.askedAt ?? '') !== '';
+  if (isDeleting && kind === 'Volume' && !isAsked)
     return [
       command('patch', 'volume', object, `--patch '{"reclaimPolicy":"retain"}'`),
       'to let the object go and keep the data',
     ];
+  if (isDeleting)
+    return [command('delete', kind.toLowerCase(), object), 'to ask for its deletion again'];
   if (kind === 'Volume' && object.ownerService) {
     const [namespace = '', name = ''] = object.ownerService.split('/');
     const service = { namespace, name };
