@@ -10,6 +10,7 @@ export { gather, type Readable, type Reader, worldOfNamespace } from './gather.j
 export {
   emptyWorld,
   type About,
+  type ReasonEntry,
   reasonGroups,
   type Remedy,
   type Subject,

@@ -1,4 +1,4 @@
-import { reasonGroups, type Subject } from '@kedge/controllers/cause';
+import { type ReasonEntry, reasonGroups, type Subject } from '@kedge/controllers/cause';
 import { aboutSample } from './reason-samples.js';
 
 const introduction = `# Reasons of conditions
@@ -42,7 +42,8 @@ function cell(text: string): string {
 }
 
 function section(heading: keyof typeof reasonGroups): string {
-  const rows = Object.entries(reasonGroups[heading])
+  const group: Readonly<Record<string, ReasonEntry>> = reasonGroups[heading];
+  const rows = Object.entries(group)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([reason, entry]) => {
       if (entry.type === 'settled') return `| \`${reason}\` | ${cell(entry.meaning)} | nothing |`;

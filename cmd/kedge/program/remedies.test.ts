@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { expect } from 'chai';
-import { reasonGroups, type Remedy, type Subject } from '@kedge/controllers/cause';
+import {
+  type ReasonEntry,
+  reasonGroups,
+  type Remedy,
+  type Subject,
+} from '@kedge/controllers/cause';
 import { kedgeProgram } from './program.js';
 import { aboutSample, samples } from './reason-samples.js';
 import { reasonsPage } from './reasons-page.js';
@@ -35,7 +40,9 @@ const messages = [
   'storage root /srv has no file .kedge/cluster-id; if this is it: mkdir -p /srv/.kedge && echo x > /srv/.kedge/cluster-id',
 ];
 const kinds = Object.keys(samples) as readonly Subject['kind'][];
-const entries = Object.values(reasonGroups).flatMap((group) => Object.entries(group));
+const entries = Object.values(reasonGroups).flatMap(
+  (group: Readonly<Record<string, ReasonEntry>>) => Object.entries(group),
+);
 
 /** Commands that change nothing: they are no remedy by themselves. */
 const looking = ['describe', 'why', 'logs', 'get', 'events', 'explain', 'status', 'health', 'diff'];
