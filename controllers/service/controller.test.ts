@@ -8,7 +8,7 @@ import {
   seededRandom,
   silentLogger,
 } from 'kedge';
-import { FakeClock, settle } from 'kedge/testing';
+import { FakeClock, reachState, settle } from 'kedge/testing';
 import { type Instance, instances } from '../instance/kind.js';
 import { nodes } from '../node/kind.js';
 import { secrets } from '../secret/kind.js';
@@ -276,6 +276,32 @@ describe('a service and its instances', () => {
         const node = await store.get(nodes, { name: 'n' });
         await store.update(nodes, { ...node!, unschedulable: true });
       },
+    );
+    await createService(1);
+    const [instance] = await made();
+    expect(instance?.node).to.equal(undefined);
+    expect(instance?.conditions?.[0]).to.include({ type: 'Scheduled', reason: 'NoNodeFits' });
+  });
+
+  it('none is bound to a node that stopped since it was chosen', async () => {
+    raced.overtakeRead(nodes, { name: 'n' }, () =>
+      store.updateStatus(nodes, { name: 'n' }, { status: 'NotReady' }),
+    );
+    await createService(1);
+    const [instance] = await made();
+    expect(instance?.node).to.equal(undefined);
+  });
+
+  it('none is bound to a node when its volume turns out to be on another one at the same time', async () => {
+    const name = { namespace: 'default', name: 'data-db-0' };
+    const { metadata } = (await store.get(nodes, { name: 'n' }))!;
+    await store.update(nodes, { name: 'n', labels: { zone: 'here' }, metadata });
+    await store.create(volumes, { ...name, ...claimTemplate, storageClassName: 'c' });
+    const placed = { driver: 'played', handle: 'h', topology: { zone: 'here' } };
+    await reachState(store, volumes, name, 'Available', placed);
+    raced.overtake(
+      (operation) => operation.op === 'update' && operation.kind.kind === 'Instance',
+      () => store.updateStatus(volumes, name, { topology: { zone: 'there' } }),
     );
     await createService(1);
     const [instance] = await made();

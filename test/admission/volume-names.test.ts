@@ -1,0 +1,41 @@
+import { volumes } from '@kedge/controllers';
+import { expect } from 'chai';
+import { reachState } from 'kedge/testing';
+import { JudgedApi } from './judged-api.js';
+
+const path = '/v1/namespaces/default/volumes';
+const volume = { size: '1Gi', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
+
+describe('a volume beside what others made or will make', () => {
+  let api: JudgedApi;
+  beforeEach(async () => {
+    api = await JudgedApi.start();
+  });
+  afterEach(() => api[Symbol.asyncDispose]());
+
+  it('may have the name of a replica that its service does not have, and of none that it has', async () => {
+    const claimTemplate = { size: '1Gi', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
+    await api.ok('POST', '/v1/namespaces/default/services', {
+      name: 'db',
+      image: 'x',
+      runtime: 'container',
+      scale: 2,
+      volumes: [{ name: 'data', mountPath: '/data', claimTemplate }],
+    });
+    const refused = await api.rest('POST', path, { ...volume, name: 'data-db-1' });
+    expect(refused.body).to.include({ reason: 'NameTaken' });
+    await api.ok('POST', path, { ...volume, name: 'data-db-2' });
+  });
+
+  it('changes its parameters until it is provisioned, and not after that', async () => {
+    const put = (parameters: object) =>
+      api.rest('PUT', `${path}/v`, { ...volume, name: 'v', parameters });
+    await api.ok('POST', path, { ...volume, name: 'v', parameters: { backing: 'directory' } });
+    expect((await put({ backing: 'image' })).status).to.equal(200);
+    const key = { namespace: 'default', name: 'v' };
+    await reachState(api.store, volumes, key, 'Available', { driver: 'local', handle: 'h' });
+    const refused = await put({ backing: 'directory' });
+    expect(refused.status).to.equal(400);
+    expect(JSON.stringify(refused.body)).to.contain('immutable once the volume is provisioned');
+  });
+});
