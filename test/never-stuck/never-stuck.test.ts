@@ -30,7 +30,8 @@ function chosen(): readonly Case[] {
 }
 
 describe('whatever is broken, in whatever phase', function () {
-  this.timeout(3_600_000);
+  // A loaded machine takes longer than an hour for all of it.
+  this.timeout(0);
   const running = chosen();
 
   it('every phase of every kind has cases for each of its dependencies, or a reason why not', () => {
