@@ -17,6 +17,7 @@ import {
   Agent,
   agentOfStore,
   allKinds,
+  availableNames,
   DataFiles,
   dataFilesDirectory,
   foreignGuard,
@@ -27,7 +28,6 @@ import {
   nodeRestriction,
   nodes,
   parameterResolver,
-  ProcessRuntime,
   Sealer,
   secrets,
   seedClasses,
@@ -39,14 +39,20 @@ import {
   UsedParameters,
   VolumeManager,
 } from '@kedge/controllers';
-import { directoryJournal, type DriverRegistry, type StorageSettings } from '@kedge/driver-sdk';
+import {
+  directoryJournal,
+  type DriverRegistry,
+  joinHolders,
+  type StorageSettings,
+  thisNode,
+} from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
 import { AuditLog, auditFileAt } from './telemetry/audit-log.js';
 import { type DaemonData, openDaemonData } from './data/data-directory.js';
 import { type DaemonKeys, keyPlace } from './config/key-file.js';
-import { privatePaths } from './config/private-paths.js';
 import { PrometheusMetrics } from './telemetry/prometheus-metrics.js';
+import { nodeRuntimes } from './node-runtimes.js';
 import { OpsServer } from './telemetry/ops-server.js';
 import { parseAddress } from './config/listening.js';
 import type { DaemonConfig } from './config/settings.js';
@@ -113,7 +119,7 @@ async function assemble(
   keys: DaemonKeys,
   driversOf: (settings: StorageSettings) => DriverRegistry,
 ): Promise<Daemon> {
-  const { dataDirectory, nodeName: node } = config;
+  const { dataDirectory, nodeName: node, policy } = config;
   const clock = systemClock;
   const random = systemRandom;
   await Promise.all([
@@ -135,7 +141,6 @@ async function assemble(
           logger,
           metrics,
         });
-
   const manager = new Manager({ store, clock, random, logger, metrics });
   const storageRoot = new StorageRootKeeper({
     store,
@@ -144,27 +149,16 @@ async function assemble(
     lock: lockDirectory,
     logger: logger.child({ part: 'storage root' }),
   });
+  const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
+  const parts = { dataFiles, cluster: store.clusterId, clock, logger };
+  const runtimes = await nodeRuntimes(config, parts);
+  const host = { ...thisNode, holders: joinHolders(thisNode.holders, runtimes.containers) };
   const journal = directoryJournal(join(dataDirectory, 'node-journal'));
-  const drivers = foreignGuard(driversOf({ ...config, storageRoot, journal }), {
+  const drivers = foreignGuard(driversOf({ ...config, storageRoot, journal, host }), {
     store,
     logger: logger.child({ part: 'copy' }),
   });
   const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
-  const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
-  const { policy } = config;
-  const processes = new ProcessRuntime({
-    directory: join(dataDirectory, 'instances'),
-    hiddenDirectories: [
-      dataDirectory,
-      dataFiles.directory,
-      resolve(config.localVolumeRoot),
-      ...(await privatePaths(config)),
-    ],
-    volumeDirectories: config.hostPathAllowlist,
-    clock,
-    policy,
-  });
-  const runtimes = [processes];
   const common = { store, manager, clock, random, logger, policy };
   const volumeManager = new VolumeManager({
     ...common,
@@ -173,6 +167,7 @@ async function assemble(
     node,
     mountRoot: join(dataDirectory, 'mounts'),
     journal,
+    host,
     used: new UsedParameters({
       directory: join(dataDirectory, 'mount-parameters'),
       sealer,
@@ -180,7 +175,14 @@ async function assemble(
     }),
     logger: logger.child({ part: 'agent' }),
   });
-  const agent = new Agent({ ...common, node, runtimes, volumeManager, sealer, dataFiles });
+  const agent = new Agent({
+    ...common,
+    node,
+    runtimes: runtimes.all,
+    volumeManager,
+    sealer,
+    dataFiles,
+  });
   const rotation = new KeyRotation({ store, sealer, keys, kinds: allKinds, logger });
   const options = {
     rotation,
@@ -189,7 +191,7 @@ async function assemble(
     policy,
     drivers,
     sealer,
-    runtimes,
+    runtimes: runtimes.all,
     defaultStorageClass: config.defaultStorageClass || undefined,
   };
   const kindsApi = await loadKindsApi();
@@ -258,7 +260,7 @@ async function assemble(
         address: parseAddress('server.grpcAddress', config.grpcAddress).host,
         version,
         drivers: drivers.names,
-        runtimes: async () => ((await processes.availability()).available ? [processes.name] : []),
+        runtimes: () => availableNames(runtimes.all),
         clock,
         logger,
         policy,

@@ -171,10 +171,10 @@ export class Agent implements Runnable {
     if (waits) return waits;
     switch (state.state) {
       case 'starting':
-        return requeueAfter(this.#starts.probeAfterMs(instance));
+        return this.#starts.starting(instance, state);
       case 'running': {
         const next = await this.#starts.running(instance, state, instance.mounts ?? []);
-        await runtime.rotateLog(instance.metadata.uid);
+        await runtime.housekeep(instance.metadata.uid);
         await this.#options.volumeManager.growPending(claimOf(instance));
         return next;
       }

@@ -10,7 +10,9 @@ export {
 } from './agent-directory.js';
 export { DataFiles, dataFilesDirectory } from './inputs/data-files.js';
 export type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from './runtime/exec.js';
+export { availableNames } from './instances/instance-runtime.js';
 export { ProcessRuntime, type ProcessRuntimeOptions } from './process/process-runtime.js';
+export type { LogCursor, LogLine, LogRequest } from './runtime/log.js';
 export type {
   Availability,
   Runtime,
@@ -22,5 +24,6 @@ export type {
 export { UsedParameters, type UsedParametersOptions } from './volumes/used-parameters.js';
 export { claimOf, VolumeManager, type VolumeManagerOptions } from './volumes/volume-manager.js';
 export { type RecoveryOptions, thawLeftovers } from './recovery/node-recovery.js';
+export { ContainerRuntime, type ContainerRuntimeOptions } from './container/container-runtime.js';
 export { EngineClient, type EngineClientOptions } from './container/engine/engine-client.js';
 export { EngineError } from './container/engine/engine-error.js';

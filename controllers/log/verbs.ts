@@ -1,18 +1,14 @@
 import { invalid, notFound, StatusError } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import type { Runtime } from '../agent/index.js';
+import type { LogCursor, Runtime } from '../agent/index.js';
 import { type Instance, instances } from '../instance/kind.js';
 import { services } from '../service/kind.js';
-import { type ControllerPolicy, defaultPolicy } from '../policy/policy.js';
-import { type LogPosition, readLines } from './log-reader.js';
 import { merge } from './merge.js';
-import { linesBetween } from './runs.js';
 
 /** The sources of the log service. */
 export interface LogVerbOptions {
   readonly runtimes: readonly Runtime[];
-  readonly policy?: ControllerPolicy;
 }
 
 /** The instance of that name, else all instances of the service of that name. */
@@ -28,11 +24,18 @@ async function targets(parts: ApiParts, request: JsonObject): Promise<readonly I
 }
 
 /** Positions in the logs of several instances, by uid, as one text. */
-type Positions = Map<string, LogPosition>;
+type Positions = Map<string, LogCursor>;
+
+/** Numbers of a cursor: more have no meaning to any runtime. */
+const cursorNumbersMax = 8;
 
 function encodePositions(positions: Positions): string {
-  const entries = [...positions].map(([uid, { offset, check }]) => [uid, offset, check]);
+  const entries = [...positions].map(([uid, cursor]) => [uid, ...cursor]);
   return Buffer.from(JSON.stringify(entries)).toString('base64url');
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
 function decodePositions(text: string): Positions {
@@ -41,10 +44,10 @@ function decodePositions(text: string): Positions {
     if (!Array.isArray(parsed)) throw new TypeError('no list');
     return new Map(
       parsed.map((entry: unknown) => {
-        const [uid, offset, check] = Array.isArray(entry) ? (entry as readonly unknown[]) : [];
-        if (typeof uid !== 'string' || !Number.isSafeInteger(offset) || Number(offset) < 0)
+        const [uid, ...cursor] = Array.isArray(entry) ? (entry as readonly unknown[]) : [];
+        if (typeof uid !== 'string' || cursor.length > cursorNumbersMax || !cursor.every(isCount))
           throw new TypeError('no position');
-        return [uid, { offset: Number(offset), check: Number(check) }];
+        return [uid, cursor];
       }),
     );
   } catch {
@@ -96,11 +99,9 @@ async function* linesOf(
   const tail = typeof request.tail === 'number' ? request.tail : 0;
   const follow = request.follow === true;
   const { uid } = instance.metadata;
-  const file = runtime.logFile(uid);
-  const { logProbeMs: probeMs } = options.policy ?? defaultPolicy;
-  const range = { tail, follow, signal, after: positions.get(uid), since, probeMs };
-  for await (const { content, position } of readLines(file, range)) {
-    positions.set(uid, position);
+  const range = { tail, follow, signal, after: positions.get(uid), since };
+  for await (const { content, cursor } of runtime.readLog(uid, range)) {
+    positions.set(uid, cursor);
     yield { instance: instance.name, content, position: encodePositions(positions) };
   }
 }
@@ -120,12 +121,11 @@ async function* previousLines(
   for (const { name, metadata, template } of found) {
     const wanted = template.runtime ?? 'container';
     const runtime = options.runtimes.find((each) => each.name === wanted);
-    const starts = (await runtime?.runStarts(metadata.uid)) ?? [];
-    const [from, to] = starts;
-    if (!runtime || !to) continue;
+    const previous = await runtime?.readPrevious(metadata.uid);
+    if (!previous) continue;
     earlier = true;
     const lines: JsonObject[] = [];
-    for await (const { content } of linesBetween(runtime.logFile(metadata.uid), from, to)) {
+    for await (const { content } of previous) {
       if (tail === 0) yield { instance: name, content, position: '' };
       else lines.push({ instance: name, content, position: '' });
       if (lines.length > tail) lines.shift();
@@ -147,7 +147,7 @@ async function* logs(
   request: JsonObject,
 ): AsyncIterable<JsonObject> {
   const after = textOf(request, 'after');
-  const positions = after === '' ? new Map<string, LogPosition>() : decodePositions(after);
+  const positions = after === '' ? new Map<string, LogCursor>() : decodePositions(after);
   const found = await targets(parts, request);
   if (request.previous === true) {
     yield* previousLines({ options, request }, found);

@@ -8,6 +8,7 @@ import {
   serviceOfClaim,
 } from './commands.js';
 import { inputsFailed } from './instance-inputs.js';
+import { engineUnavailable, imageFailed, outOfMemory } from './runtime/container-remedies.js';
 import { nodeIsAway } from './node-reasons.js';
 import { noNodeFits } from './placement.js';
 import { unmet } from './reason.js';
@@ -44,6 +45,7 @@ function startFailed(about: About<'Instance'>): Remedy {
   const service = serviceOf(object);
   const label = `service ${service.namespace}/${service.name}`;
   const edit = command('edit', 'service', service);
+  if (/^can't be started: image/.test(message)) return imageFailed(about);
   if (/^can't be started: user \S* ?can't be had/.test(message))
     return run(
       patchOf('service', service, { user: null }),
@@ -190,7 +192,9 @@ function volumeInUse(about: About<'Instance'>): Remedy {
   );
 }
 
-function runtimeUnavailable({ object, message, world }: About<'Instance'>): Remedy {
+function runtimeUnavailable(about: About<'Instance'>): Remedy {
+  const { object, message, world } = about;
+  if (/container engine/.test(message)) return engineUnavailable(about);
   const service = serviceOf(object);
   const [, known = ''] = /it has: (.*)$/.exec(message) ?? [];
   const node = world.nodes.find(({ name }) => name === object.node);
@@ -222,6 +226,11 @@ export const instanceReasons = {
     'the workload starts, or has not run for long enough to be ready',
     passing('its workload', 'when that has run for minReadySeconds'),
   ),
+  Pulling: unmet(
+    'the image of the workload is being pulled',
+    passing('its image', 'once that is on the node'),
+  ),
+  OOMKilled: unmet('the workload used more memory than it may', ofInstance(outOfMemory)),
   Stopping: unmet(
     'the workload was asked to end',
     passing('the end of its workload', 'after terminationGracePeriodSeconds at the latest'),

@@ -1,4 +1,5 @@
 import type { FieldViolation } from 'kedge';
+import { imageViolations } from './image/image-rules.js';
 import type { Service } from './kind.js';
 import { nameMax } from './replica-names.js';
 import { variableViolations } from './variables.js';
@@ -8,18 +9,9 @@ import { rightsViolations } from './workload-rights.js';
  * The requirements of a service on its runtime: command, image, variables, rights and the names of its instances.
  */
 export function runtimeViolations(service: Service): FieldViolation[] {
-  const violations: FieldViolation[] = [];
-  if (service.runtime === 'process') {
-    if ((service.command ?? []).length === 0)
-      violations.push({ field: 'command', description: 'is required for runtime process' });
-    if (service.image)
-      violations.push({ field: 'image', description: 'is not used by runtime process; remove it' });
-  } else if (!service.image) {
-    violations.push({
-      field: 'image',
-      description: 'is required for runtime container; or set runtime: process',
-    });
-  }
+  const violations: FieldViolation[] = [...imageViolations(service)];
+  if (service.runtime === 'process' && (service.command ?? []).length === 0)
+    violations.push({ field: 'command', description: 'is required for runtime process' });
   for (const field of ['command', 'args'] as const)
     for (const [index, word] of (service[field] ?? []).entries())
       if (word.includes('\0'))

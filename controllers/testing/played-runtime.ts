@@ -96,15 +96,15 @@ export class PlayedRuntime implements Runtime {
     return Promise.resolve();
   }
 
-  logFile(id: string): string {
-    return `/logs/${id}`;
+  async *readLog(): AsyncGenerator<never> {
+    // It prints nothing.
   }
 
-  runStarts(): Promise<readonly []> {
-    return Promise.resolve([]);
+  readPrevious(): Promise<undefined> {
+    return Promise.resolve(undefined);
   }
 
-  rotateLog(): Promise<void> {
+  housekeep(): Promise<void> {
     return Promise.resolve();
   }
 

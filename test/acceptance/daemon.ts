@@ -95,6 +95,8 @@ export class TestDaemon {
       NO_COLOR: '1',
       KEDGE_STORAGE_HOST_PATH_ALLOWLIST: join(this.home, 'host'),
       KEDGE_STORAGE_ALLOW_CREATE_MISSING: 'true',
+      // Not the engine of the machine.
+      KEDGE_RUNTIME_DOCKER_SOCKET: join(this.home, 'no-engine.sock'),
       ...this.#options.environment,
     };
   }

@@ -191,6 +191,8 @@ export class RealEngine {
 
   /** Ends it with all containers, networks, mounts and cgroups. */
   async stop(): Promise<void> {
+    // A test that failed may have left it killed, with containers that run.
+    if (this.#containerd && !this.#dockerd) await this.startDockerd().catch(() => undefined);
     if (this.#dockerd) {
       const containers = this.#run(['ps', '--all', '--quiet'], 'ignore').stdout.split('\n');
       const ids = containers.filter((id) => id !== '');

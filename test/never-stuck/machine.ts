@@ -51,9 +51,9 @@ export class Machine {
       requestStop: (id, graceMs) => Promise.resolve(this.#stop(id, graceMs)),
       stop: (id) => Promise.resolve(void this.#workloads.delete(id)),
       remove: (id) => Promise.resolve(void this.#workloads.delete(id)),
-      logFile: (id) => `/logs/${id}`,
-      runStarts: () => Promise.resolve([]),
-      rotateLog: () => Promise.resolve(),
+      readLog: () => (async function* () {})(),
+      readPrevious: () => Promise.resolve(undefined),
+      housekeep: () => Promise.resolve(),
       onChange: () => undefined,
       close: () => undefined,
     };

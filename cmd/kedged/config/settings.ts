@@ -131,6 +131,12 @@ const settings = {
     rule: 'a whole number of seconds',
     fallback: 60,
   },
+  dockerSocket: {
+    key: 'runtime.dockerSocket',
+    parse: text,
+    rule: 'the unix socket of a container engine',
+    fallback: '/var/run/docker.sock',
+  },
   kekFile: { key: 'secrets.kekFile', parse: text, rule: 'a file', fallback: '' },
   audit: {
     key: 'log.audit',

@@ -96,17 +96,14 @@ export class InstanceNotes {
 
   running(instance: Instance, note: RunningNote): Promise<void> {
     const { state, mounts, files, backoff, readyInMs } = note;
+    const { container } = state;
+    const runs = container ? `container ${container.slice(0, 12)}` : `process ${state.pid}`;
     const conditions = [
       told('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts)),
-      told('ContainersReady', true, 'Running', `process ${state.pid}`),
+      told('ContainersReady', true, 'Running', runs),
       readyInMs > 0
-        ? told(
-            'Ready',
-            false,
-            'Starting',
-            `process ${state.pid} runs; ready in ${inSeconds(readyInMs)}`,
-          )
-        : told('Ready', true, 'Running', `process ${state.pid}`),
+        ? told('Ready', false, 'Starting', `${runs} runs; ready in ${inSeconds(readyInMs)}`)
+        : told('Ready', true, 'Running', runs),
     ];
     if (files?.type === 'ready')
       conditions.push(told('FilesReady', true, 'Written', 'as the secrets and configmaps are'));
@@ -116,6 +113,7 @@ export class InstanceNotes {
       );
     return this.note(instance, 'Running', conditions, {
       pid: state.pid,
+      ...(container && { containerId: container }),
       startedAt: new Date(state.startedAt).toISOString(),
       restartCount: state.run - 1,
       failureMessage: '',

@@ -59,9 +59,10 @@ export class WorkloadRestarts {
     const { refused } = state;
     const what =
       refused === undefined ? `ended with exit code ${code}` : `can't be started: ${refused}`;
-    const message = `${what}; ${next}`;
+    const why = state.reason === 'OOMKilled' ? ': it used more memory than it may (OOMKilled)' : '';
+    const message = `${what}${why}; ${next}`;
     const phase: InstancePhase = state.exitCode === 0 ? 'Exited' : 'Failed';
-    const reason = refused === undefined ? phase : 'StartFailed';
+    const reason = refused === undefined ? (state.reason ?? phase) : 'StartFailed';
     await notes.note(
       instance,
       phase,

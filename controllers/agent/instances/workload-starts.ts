@@ -81,9 +81,15 @@ export class WorkloadStarts {
     const { template } = instance;
     const spec: WorkloadSpec = {
       id: uid,
-      command: [...(template.command ?? []), ...(template.args ?? [])],
+      namespace: instance.namespace,
+      name: instance.name,
+      service: instance.service,
+      ...(template.image && { image: template.image }),
+      ...(template.imagePull && { imagePull: template.imagePull }),
+      command: template.command ?? [],
+      args: template.args ?? [],
       env: inputs.env,
-      workingDir: template.workingDir || '/',
+      ...(template.workingDir && { workingDir: template.workingDir }),
       ...(template.user && { user: template.user }),
       ...(template.capabilities && { capabilities: template.capabilities }),
       mounts: [...binds, ...inputs.mounts],
@@ -95,8 +101,22 @@ export class WorkloadStarts {
     }
     const state = await runtime.observe(uid);
     if (state.state === 'startFailed') return this.failed(instance, runtime, state);
+    if (state.state === 'starting') return this.starting(instance, state);
     if (state.state !== 'running') return requeueAfter(this.probeAfterMs(instance));
     return this.running(instance, state, mounts);
+  }
+
+  /** Notes what a starting workload waits for, if the runtime says so. */
+  async starting(
+    instance: Instance,
+    { message }: Extract<WorkloadState, { state: 'starting' }>,
+  ): Promise<Result> {
+    if (message !== undefined)
+      await this.#options.notes.note(instance, 'Starting', [
+        told('ContainersReady', false, 'Pulling', message),
+        told('Ready', false, 'Pulling', message),
+      ]);
+    return requeueAfter(this.probeAfterMs(instance));
   }
 
   /** Delay of the next probe of a starting workload: increasing, because its outcome is also notified. */

@@ -3,7 +3,6 @@ import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Clock, sleep } from 'kedge';
-import type { RunStart } from '../../log/runs.js';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
 import type {
   Availability,
@@ -13,14 +12,14 @@ import type {
   WorkloadState,
 } from '../runtime/runtime.js';
 import type { ExecProcess, ExecSpec } from '../runtime/exec.js';
+import type { LogLine, LogRequest } from '../runtime/log.js';
 import { type Isolation, probeIsolation } from './isolation.js';
-import { noteSize, rotate } from './log-rotation.js';
 import { execInProcess } from './process-exec.js';
 import { isAlive, isLocked, type ProcessId, readIfExists, readProcessId } from './process-table.js';
+import { keepLogBounded, readPreviousRun, readProcessLog } from './process-log.js';
 import { privilegesOf } from './privileges.js';
 import { RunEnds } from './run-ends.js';
 import { bindLine, writeRunFolder } from './run-folder.js';
-import { runStarts } from './run-log.js';
 import { abandonedBecause, settleStart, type SpawnedRun } from './run-start.js';
 import { RunWatches } from './run-watches.js';
 import { spawnRun } from './spawn-run.js';
@@ -105,18 +104,22 @@ export class ProcessRuntime implements Runtime {
     return join(this.#options.directory, id);
   }
 
+  /** File its output goes to. */
   logFile(id: string): string {
     return join(this.#workload(id), 'output.log');
   }
 
-  runStarts(id: string): Promise<readonly RunStart[]> {
-    return runStarts(this.logFile(id));
+  readLog(id: string, request: LogRequest): AsyncIterable<LogLine> {
+    const { logProbeMs } = this.#options.policy ?? defaultPolicy;
+    return readProcessLog(this.logFile(id), request, logProbeMs);
   }
 
-  async rotateLog(id: string): Promise<void> {
-    const file = this.logFile(id);
-    await rotate(file);
-    await noteSize(file, this.#options.clock.now());
+  readPrevious(id: string): Promise<AsyncIterable<LogLine> | undefined> {
+    return readPreviousRun(this.logFile(id));
+  }
+
+  housekeep(id: string): Promise<void> {
+    return keepLogBounded(this.logFile(id), this.#options.clock.now());
   }
 
   onChange(listener: (id: string) => void): void {

@@ -30,7 +30,8 @@ export async function spawnRun(
   const logOffset = (await log.stat()).size;
   try {
     await noteRunStart(logFile, { run: n, offset: logOffset, now });
-    const args = [directory, mode, spec.workingDir, ...spec.command];
+    const { workingDir = '/', command, args: words = [] } = spec;
+    const args = [directory, mode, workingDir, ...command, ...words];
     const child = spawn('/bin/sh', [supervisor, ...args], {
       detached: true,
       stdio: ['ignore', log.fd, log.fd],

@@ -1,5 +1,5 @@
-import type { RunStart } from '../../log/runs.js';
 import type { ExecProcess, ExecSpec } from './exec.js';
+import type { LogLine, LogRequest } from './log.js';
 
 /** A directory that appears in the workload. */
 export interface WorkloadMount {
@@ -20,22 +20,37 @@ export interface WorkloadRights {
 export interface WorkloadSpec extends WorkloadRights {
   /** The instance's uid: no two workloads share one. */
   readonly id: string;
+  /** Of the instance; for names that people and other workloads see. */
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly service?: string;
+  /** Of a container. */
+  readonly image?: string;
+  /** When it is pulled; default where the node does not have it. */
+  readonly imagePull?: 'missing' | 'always' | 'never';
+  /** The program and its first arguments; empty: what the image says. */
   readonly command: readonly string[];
+  /** Arguments behind the command; without one, in the place of the image's. */
+  readonly args?: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  readonly workingDir: string;
+  /** Default: what the image says, or the root directory. */
+  readonly workingDir?: string;
   readonly mounts: readonly WorkloadMount[];
 }
 
 /** The state of a workload. Runs are counted from 1. */
 export type WorkloadState =
   | { readonly state: 'absent' }
-  | { readonly state: 'starting'; readonly run: number }
+  /** `message`: what it waits for, such as an image. */
+  | { readonly state: 'starting'; readonly run: number; readonly message?: string }
   /** This run was not started and never will be. */
   | { readonly state: 'startFailed'; readonly run: number; readonly message: string }
   | {
       readonly state: 'running';
       readonly run: number;
       readonly pid: number;
+      /** Id of its container; absent for a process. */
+      readonly container?: string;
       /** Milliseconds since the epoch. */
       readonly startedAt: number;
     }
@@ -46,6 +61,8 @@ export type WorkloadState =
       readonly exitCode: number | undefined;
       /** Why its command did not run; absent if it ran. */
       readonly refused?: string;
+      /** Who ended it, where that was not the command itself. */
+      readonly reason?: 'OOMKilled';
       readonly startedAt: number;
       readonly exitedAt: number;
       /** True if the agent requested it. */
@@ -87,12 +104,12 @@ export interface Runtime {
   stop(id: string, graceMs: number): Promise<void>;
   /** Removes the runs and the log of an ended workload. */
   remove(id: string): Promise<void>;
-  /** File its output goes to. */
-  logFile(id: string): string;
-  /** The start offsets of its last two runs, the earlier one first; fewer if it ran less often. */
-  runStarts(id: string): Promise<readonly RunStart[]>;
-  /** Keeps the log within its bounds. */
-  rotateLog(id: string): Promise<void>;
+  /** Its output across its runs, as far as it is kept. @throws Error if it can't be read */
+  readLog(id: string, request: LogRequest): AsyncIterable<LogLine>;
+  /** The output of the run before the last one; undefined if there is none, or its start is unknown. */
+  readPrevious(id: string): Promise<AsyncIterable<LogLine> | undefined>;
+  /** Keeps what it left on the node within its bounds. */
+  housekeep(id: string): Promise<void>;
   /**
    * Runs a command inside a running workload; absent where a runtime can't.
    * @throws Error when the workload does not run.

@@ -141,6 +141,8 @@ export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
  * ObjectStore} without these.
  */
 export interface EmbeddedStore extends ObjectStore {
+  /** Of the data: a store that was restored from a backup of this one has it, too. */
+  readonly clusterId: string;
   /**
    * Present if opening migrated the data of an earlier release. Also present at later openings until a store with
    * it was closed gracefully, because a killed process may not have reported it.

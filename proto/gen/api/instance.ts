@@ -24,6 +24,9 @@ import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js
 import {
   DataMount,
   Service_EnvFrom,
+  Service_ImagePull,
+  service_ImagePullFromJSON,
+  service_ImagePullToNumber,
   Service_RestartPolicy,
   service_RestartPolicyFromJSON,
   service_RestartPolicyToNumber,
@@ -56,7 +59,11 @@ export interface Instance {
   startedAt: string;
   mounts: Instance_Mount[];
   exitCode?: number | undefined;
-  backoff?: Instance_Backoff | undefined;
+  backoff?:
+    | Instance_Backoff
+    | undefined;
+  /** Of the engine, for its own tools; empty for a process. */
+  containerId: string;
 }
 
 export const Instance_Status = {
@@ -145,6 +152,7 @@ export interface Instance_Template {
   configmapMounts: DataMount[];
   user: string;
   capabilities: string[];
+  imagePull?: Service_ImagePull | undefined;
 }
 
 export interface Instance_Template_EnvEntry {
@@ -321,6 +329,7 @@ function createBaseInstance(): Instance {
     mounts: [],
     exitCode: undefined,
     backoff: undefined,
+    containerId: "",
   };
 }
 
@@ -379,6 +388,9 @@ export const Instance: MessageFns<Instance> = {
     }
     if (message.backoff !== undefined) {
       Instance_Backoff.encode(message.backoff, writer.uint32(226).fork()).join();
+    }
+    if (message.containerId !== "") {
+      writer.uint32(234).string(message.containerId);
     }
     return writer;
   },
@@ -543,6 +555,14 @@ export const Instance: MessageFns<Instance> = {
             message.backoff = Instance_Backoff.decode(reader, reader.uint32());
             continue;
           }
+          case 29: {
+            if (tag !== 234) {
+              break;
+            }
+
+            message.containerId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -574,6 +594,7 @@ function createBaseInstance_Template(): Instance_Template {
     configmapMounts: [],
     user: "",
     capabilities: [],
+    imagePull: undefined,
   };
 }
 
@@ -626,6 +647,9 @@ export const Instance_Template: MessageFns<Instance_Template> = {
     }
     for (const v of message.capabilities) {
       writer.uint32(170).string(v!);
+    }
+    if (message.imagePull !== undefined) {
+      writer.uint32(176).int32(service_ImagePullToNumber(message.imagePull));
     }
     return writer;
   },
@@ -775,6 +799,14 @@ export const Instance_Template: MessageFns<Instance_Template> = {
             }
 
             message.capabilities.push(reader.string());
+            continue;
+          }
+          case 22: {
+            if (tag !== 176) {
+              break;
+            }
+
+            message.imagePull = service_ImagePullFromJSON(reader.int32());
             continue;
           }
         }

@@ -70,7 +70,11 @@ export interface Service {
    */
   capabilities: string[];
   /** An instance is ready once it has run for this long; default 2, 0 as soon as it runs. Changes restart nothing. */
-  minReadySeconds?: number | undefined;
+  minReadySeconds?:
+    | number
+    | undefined;
+  /** When the image of a container is pulled; default missing. */
+  imagePull?: Service_ImagePull | undefined;
   status: Service_Status;
   readyInstances: number;
   currentInstances: number;
@@ -157,6 +161,52 @@ export function service_RestartPolicyToNumber(object: Service_RestartPolicy): nu
       return 3;
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum Service_RestartPolicy");
+  }
+}
+
+export const Service_ImagePull = {
+  IMAGE_PULL_UNSPECIFIED: "IMAGE_PULL_UNSPECIFIED",
+  /** missing - Where the node does not have the image. */
+  missing: "missing",
+  /** always - Before each start. */
+  always: "always",
+  never: "never",
+} as const;
+
+export type Service_ImagePull = typeof Service_ImagePull[keyof typeof Service_ImagePull];
+
+
+export function service_ImagePullFromJSON(object: any): Service_ImagePull {
+  switch (object) {
+    case 0:
+    case "IMAGE_PULL_UNSPECIFIED":
+      return Service_ImagePull.IMAGE_PULL_UNSPECIFIED;
+    case 1:
+    case "missing":
+      return Service_ImagePull.missing;
+    case 2:
+    case "always":
+      return Service_ImagePull.always;
+    case 3:
+    case "never":
+      return Service_ImagePull.never;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Service_ImagePull");
+  }
+}
+
+export function service_ImagePullToNumber(object: Service_ImagePull): number {
+  switch (object) {
+    case Service_ImagePull.IMAGE_PULL_UNSPECIFIED:
+      return 0;
+    case Service_ImagePull.missing:
+      return 1;
+    case Service_ImagePull.always:
+      return 2;
+    case Service_ImagePull.never:
+      return 3;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Service_ImagePull");
   }
 }
 
@@ -461,6 +511,7 @@ function createBaseService(): Service {
     user: "",
     capabilities: [],
     minReadySeconds: undefined,
+    imagePull: undefined,
     status: Service_Status.STATUS_UNSPECIFIED,
     readyInstances: 0,
     currentInstances: 0,
@@ -536,6 +587,9 @@ export const Service: MessageFns<Service> = {
     }
     if (message.minReadySeconds !== undefined) {
       writer.uint32(176).int32(message.minReadySeconds);
+    }
+    if (message.imagePull !== undefined) {
+      writer.uint32(184).int32(service_ImagePullToNumber(message.imagePull));
     }
     if (message.status !== Service_Status.STATUS_UNSPECIFIED) {
       writer.uint32(240).int32(service_StatusToNumber(message.status));
@@ -751,6 +805,14 @@ export const Service: MessageFns<Service> = {
             }
 
             message.minReadySeconds = reader.int32();
+            continue;
+          }
+          case 23: {
+            if (tag !== 184) {
+              break;
+            }
+
+            message.imagePull = service_ImagePullFromJSON(reader.int32());
             continue;
           }
           case 30: {

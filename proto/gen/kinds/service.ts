@@ -62,6 +62,9 @@ export interface DataMount {
   readonly items?: readonly DataMountItem[];
 }
 
+/** Values of Service.ImagePull. */
+export type ServiceImagePull = 'missing' | 'always' | 'never';
+
 /** Values of Service.Status. */
 export type ServicePhase = 'Pending' | 'Running' | 'Deploying' | 'Degraded' | 'Failed' | 'Deleting';
 
@@ -93,6 +96,8 @@ export interface Service extends ApiObject {
   readonly capabilities?: readonly string[];
   /** An instance is ready once it has run for this long; default 2, 0 as soon as it runs. Changes restart nothing. */
   readonly minReadySeconds?: number;
+  /** When the image of a container is pulled; default missing. */
+  readonly imagePull?: ServiceImagePull;
   readonly status?: ServicePhase;
   readonly readyInstances?: number;
   readonly currentInstances?: number;

@@ -102,7 +102,9 @@ describe('the command line on the examples', function () {
   it('three replicas on local wait with the runtimes this node has, and have their volumes', async () => {
     const cast = await daemon.cli('cast', join(examples, 'replicas.yaml'));
     expect(cast.code).to.equal(1);
-    expect(cast.stderr).to.match(/runtime container is not available on node \S+; it has: process/);
+    expect(cast.stderr).to.match(
+      /the container engine's socket \S+ does not exist; install and start an engine/,
+    );
     const volumes = await daemon.list('/v1/namespaces/default/volumes');
     const made = volumes.filter((v) => v.ownerService === 'default/notes');
     expect(made.map((v) => [v.name, v.status])).to.deep.equal([

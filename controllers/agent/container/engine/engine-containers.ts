@@ -21,6 +21,7 @@ export interface ContainerSummary {
   readonly labels: Readonly<Record<string, string>>;
   /** `created`, `running`, `exited` and so on. */
   readonly state: string;
+  readonly mounts: readonly ContainerMount[];
 }
 
 /** Everything that is looked at of one container. Times are milliseconds since the epoch. */
@@ -41,6 +42,8 @@ export interface ContainerInspection {
   readonly finishedAt: number | undefined;
   /** Id of its image. */
   readonly image: string;
+  /** That asks it to end. */
+  readonly stopSignal: string;
   readonly mounts: readonly ContainerMount[];
   /** By the name of the network. */
   readonly addresses: Readonly<Record<string, string>>;
@@ -156,6 +159,7 @@ export class EngineContainers {
         name: name.replace(/^\//, ''),
         labels: tableOf(item, 'Labels'),
         state: textOf(item, 'State'),
+        mounts: mountsOf(item),
       };
     });
   }
@@ -230,7 +234,6 @@ export class EngineContainers {
 
 function inspectionOf(answer: JsonObject): ContainerInspection {
   const state = inside(answer, 'State');
-  const mounts = Array.isArray(answer.Mounts) ? (answer.Mounts as readonly unknown[]) : [];
   const networks = inside(inside(answer, 'NetworkSettings'), 'Networks');
   return {
     id: demandText(answer, 'Id'),
@@ -245,11 +248,8 @@ function inspectionOf(answer: JsonObject): ContainerInspection {
     startedAt: timeOf(state, 'StartedAt'),
     finishedAt: timeOf(state, 'FinishedAt'),
     image: textOf(answer, 'Image'),
-    mounts: mounts.filter(isJsonObject).map((mount) => ({
-      source: textOf(mount, 'Source'),
-      target: textOf(mount, 'Destination'),
-      readOnly: mount.RW === false,
-    })),
+    stopSignal: textOf(inside(answer, 'Config'), 'StopSignal') || 'SIGTERM',
+    mounts: mountsOf(answer),
     addresses: Object.fromEntries(
       Object.entries(networks).flatMap(([name, network]) => {
         const address = isJsonObject(network) ? textOf(network, 'IPAddress') : '';
@@ -257,4 +257,13 @@ function inspectionOf(answer: JsonObject): ContainerInspection {
       }),
     ),
   };
+}
+
+function mountsOf(answer: JsonObject): readonly ContainerMount[] {
+  const mounts = Array.isArray(answer.Mounts) ? (answer.Mounts as readonly unknown[]) : [];
+  return mounts.filter(isJsonObject).map((mount) => ({
+    source: textOf(mount, 'Source'),
+    target: textOf(mount, 'Destination'),
+    readOnly: mount.RW === false,
+  }));
 }

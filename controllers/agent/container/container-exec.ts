@@ -1,0 +1,234 @@
+import { constants } from 'node:os';
+import { readFile } from 'node:fs/promises';
+import type { Duplex } from 'node:stream';
+import { type Clock, sleep } from 'kedge';
+import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../runtime/exec.js';
+import type { EngineExec, ExecInspection } from './engine/engine-exec.js';
+import type { EngineConnection } from './engine/engine-transport.js';
+import { FrameSplitter } from './engine/stream-frames.js';
+
+/** Once a command is over, its connection may stay open this long: an engine may forget to close it. */
+const lingerMs = 2_000;
+/** How often an engine is asked for the exit of a command whose connection has ended. */
+const exitPollMs = 20;
+/** A command that was asked to end is killed after this. */
+const graceMs = 2_000;
+/** How often a command is looked at whose connection stays open. */
+const watchMs = 1_000;
+
+/** How long a command may take to get its terminal. */
+const sizeTriesMax = 100;
+const sizeWaitMs = 50;
+
+/** Ports of {@link execInContainer}. */
+export interface ContainerExecOptions {
+  readonly exec: EngineExec;
+  readonly clock: Clock;
+  /** Id of the container, which runs. */
+  readonly container: string;
+  /** Of the runtime. */
+  readonly signal: AbortSignal;
+}
+
+/** Starts a command inside a container, with its user, environment and working directory. */
+export async function execInContainer(
+  options: ContainerExecOptions,
+  { command, terminal }: ExecSpec,
+): Promise<ExecProcess> {
+  const { container, exec, signal } = options;
+  const tty = terminal !== undefined;
+  const config = {
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    Tty: tty,
+    Cmd: command,
+    ...(tty && { Env: ['TERM=xterm-256color'] }),
+  };
+  const id = await exec.create(container, config, signal);
+  const connection = await exec.start(id, tty, signal);
+  const running = new ContainerCommand(options, id, connection, tty);
+  if (terminal) await firstSize(options, running, terminal);
+  return running;
+}
+
+/** The engine answers before the command has its terminal: until then it refuses a size. */
+async function firstSize(
+  { clock, signal }: ContainerExecOptions,
+  running: ContainerCommand,
+  size: TerminalSize,
+): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await running.resize(size);
+      return;
+    } catch (error) {
+      if (tries === sizeTriesMax || signal.aborted) throw error;
+    }
+    await sleep(clock, sizeWaitMs);
+  }
+}
+
+/** A command on the connection that the engine gives it. */
+class ContainerCommand implements ExecProcess {
+  readonly output: AsyncIterable<ExecOutput>;
+  readonly exited: Promise<ExecExit>;
+  readonly #options: ContainerExecOptions;
+  readonly #id: string;
+  readonly #socket: Duplex;
+  readonly #over = new AbortController();
+
+  constructor(
+    options: ContainerExecOptions,
+    id: string,
+    { socket, head }: EngineConnection,
+    tty: boolean,
+  ) {
+    this.#options = options;
+    this.#id = id;
+    this.#socket = socket;
+    // What the command does not read any more is its own affair.
+    socket.on('error', () => undefined);
+    const closed = new Promise<void>((resolve) => {
+      socket.once('end', resolve);
+      socket.once('close', resolve);
+    });
+    this.output = this.#read(head, tty);
+    this.exited = this.#exit(closed).finally(() => this.#over.abort());
+    // Who asks for output alone does not hear of it here.
+    this.exited.catch(() => undefined);
+  }
+
+  async *#read(head: Buffer, tty: boolean): AsyncGenerator<ExecOutput> {
+    const splitter = new FrameSplitter();
+    const taken = function* (data: Buffer): Generator<ExecOutput> {
+      if (data.length === 0) return;
+      if (tty) yield { stream: 'stdout', data };
+      else yield* splitter.split(data);
+    };
+    yield* taken(head);
+    try {
+      for await (const data of this.#socket as AsyncIterable<Buffer>) yield* taken(data);
+    } catch (error) {
+      // Closed here, since its command is over or was given up.
+      if (!this.#over.signal.aborted && !this.#socket.destroyed) throw error;
+    }
+  }
+
+  /** The exit of the command, also where the engine leaves its connection open behind it. */
+  async #exit(closed: Promise<void>): Promise<ExecExit> {
+    const { clock } = this.#options;
+    const looked = new AbortController();
+    const watched = (async () => {
+      for (;;) {
+        await sleep(clock, watchMs, looked.signal);
+        if (looked.signal.aborted) return;
+        const { running } = await this.#inspect();
+        if (!running) break;
+      }
+      await sleep(clock, lingerMs, looked.signal);
+      if (!looked.signal.aborted) this.#socket.destroy();
+    })();
+    try {
+      await Promise.race([closed, watched]);
+    } finally {
+      looked.abort();
+      watched.catch(() => undefined);
+    }
+    for (let tries = 0; ; tries += 1) {
+      const { running, exitCode = 0 } = await this.#inspect();
+      if (!running) return exitOf(exitCode);
+      if (tries > 0 && tries % 100 === 0) await this.#signalPid('SIGKILL');
+      await sleep(clock, exitPollMs);
+    }
+  }
+
+  #inspect(): Promise<ExecInspection> {
+    const { exec, signal } = this.#options;
+    return exec.inspect(this.#id, signal);
+  }
+
+  async write(data: Buffer): Promise<void> {
+    if (this.#socket.destroyed || this.#socket.writableEnded || this.#socket.write(data)) return;
+    await new Promise<void>((resolve) => {
+      const finish = (): void => {
+        this.#socket.off('drain', finish);
+        this.#socket.off('close', finish);
+        resolve();
+      };
+      this.#socket.once('drain', finish);
+      this.#socket.once('close', finish);
+    });
+  }
+
+  closeInput(): void {
+    this.#socket.end();
+  }
+
+  async resize(size: TerminalSize): Promise<void> {
+    const { exec, signal } = this.#options;
+    try {
+      await exec.resize(this.#id, size, signal);
+    } catch (error) {
+      if ((await this.#inspect()).running) throw error;
+    }
+  }
+
+  /** @throws Error where this process can't reach the command's process */
+  async signal(name: NodeJS.Signals): Promise<void> {
+    await this.#signalPid(name);
+  }
+
+  kill(): void {
+    if (this.#over.signal.aborted) return;
+    void this.#end().catch(() => this.#socket.destroy());
+  }
+
+  async #end(): Promise<void> {
+    await this.#signalPid('SIGHUP');
+    await sleep(this.#options.clock, graceMs, this.#over.signal);
+    if (this.#over.signal.aborted) return;
+    await this.#signalPid('SIGKILL');
+    this.#socket.destroy();
+  }
+
+  /** The engine has no call for it: the process is signalled where it is one of this machine, and of this container. */
+  async #signalPid(name: NodeJS.Signals): Promise<void> {
+    const { pid, running } = await this.#inspect();
+    if (!running || pid <= 1) return;
+    const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
+    if (!cgroup.includes(this.#options.container))
+      throw new Error(`process ${pid} of the command is not visible here; end it by its terminal`);
+    for (const target of await withChildren(pid)) signalOne(target, name);
+  }
+}
+
+/** A process and all its descendants, the deepest last. */
+async function withChildren(pid: number): Promise<readonly number[]> {
+  const found = [pid];
+  for (const parent of found) {
+    const path = `/proc/${parent}/task/${parent}/children`;
+    const text = await readFile(path, 'utf8').catch(() => '');
+    found.push(
+      ...text
+        .split(' ')
+        .map(Number)
+        .filter((child) => child > 1),
+    );
+  }
+  return found;
+}
+
+function signalOne(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    // It ended meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+function exitOf(code: number): ExecExit {
+  const name = Object.entries(constants.signals).find(([, value]) => value === code - 128)?.[0];
+  return { code, signal: name ?? '' };
+}

@@ -1,0 +1,30 @@
+import { basename, dirname, join } from 'node:path';
+import type { HeldVolume, Holder } from '@kedge/driver-sdk';
+import type { ContainerSummary } from './engine/engine-containers.js';
+
+function isWithin(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(`${directory}/`);
+}
+
+/** States in which a container has no mounts. */
+const over = ['created', 'exited', 'dead'];
+
+/** Which containers have a volume mounted, whoever started them. */
+export function holdersAmong(
+  containers: readonly ContainerSummary[],
+  { directory }: HeldVolume,
+): readonly Holder[] {
+  if (directory === undefined) return [];
+  // What is mounted at a volume's place is bound for each instance beside it.
+  const binds = join(dirname(directory), 'binds', basename(directory));
+  return containers
+    .filter(({ state }) => !over.includes(state))
+    .filter(({ mounts }) =>
+      mounts.some(({ source }) => isWithin(source, directory) || isWithin(source, binds)),
+    )
+    .map(({ name }) => ({
+      type: 'other',
+      name: `container ${name}`,
+      wayOut: `stop that container (docker stop ${name})`,
+    }));
+}

@@ -1,0 +1,79 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const idPattern = /^[0-9a-f-]{36}$/;
+
+async function readNumber(file: string): Promise<number | undefined> {
+  try {
+    const number = Number((await readFile(file, 'utf8')).trim());
+    return Number.isSafeInteger(number) ? number : undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * What a node knows of its containers without their engine, one folder a workload: which workloads there
+ * may be, the number of their last run, and when a run was asked to end. It is written before the engine
+ * is asked for anything.
+ */
+export class ContainerRecords {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  #folder(id: string): string {
+    if (!idPattern.test(id)) throw new TypeError(`${id} is not a workload id`);
+    return join(this.#directory, id);
+  }
+
+  /** All workloads of which a container may be there. */
+  async workloads(): Promise<readonly string[]> {
+    const names = await readdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return [];
+      throw error;
+    });
+    return names.filter((name) => idPattern.test(name));
+  }
+
+  /** Number of the last run that was begun; 0 for none. */
+  async lastRun(id: string): Promise<number> {
+    return (await readNumber(join(this.#folder(id), 'last-run'))) ?? 0;
+  }
+
+  /** A run is about to begin. */
+  async begin(id: string, run: number): Promise<void> {
+    const folder = this.#folder(id);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    for (const name of await readdir(folder))
+      if (name.startsWith('stop-') && name !== `stop-${run - 1}`)
+        await rm(join(folder, name), { force: true });
+    await this.#write(join(folder, 'last-run'), run);
+  }
+
+  /** When a run was asked to end, milliseconds since the epoch; undefined when it was not. */
+  stopAskedAt(id: string, run: number): Promise<number | undefined> {
+    return readNumber(join(this.#folder(id), `stop-${run}`));
+  }
+
+  /** A run is about to be asked to end. */
+  async askedToStop(id: string, run: number, now: number): Promise<void> {
+    const folder = this.#folder(id);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await this.#write(join(folder, `stop-${run}`), now);
+  }
+
+  /** Nothing is left of a workload. */
+  async remove(id: string): Promise<void> {
+    await rm(this.#folder(id), { recursive: true, force: true });
+  }
+
+  async #write(file: string, number: number): Promise<void> {
+    const fresh = `${file}.new`;
+    await writeFile(fresh, `${number}\n`, { mode: 0o600 });
+    await rename(fresh, file);
+  }
+}

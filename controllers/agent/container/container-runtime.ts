@@ -1,0 +1,299 @@
+import { type Clock, type Logger, messageOf, sleep } from 'kedge';
+import type { HeldVolume, Holder, Holders } from '@kedge/driver-sdk';
+import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
+import type { ExecProcess, ExecSpec } from '../runtime/exec.js';
+import type { LogLine, LogRequest } from '../runtime/log.js';
+import type {
+  Availability,
+  Runtime,
+  StopProgress,
+  WorkloadSpec,
+  WorkloadState,
+} from '../runtime/runtime.js';
+import { ChangeWaits } from './change-waits.js';
+import { ClusterNetwork } from './cluster-network.js';
+import { execInContainer } from './container-exec.js';
+import { holdersAmong } from './container-holders.js';
+import { readContainerLog, readRun } from './container-log.js';
+import { ContainerRecords } from './container-records.js';
+import { ContainerStarts } from './container-starts.js';
+import { workloadState } from './container-state.js';
+import { ContainerStops } from './container-stops.js';
+import { EngineWatch } from './engine-watch.js';
+import type { EngineClient } from './engine/engine-client.js';
+import { isEngineError } from './engine/engine-error.js';
+import type { RegistryCredentials } from './engine/registry-auth.js';
+import type { ImageReference } from '../../service/image/image-reference.js';
+import { Images } from './images.js';
+import { engineLabels, runOf } from './run-identity.js';
+import { RunningCommands } from './running-commands.js';
+import { StartRefusals } from './start-refusal.js';
+
+/** A question whether the engine can be used is answered within this time. */
+const availabilityMs = 5_000;
+/** A start that takes longer goes on by itself, and its outcome is told. */
+const startPatienceMs = 250;
+/** Who follows the log of a workload that has ended looks for its next run at least this often. */
+const nextRunMs = 5_000;
+
+/** Ports of the container runtime. */
+export interface ContainerRuntimeOptions {
+  readonly engine: EngineClient;
+  /** Id of the cluster: containers of others are not touched. */
+  readonly cluster: string;
+  /** For what is known without the engine; one folder a workload. */
+  readonly directory: string;
+  /** What a registry is asked with. Default: nothing. */
+  readonly credentialsOf?: (image: ImageReference) => Promise<RegistryCredentials | undefined>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Default: what applies where nothing is configured. */
+  readonly policy?: ControllerPolicy;
+}
+
+/** A run that has a container. */
+interface FoundRun {
+  readonly run: number;
+  readonly container: string;
+}
+
+/**
+ * Workloads as containers of an engine on this machine, one container a run. The engine keeps what runs, its
+ * output and its exit, whatever becomes of the daemon; what it says is looked at, and its events are hints.
+ */
+export class ContainerRuntime implements Runtime, Holders {
+  readonly name = 'container';
+  readonly #options: ContainerRuntimeOptions;
+  readonly #closing = new AbortController();
+  readonly #records: ContainerRecords;
+  readonly #starts: ContainerStarts;
+  readonly #stops: ContainerStops;
+  readonly #watch: EngineWatch;
+  readonly #commands = new RunningCommands();
+  readonly #refusals: StartRefusals;
+  readonly #waits: ChangeWaits;
+  #listener: (id: string) => void = () => undefined;
+
+  constructor(options: ContainerRuntimeOptions) {
+    this.#options = options;
+    this.#waits = new ChangeWaits(options.clock);
+    const { engine, cluster, directory, clock, logger, policy } = options;
+    const { containers } = engine;
+    this.#refusals = new StartRefusals(containers, this.#closing.signal);
+    this.#records = new ContainerRecords(directory);
+    this.#stops = new ContainerStops({ containers, records: this.#records, clock, policy });
+    const credentialsOf = options.credentialsOf ?? (() => Promise.resolve(undefined));
+    this.#starts = new ContainerStarts({
+      containers,
+      cluster,
+      records: this.#records,
+      network: new ClusterNetwork(engine, cluster),
+      images: new Images({ images: engine.images, credentialsOf }),
+      signal: this.#closing.signal,
+    });
+    this.#watch = new EngineWatch({
+      engine,
+      cluster,
+      clock,
+      logger,
+      onChange: (id) => this.#changed(id),
+      onGap: () => void this.#allChanged(),
+    });
+  }
+
+  async availability(): Promise<Availability> {
+    try {
+      await this.#options.engine.version(this.#closing.signal, availabilityMs);
+    } catch (error) {
+      return { available: false, message: messageOf(error) };
+    }
+    // Only now: a machine without an engine is no reason for a warning.
+    this.#watch.start();
+    return { available: true };
+  }
+
+  /** Runs of a workload that have a container, the earlier one first. */
+  async #runs(id: string): Promise<readonly FoundRun[]> {
+    const { cluster, engine } = this.#options;
+    const labels = [`${engineLabels.cluster}=${cluster}`, `${engineLabels.instance}=${id}`];
+    const found = await engine.containers.list(labels, this.#closing.signal);
+    return found
+      .flatMap((container): readonly FoundRun[] => {
+        const run = runOf(container.labels)?.run;
+        return run === undefined ? [] : [{ run, container: container.id }];
+      })
+      .sort((a, b) => a.run - b.run);
+  }
+
+  async workloads(): Promise<readonly string[]> {
+    const known = await this.#records.workloads();
+    const { cluster, engine } = this.#options;
+    try {
+      const labels = [`${engineLabels.cluster}=${cluster}`];
+      const found = await engine.containers.list(labels, this.#closing.signal);
+      const ids = found.flatMap(({ labels: given }) => runOf(given)?.id ?? []);
+      return [...new Set([...known, ...ids])];
+    } catch (error) {
+      // What runs was begun by this node, so it is on record; without an engine nothing else can be told.
+      if (!isEngineError(error, 'Unreachable', 'Unsupported')) throw error;
+      return known;
+    }
+  }
+
+  async start(spec: WorkloadSpec): Promise<void> {
+    const before = await this.observe(spec.id);
+    if (before.state === 'running' || before.state === 'starting') return;
+    this.#watch.start();
+    const patience = new AbortController();
+    let late = false;
+    const settled = this.#starts.begin(spec, await this.#runs(spec.id)).finally(() => {
+      patience.abort();
+      if (late) this.#changed(spec.id);
+    });
+    await Promise.race([settled, sleep(this.#options.clock, startPatienceMs, patience.signal)]);
+    late = true;
+    // Who is told looks, and is told why.
+    settled.catch(() => undefined);
+  }
+
+  async observe(id: string): Promise<WorkloadState> {
+    const starting = this.#starts.stateOf(id);
+    if (starting?.state === 'starting') return starting;
+    const found = (await this.#runs(id)).at(-1);
+    // A start that failed before there was a container.
+    if (starting && starting.run >= (found?.run ?? 0)) return starting;
+    if (!found) return { state: 'absent' };
+    const { engine } = this.#options;
+    const inspection = await engine.containers.inspect(found.container, this.#closing.signal);
+    if (!inspection) return { state: 'absent' };
+    const requested = (await this.#records.stopAskedAt(id, found.run)) !== undefined;
+    const state = workloadState(inspection, found.run, requested);
+    if (state.state !== 'exited') return state;
+    const refused = await this.#refusals.of({ ...found, exitCode: state.exitCode });
+    return refused === undefined ? state : { ...state, refused };
+  }
+
+  async requestStop(id: string, graceMs: number): Promise<StopProgress> {
+    // A pull that is under way is not waited for; a container that is being made is.
+    this.#starts.giveUp(id);
+    this.#commands.kill(id);
+    const { cluster, engine, policy = defaultPolicy } = this.#options;
+    if (this.#starts.stateOf(id)?.state === 'starting')
+      return { type: 'stopping', checkInMs: policy.processPollMs };
+    const runs = await this.#runsToStop(id);
+    let progress: StopProgress = { type: 'gone' };
+    // Of two runs that run, which only a defect could make, none is left behind.
+    for (const { run, container } of runs) {
+      const found = await engine.containers.inspect(container, this.#closing.signal);
+      if (!found) continue;
+      const state = workloadState(found, run, false);
+      // One that was never started can't be started behind this.
+      if (found.state === 'created') {
+        await engine.containers.remove(container, this.#closing.signal);
+        continue;
+      }
+      if (state.state !== 'running') continue;
+      progress = await this.#stops.advance(
+        { cluster, id, run },
+        found,
+        graceMs,
+        this.#closing.signal,
+      );
+    }
+    if (progress.type === 'gone') this.#stops.forget(id);
+    return progress;
+  }
+
+  /** Without an engine there is nothing to stop where none was ever begun here. */
+  async #runsToStop(id: string): Promise<readonly FoundRun[]> {
+    try {
+      return await this.#runs(id);
+    } catch (error) {
+      const isNew = (await this.#records.lastRun(id)) === 0;
+      if (isNew && isEngineError(error, 'Unreachable', 'Unsupported')) return [];
+      throw error;
+    }
+  }
+
+  async stop(id: string, graceMs: number): Promise<void> {
+    const { clock, policy = defaultPolicy } = this.#options;
+    for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, policy.processPollMs)) {
+      const progress = await this.requestStop(id, graceMs);
+      if (progress.type === 'gone') return;
+      await sleep(clock, Math.min(waitMs, progress.checkInMs));
+    }
+  }
+
+  async remove(id: string): Promise<void> {
+    const { containers } = this.#options.engine;
+    for (const { container } of await this.#runsToStop(id))
+      await containers.remove(container, this.#closing.signal);
+    this.#starts.forget(id);
+    await this.#records.remove(id);
+  }
+
+  async *readLog(id: string, request: LogRequest): AsyncGenerator<LogLine> {
+    const { containers } = this.#options.engine;
+    yield* readContainerLog(
+      {
+        containers,
+        runs: () => this.#runs(id),
+        nextRun: (signal) => this.#waits.next(id, nextRunMs, signal),
+      },
+      request,
+    );
+  }
+
+  async readPrevious(id: string): Promise<AsyncIterable<LogLine> | undefined> {
+    const earlier = (await this.#runs(id)).at(-2);
+    if (!earlier) return undefined;
+    const { containers } = this.#options.engine;
+    return readRun(containers, earlier, { follow: false }, this.#closing.signal);
+  }
+
+  /** The engine bounds the logs. */
+  housekeep(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async exec(id: string, spec: ExecSpec): Promise<ExecProcess> {
+    const state = await this.observe(id);
+    if (state.state !== 'running' || state.container === undefined)
+      throw new Error(`workload ${id} does not run`);
+    const { clock, engine } = this.#options;
+    const { signal } = this.#closing;
+    const { container } = state;
+    const command = await execInContainer({ exec: engine.exec, clock, container, signal }, spec);
+    this.#commands.add(id, command);
+    return command;
+  }
+
+  /** Containers that have a volume mounted; none where no engine can be asked: the kernel is asked, too. */
+  async holders(volume: HeldVolume): Promise<readonly Holder[]> {
+    const { containers } = this.#options.engine;
+    try {
+      return holdersAmong(await containers.list([], this.#closing.signal), volume);
+    } catch (error) {
+      if (!isEngineError(error, 'Unreachable', 'Unsupported')) throw error;
+      return [];
+    }
+  }
+
+  onChange(listener: (id: string) => void): void {
+    this.#listener = listener;
+  }
+
+  close(): void {
+    this.#watch.close();
+    this.#closing.abort();
+  }
+
+  #changed(id: string): void {
+    this.#listener(id);
+    this.#waits.changed(id);
+  }
+
+  async #allChanged(): Promise<void> {
+    for (const id of await this.workloads().catch(() => [])) this.#changed(id);
+  }
+}

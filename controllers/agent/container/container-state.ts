@@ -1,0 +1,44 @@
+import type { WorkloadState } from '../runtime/runtime.js';
+import type { ContainerInspection } from './engine/engine-containers.js';
+
+/**
+ * What the container of a run says about its workload. One that was made and never started runs nothing:
+ * whoever made it may have been killed, and it is made anew.
+ * @param requested whether the agent asked this run to end
+ */
+export function workloadState(
+  found: ContainerInspection,
+  run: number,
+  requested: boolean,
+): WorkloadState {
+  const { state, startedAt, finishedAt, createdAt, error, exitCode, outOfMemory } = found;
+  switch (state) {
+    case 'running':
+    case 'paused':
+    case 'restarting':
+      return {
+        state: 'running',
+        run,
+        pid: found.pid,
+        startedAt: startedAt ?? createdAt,
+        container: found.id,
+      };
+    case 'created':
+      // The engine takes the text of a failed start away only with the container.
+      if (error !== '') return { state: 'startFailed', run, message: error };
+      return { state: 'absent' };
+    default: {
+      const began = startedAt ?? createdAt;
+      return {
+        state: 'exited',
+        run,
+        exitCode,
+        startedAt: began,
+        // The engine notes the start of a short run after its end.
+        exitedAt: Math.max(finishedAt ?? began, began),
+        requested,
+        ...(outOfMemory && { reason: 'OOMKilled' as const }),
+      };
+    }
+  }
+}

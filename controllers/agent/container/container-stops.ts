@@ -1,0 +1,81 @@
+import type { Clock } from 'kedge';
+import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
+import type { StopProgress } from '../runtime/runtime.js';
+import type { ContainerRecords } from './container-records.js';
+import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
+import type { RunIdentity } from './run-identity.js';
+
+/** A killed container is gone within this time, unless the kernel or the engine holds it. */
+const killMsMax = 10_000;
+
+/** Ports of {@link ContainerStops}. */
+export interface ContainerStopsOptions {
+  readonly containers: EngineContainers;
+  readonly records: ContainerRecords;
+  readonly clock: Clock;
+  readonly policy?: ControllerPolicy | undefined;
+}
+
+interface Stop {
+  readonly run: number;
+  /** Monotonic milliseconds. */
+  readonly askedAt: number;
+  readonly asked: boolean;
+  readonly killedAt: number | undefined;
+}
+
+/** Stops that are under way. The time of a request is on record: another life of the daemon goes on with it. */
+export class ContainerStops {
+  readonly #options: ContainerStopsOptions;
+  readonly #stops = new Map<string, Stop>();
+
+  constructor(options: ContainerStopsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes the step that is due. @throws Error when the container survives being killed */
+  async advance(
+    { id, run }: RunIdentity,
+    found: ContainerInspection,
+    graceMs: number,
+    signal: AbortSignal,
+  ): Promise<StopProgress> {
+    const { clock, containers, policy = defaultPolicy } = this.#options;
+    const known = this.#stops.get(id);
+    const stop = known?.run === run ? known : await this.#begin(id, run);
+    const now = clock.monotonic();
+    const leftMs = stop.askedAt + graceMs - now;
+    let next = stop;
+    if (stop.killedAt !== undefined) {
+      if (now >= stop.killedAt + killMsMax)
+        throw new Error(
+          `container ${found.name} does not end although it was killed; look at the engine's log, or restart the engine`,
+        );
+    } else if (leftMs <= 0) {
+      await containers.kill(found.id, 'SIGKILL', signal);
+      next = { ...stop, killedAt: now };
+    } else if (!stop.asked) {
+      await containers.kill(found.id, found.stopSignal, signal);
+      next = { ...stop, asked: true };
+    }
+    this.#stops.set(id, next);
+    const { processPollMs, stoppingProbeMs } = policy;
+    return {
+      type: 'stopping',
+      checkInMs: leftMs <= 0 ? processPollMs : Math.min(leftMs, stoppingProbeMs),
+    };
+  }
+
+  /** The workload does not run. */
+  forget(id: string): void {
+    this.#stops.delete(id);
+  }
+
+  async #begin(id: string, run: number): Promise<Stop> {
+    const { clock, records } = this.#options;
+    const before = await records.stopAskedAt(id, run);
+    const passedMs = before === undefined ? 0 : Math.max(0, clock.now() - before);
+    if (before === undefined) await records.askedToStop(id, run, clock.now());
+    return { run, askedAt: clock.monotonic() - passedMs, asked: false, killedAt: undefined };
+  }
+}

@@ -1,0 +1,121 @@
+import { messageOf } from 'kedge';
+import type { EngineImage, EngineImages, ImageProgress } from './engine/engine-images.js';
+import type { RegistryCredentials } from './engine/registry-auth.js';
+import { imageName, type ImageReference, parseImage } from '../../service/image/image-reference.js';
+
+/** When an image is pulled: where the node has none, at each start, or not at all. */
+export type ImagePull = 'missing' | 'always' | 'never';
+
+/** Ports of {@link Images}. */
+export interface ImagesOptions {
+  readonly images: EngineImages;
+  /** What a registry is asked with; asked at each pull. */
+  readonly credentialsOf: (image: ImageReference) => Promise<RegistryCredentials | undefined>;
+}
+
+interface Pull {
+  readonly done: Promise<EngineImage>;
+  readonly watchers: Set<(text: string) => void>;
+}
+
+/** Images that workloads need, brought onto this node: one pull an image at a time, whoever waits for it. */
+export class Images {
+  readonly #options: ImagesOptions;
+  readonly #pulls = new Map<string, Pull>();
+
+  constructor(options: ImagesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The image, pulled where the policy says so.
+   * @param onProgress told how far the pull is
+   * @param signal ends the pull, for everybody who waits for it: it is that of the runtime
+   * @throws Error with what to do
+   */
+  async provide(
+    text: string,
+    policy: ImagePull,
+    onProgress: (text: string) => void,
+    signal: AbortSignal,
+  ): Promise<EngineImage> {
+    const reference = parseImage(text);
+    if (!reference) throw new Error(`"${text}" is no name of an image`);
+    const name = imageName(reference);
+    const found = await this.#options.images.inspect(name, signal);
+    if (found && (policy !== 'always' || reference.isDigest)) return found;
+    if (policy === 'never')
+      throw new Error(
+        `image ${name} is not on this node and imagePull is never; load it, or use imagePull missing`,
+      );
+    let pull = this.#pulls.get(name);
+    if (!pull) {
+      const watchers = new Set<(text: string) => void>();
+      const done = this.#pull(name, reference, watchers, signal).finally(() =>
+        this.#pulls.delete(name),
+      );
+      pull = { done, watchers };
+      this.#pulls.set(name, pull);
+    }
+    pull.watchers.add(onProgress);
+    try {
+      return await pull.done;
+    } finally {
+      pull.watchers.delete(onProgress);
+    }
+  }
+
+  async #pull(
+    name: string,
+    reference: ImageReference,
+    watchers: ReadonlySet<(text: string) => void>,
+    signal: AbortSignal,
+  ): Promise<EngineImage> {
+    const { credentialsOf, images } = this.#options;
+    const { repository, version } = reference;
+    const progress = new PullProgress(name);
+    try {
+      const credentials = await credentialsOf(reference);
+      for await (const step of images.pull({ repository, version, credentials }, signal)) {
+        const text = progress.told(step);
+        if (text !== undefined) for (const watcher of watchers) watcher(text);
+      }
+    } catch (cause) {
+      throw new Error(`image ${name} can't be pulled: ${messageOf(cause)}`, { cause });
+    }
+    const image = await images.inspect(name, signal);
+    if (!image) throw new Error(`image ${name} was pulled, and is gone again`);
+    return image;
+  }
+}
+
+const layersMax = 1_000;
+
+/** How far a pull is, over all its layers. */
+class PullProgress {
+  readonly #name: string;
+  readonly #layers = new Map<string, { readonly current: number; readonly total: number }>();
+  #told = '';
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** What to tell now; undefined when that was told before. */
+  told({ layer, text, currentBytes, totalBytes }: ImageProgress): string | undefined {
+    if (text === 'Downloading' && totalBytes > 0 && this.#layers.size < layersMax)
+      this.#layers.set(layer, { current: currentBytes, total: totalBytes });
+    let current = 0;
+    let total = 0;
+    for (const size of this.#layers.values()) {
+      current += size.current;
+      total += size.total;
+    }
+    // In steps: each one is written into the instance.
+    const percent = total === 0 ? 0 : Math.floor((current / total) * 10) * 10;
+    const told = `pulling image ${this.#name}${total === 0 ? '' : `, ${percent} %`}`;
+    if (told === this.#told) return undefined;
+    this.#told = told;
+    return told;
+  }
+}

@@ -1,0 +1,26 @@
+import { readFile } from 'node:fs/promises';
+import type { Propagation } from './container-config.js';
+
+/** Whether what is mounted on the way to a path can be told to others, by the kernel's table. */
+function isPropagated(mountInfo: string, path: string): boolean {
+  let best = { length: -1, propagated: false };
+  for (const line of mountInfo.split('\n')) {
+    const fields = line.split(' ');
+    const target = (fields[4] ?? '').replaceAll(/\\([0-7]{3})/g, (_, octal: string) =>
+      String.fromCharCode(parseInt(octal, 8)),
+    );
+    const isOn = target === '/' || path === target || path.startsWith(`${target}/`);
+    // Of two mounts on one place the later one counts.
+    if (!isOn || target === '' || target.length < best.length) continue;
+    const optional = fields.slice(6, fields.indexOf('-'));
+    const propagated = optional.some((field) => /^(shared|master):/.test(field));
+    best = { length: target.length, propagated };
+  }
+  return best.propagated;
+}
+
+/** How a source is bound: the engine refuses `rslave` where the source's mount is private. */
+export async function propagationOf(sources: readonly string[]): Promise<readonly Propagation[]> {
+  const mountInfo = await readFile('/proc/self/mountinfo', 'utf8');
+  return sources.map((source) => (isPropagated(mountInfo, source) ? 'rslave' : 'rprivate'));
+}

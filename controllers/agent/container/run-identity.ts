@@ -1,0 +1,40 @@
+/** Labels of everything that Kedge makes in an engine. */
+export const engineLabels = {
+  /** Id of the cluster. */
+  cluster: 'svc.io/cluster',
+  /** Uid of the instance. */
+  instance: 'svc.io/instance',
+  /** Number of the run, from 1. */
+  run: 'svc.io/run',
+} as const;
+
+/** One run of a workload: one container. */
+export interface RunIdentity {
+  readonly cluster: string;
+  /** Uid of the instance. */
+  readonly id: string;
+  readonly run: number;
+}
+
+/** Name of the container of a run: two can't have one, so a run that is begun twice runs once. */
+export function containerName({ id, run }: Pick<RunIdentity, 'id' | 'run'>): string {
+  return `kedge-${id}-${run}`;
+}
+
+/** Labels of the container of a run. */
+export function runLabels({ cluster, id, run }: RunIdentity): Readonly<Record<string, string>> {
+  return {
+    [engineLabels.cluster]: cluster,
+    [engineLabels.instance]: id,
+    [engineLabels.run]: String(run),
+  };
+}
+
+/** The run that labels tell of; undefined where they are not ours. */
+export function runOf(labels: Readonly<Record<string, string>>): RunIdentity | undefined {
+  const cluster = labels[engineLabels.cluster];
+  const id = labels[engineLabels.instance];
+  const run = Number(labels[engineLabels.run]);
+  if (!cluster || !id || !Number.isSafeInteger(run) || run < 1) return undefined;
+  return { cluster, id, run };
+}

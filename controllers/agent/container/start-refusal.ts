@@ -1,0 +1,51 @@
+import { readRun } from './container-log.js';
+import type { EngineContainers } from './engine/engine-containers.js';
+
+/** Exit codes of a command that was not found, and of one that may not be run. */
+const refusalCodes = [126, 127];
+const charactersMax = 500;
+/** Containers that have ended and were looked at. */
+const knownMax = 10_000;
+
+/** A container that has ended. */
+export interface EndedRun {
+  readonly container: string;
+  readonly run: number;
+  readonly exitCode: number | undefined;
+}
+
+/** Why nothing ran in containers that have ended; each is looked at once, since it does not change any more. */
+export class StartRefusals {
+  readonly #containers: EngineContainers;
+  readonly #signal: AbortSignal;
+  readonly #known = new Map<string, string | undefined>();
+
+  constructor(containers: EngineContainers, signal: AbortSignal) {
+    this.#containers = containers;
+    this.#signal = signal;
+  }
+
+  /**
+   * Undefined where its command ran. The init process of a container starts in any case, and says with its
+   * last line that there was nothing to run.
+   */
+  async of(end: EndedRun): Promise<string | undefined> {
+    const { container, exitCode } = end;
+    if (exitCode === undefined || !refusalCodes.includes(exitCode)) return undefined;
+    if (this.#known.has(container)) return this.#known.get(container);
+    const refused = await this.#read(end);
+    if (this.#known.size >= knownMax) this.#known.clear();
+    this.#known.set(container, refused);
+    return refused;
+  }
+
+  async #read({ container, run }: EndedRun): Promise<string | undefined> {
+    const query = { follow: false, tail: 5 };
+    const lines = readRun(this.#containers, { run, container }, query, this.#signal);
+    for await (const { content } of lines) {
+      const [, why] = /^\[FATAL tini \(\d+\)\] (exec .+)$/.exec(content) ?? [];
+      if (why !== undefined) return why.slice(0, charactersMax);
+    }
+    return undefined;
+  }
+}
