@@ -179,7 +179,6 @@ describe('sessions', () => {
       const { sessions, revoke } = revocable();
       const stops = new StatusError({ code: 'Unavailable', reason: 'Stopping', message: '' });
       const reason = reasonOf(
-         
         sessions.run(ann, access, never, async function* (signal) {
           await new Promise<void>((_, reject) => {
             signal.addEventListener('abort', () => reject(stops), { once: true });
