@@ -73,7 +73,7 @@ describe('shared informer', () => {
     expect(cached).to.equal('hall');
     expect(() => informer.lister.byIndex('rom', 'hall')).to.throw(
       TypeError,
-      /there is no index "rom", only room; declare it .* or add it with addIndex, at any time/,
+      /there is no index "rom", only room; declare it .* or add it with addIndex/,
     );
     expect(informer.lister.byIndex('room', 'hall')).to.have.length(1);
     const stored = await store.get(lamps, { name: 'a' });

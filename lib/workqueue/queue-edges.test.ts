@@ -68,7 +68,7 @@ describe('work queue at its edges', () => {
     const taken = [queue.tryGet(), queue.tryGet(), queue.tryGet(), queue.tryGet()];
     expect(taken).to.have.members(['bad', 'odd', 'good', undefined]);
     expect(told[0]).to.equal('bad: Error: no group');
-    expect(told[1]).to.contain('odd: TypeError: groupOf gave undefined');
+    expect(told[1]).to.contain('odd: TypeError: groupOf returned undefined');
   });
 
   it('a groupOf that changes its mind hands no key to two workers', () => {

@@ -8,7 +8,7 @@ describe('answers of an operation', () => {
     {
       step: 'start',
       answer: { type: 'started', operationId: '' },
-      says: 'as operation id an empty text; give',
+      says: 'as operation id an empty text; return',
     },
     {
       step: 'start',
