@@ -65,16 +65,16 @@ describe('defining a kind', () => {
     [{ immutableFields: ['room', 'room'] }, /^Lamp\.immutableFields: "room" .* listed twice/],
     [{ immutableFields: ['room..wall'] }, /^Lamp\.immutableFields: "room\.\.wall"/],
     [{ immutableFields: ['lit'] }, /^Lamp\.immutableFields: "lit" .* is a status field/],
-    [{ initialStatus: { room: 'hall' } }, /^Lamp\.initialStatus: "room" .* is no status field/],
+    [{ initialStatus: { room: 'hall' } }, /^Lamp\.initialStatus: "room" .* is not a status field/],
     [{ initialStatus: [] }, /^Lamp\.initialStatus: \[\]/],
-    [{ states: machine({ field: 'mode' }) }, /^Lamp\.states\.field: "mode" .* no status field/],
+    [{ states: machine({ field: 'mode' }) }, /^Lamp\.states\.field: "mode" .* not a status field/],
     [{ states: machine({ initial: 'Dark' }) }, /^Lamp\.states\.initial: "Dark" .* one of Off, On/],
     [
       { states: machine({ transitions: { Off: ['Gone'] } }) },
       /^Lamp\.states\.transitions\.Off: "Gone"/,
     ],
     [{ states: machine({ removable: ['Gone'] }) }, /^Lamp\.states\.removable: "Gone" .* Off, On/],
-    [{ states: machine({ removable: [] }) }, /^Lamp\.states\.removable: \[\] .*leave it out/],
+    [{ states: machine({ removable: [] }) }, /^Lamp\.states\.removable: \[\] .*omit it/],
     [{ states: 'phase' }, /^Lamp\.states: "phase" can't be used; give what stateMachine returns/],
     [
       { states: phases, initialStatus: { phase: 'On' } },
@@ -126,14 +126,17 @@ describe('declaring a kind', () => {
     [{ plural: '' }, /^Lamp\.plural: ""/],
     [{ scope: 'Global' }, /^Lamp\.scope: "Global"/],
     [{ fields: undefined }, /^Lamp\.fields: undefined/],
-    [{ fields: { room: 'text' } }, /^Lamp\.fields\.room is no field; make it with string\(\)/],
+    [{ fields: { room: 'text' } }, /^Lamp\.fields\.room is not a field; create it with string\(\)/],
     [{ initialStatus: { mode: 1 } }, /^Lamp\.initialStatus: "mode"/],
     [{ states: phases }, /^Lamp\.states\.field: "phase"/],
     [
       { status, states: stateMachine('count', 'A', { A: [] }) },
       /states\.field: count is a field of type int32/,
     ],
-    [{ status, states: stateMachine('phase', 'Gone', { Gone: [] }) }, /Gone is no value of phase/],
+    [
+      { status, states: stateMachine('phase', 'Gone', { Gone: [] }) },
+      /Gone is not a value of phase/,
+    ],
   ];
   for (const [change, message] of wrong)
     it(`refuses ${Object.keys(change).join(' with ')} as defining does: ${String(message)}`, () => {
