@@ -113,7 +113,7 @@ export async function runParts(parts, args = []) {
   const counted = [];
   const runLane = async () => {
     for (const [index, part] of waiting)
-      counted.push(await runPart(part, args, join(folder, `${index}.json`), lanes === 1));
+      counted[index] = await runPart(part, args, join(folder, `${index}.json`), lanes === 1);
   };
   await Promise.all(Array.from({ length: lanes }, runLane));
   rmSync(folder, { recursive: true });
