@@ -234,7 +234,7 @@ describe('storage through the API of a running daemon', function () {
     });
     await until('volumes/v', 'Available');
     expect((await daemon.ok('GET', `${base}/volumes/v`)).attachments).to.deep.equal([]);
-    expect(daemon.log).to.contain('an instance that is gone');
+    expect(daemon.log).to.contain('a deleted instance');
   });
 
   it('retry-provision refuses a volume that was provisioned: there is nothing to create again', async () => {
