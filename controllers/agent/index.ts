@@ -12,6 +12,7 @@ export { DataFiles, dataFilesDirectory } from './inputs/data-files.js';
 export type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from './runtime/exec.js';
 export { availableNames } from './instances/instance-runtime.js';
 export { ProcessRuntime, type ProcessRuntimeOptions } from './process/process-runtime.js';
+export { runtimeFailure } from './runtime/runtime-failure.js';
 export type { LogCursor, LogLine, LogRequest } from './runtime/log.js';
 export type {
   Availability,

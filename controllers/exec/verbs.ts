@@ -2,7 +2,13 @@ import { constants } from 'node:os';
 import { failedPrecondition, invalid, messageOf, notFound, StatusError } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import type { ExecProcess, ExecSpec, Runtime, TerminalSize } from '../agent/index.js';
+import {
+  type ExecProcess,
+  type ExecSpec,
+  type Runtime,
+  runtimeFailure,
+  type TerminalSize,
+} from '../agent/index.js';
 import { instances } from '../instance/kind.js';
 
 /** Options of the exec methods. */
@@ -83,7 +89,10 @@ async function start(
       `commands can't be run in "${namespace}/${name}": runtime ${wanted} is not available on this node`,
       resource,
     );
-  const state = await runtime.observe(instance.metadata.uid);
+  const state = await runtime.observe(instance.metadata.uid).catch(async (error: unknown) => {
+    const what = `commands can't be run in "${namespace}/${name}"`;
+    throw await runtimeFailure(runtime, what, resource, error);
+  });
   if (state.state !== 'running')
     throw failedPrecondition(
       'NotRunning',

@@ -1,7 +1,7 @@
 import { invalid, notFound, StatusError } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import type { LogCursor, Runtime } from '../agent/index.js';
+import { type LogCursor, type Runtime, runtimeFailure } from '../agent/index.js';
 import { type Instance, instances } from '../instance/kind.js';
 import { services } from '../service/kind.js';
 import { merge } from './merge.js';
@@ -100,9 +100,16 @@ async function* linesOf(
   const follow = request.follow === true;
   const { uid } = instance.metadata;
   const range = { tail, follow, signal, after: positions.get(uid), since };
-  for await (const { content, cursor } of runtime.readLog(uid, range)) {
-    positions.set(uid, cursor);
-    yield { instance: instance.name, content, position: encodePositions(positions) };
+  try {
+    for await (const { content, cursor } of runtime.readLog(uid, range)) {
+      positions.set(uid, cursor);
+      yield { instance: instance.name, content, position: encodePositions(positions) };
+    }
+  } catch (error) {
+    const { namespace, name: of } = instance;
+    const what = `the log of "${namespace}/${of}" can't be read`;
+    const resource = { kind: 'Instance', namespace, name: of };
+    throw await runtimeFailure(runtime, what, resource, error);
   }
 }
 

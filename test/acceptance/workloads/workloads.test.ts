@@ -107,6 +107,9 @@ describe('workloads through the API of a running daemon', function () {
     });
     const container = await daemon.rest('POST', `${base}/exec/image-0`, { command: ['true'] });
     expect([container.status, container.body.reason]).to.deep.equal([412, 'RuntimeUnavailable']);
+    expect(container.body.message).to.match(/the container engine's socket .* does not exist/);
+    const log = await daemon.cli('logs', 'image-0');
+    expect(log.stderr).to.match(/log of "default\/image-0" can't be read: .* does not exist/);
   });
 
   it('kedge exec passes input, gives a terminal of the asked size, and ends with the exit code', async () => {

@@ -1,0 +1,18 @@
+import { failedPrecondition, messageOf, type ObjectKey } from 'kedge';
+import type { Runtime } from './runtime.js';
+
+/**
+ * The error of a call on a runtime; FailedPrecondition with the way out if the runtime can't be used at all.
+ * @param what what failed, such as `commands can't be run in "default/web-0"`
+ */
+export async function runtimeFailure(
+  runtime: Runtime,
+  what: string,
+  resource: ObjectKey & { readonly kind: string },
+  error: unknown,
+): Promise<unknown> {
+  const availability = await runtime.availability();
+  if (availability.available) return error;
+  const message = `${what}: ${availability.message || messageOf(error)}`;
+  return failedPrecondition('RuntimeUnavailable', message, resource);
+}
