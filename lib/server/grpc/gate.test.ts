@@ -165,4 +165,12 @@ describe('a gRPC message', () => {
     first?.call.end(Buffer.alloc(100));
     expect(await first?.status).not.to.equal(resourceExhausted);
   });
+
+  it('is one of at most 1,024 that a connection has open: one read of it may bring them all', async () => {
+    await listening(refusing);
+    const settings = await new Promise<{ readonly maxConcurrentStreams?: number }>((resolve) =>
+      session.once('remoteSettings', resolve),
+    );
+    expect(settings.maxConcurrentStreams).to.equal(1_024);
+  });
 });

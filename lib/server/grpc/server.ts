@@ -35,8 +35,8 @@ import type { TransportOptions } from '../transport/transport-options.js';
 const keepaliveMs = 30_000;
 /** Peers that are remembered. */
 const peersMax = 4_096;
-/** Concurrent calls on one connection. */
-const concurrentCallsMax = 4_096;
+/** Calls at once on one connection. One read of it may bring them all, and is worked on in one turn of the event loop. */
+const concurrentCallsMax = 1_024;
 
 /** The dispatcher over gRPC. Messages are decoded in the handler, so that bad ones are InvalidArgument. */
 export class GrpcServer {
