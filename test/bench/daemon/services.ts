@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { TestDaemon } from '../../acceptance/daemon.js';
 import { withDaemon } from './healthy-starts.js';
-import type { BenchOptions, Measurement } from '../measuring/measurement.js';
+import { type BenchOptions, type Measurement, median } from '../measuring/measurement.js';
 import { coreShare, processTime } from '../measuring/process-time.js';
 import { until } from '../measuring/until.js';
 
@@ -23,8 +23,8 @@ async function settled(daemon: TestDaemon, services: number): Promise<void> {
 }
 
 /**
- * The share of a core that a process uses most of the time, of `count` parts of `ms`, and the seconds that it used
- * beyond that in all of them: the collector of V8 gives memory back once, about a minute after the last work.
+ * The median share of a core that a process uses in `count` parts of `ms`, which are many ticks of the kernel's count,
+ * and the seconds that it used beyond that in all of them: the collector of V8 gives memory back once, about a minute after the last work.
  */
 async function idleShare(
   pid: number,
@@ -34,9 +34,7 @@ async function idleShare(
   const shares: number[] = [];
   for (let part = 0; part < count; part += 1)
     shares.push((await coreShare(pid, () => setTimeout(ms))).own);
-  // A tick of the kernel's count is half a percent of two seconds: the quieter three quarters are averaged.
-  const quiet = shares.sort((a, b) => a - b).slice(0, Math.ceil((count * 3) / 4));
-  const steady = quiet.reduce((sum, share) => sum + share, 0) / quiet.length;
+  const steady = median(shares);
   const all = shares.reduce((sum, share) => sum + share, 0) / count;
   return { steady, beyond: ((all - steady) / 100) * count * (ms / 1_000) };
 }
@@ -77,7 +75,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
     await settled(daemon, services);
     const settledSeconds = (performance.now() - startedAt) / 1_000;
     const settledTime = (await processTime(daemon.pid)).own - before.own;
-    const idle = await idleShare(daemon.pid, quick ? 10 : 55, quick ? 20 : 2_000);
+    const idle = await idleShare(daemon.pid, 11, quick ? 20 : 10_000);
     await daemon.end('SIGTERM');
     await daemon.run();
     const restartTime = (await processTime(daemon.pid)).own;
