@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { clone, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { apiLists } from './api-lists.mjs';
+import { messagesOf, withoutServerCodecs } from './client-codecs.mjs';
 import { withoutHidden } from './hidden-fields.mjs';
 import { kindTypes } from './kind-types.mjs';
 import { servicePages } from './service-pages.mjs';
@@ -103,6 +104,12 @@ for (const [folder] of folders) {
     writeFileSync(path, stripEnumNamespaces(readFileSync(path, 'utf8')));
   }
 }
+const called = messagesOf(served);
+for (const file of files(join(out, 'api'))) {
+  const path = join(out, 'api', file);
+  writeFileSync(path, withoutServerCodecs(readFileSync(path, 'utf8'), called));
+}
+
 function writeDescriptors(file, what, set) {
   const bare = clone(FileDescriptorSetSchema, set);
   for (const each of bare.file) each.sourceCodeInfo = undefined;

@@ -13,12 +13,9 @@ import {
   type ClientOptions,
   type ClientReadableStream,
   type ClientUnaryCall,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
   type ServiceError,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 
@@ -184,11 +181,7 @@ export function watchTokensResponse_Event_TypeToNumber(object: WatchTokensRespon
   }
 }
 
-function createBaseCanIRequest(): CanIRequest {
-  return { verb: "", resource: "", namespace: "" };
-}
-
-export const CanIRequest: MessageFns<CanIRequest> = {
+export const CanIRequest: Pick<MessageFns<CanIRequest>, 'encode'> = {
   encode(message: CanIRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.verb !== "") {
       writer.uint32(10).string(message.verb);
@@ -202,71 +195,13 @@ export const CanIRequest: MessageFns<CanIRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CanIRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCanIRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.verb = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.resource = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseCanIResponse(): CanIResponse {
   return { allowed: false, policies: [] };
 }
 
-export const CanIResponse: MessageFns<CanIResponse> = {
-  encode(message: CanIResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.allowed !== false) {
-      writer.uint32(8).bool(message.allowed);
-    }
-    for (const v of message.policies) {
-      writer.uint32(18).string(v!);
-    }
-    return writer;
-  },
-
+export const CanIResponse: Pick<MessageFns<CanIResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): CanIResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -309,65 +244,18 @@ export const CanIResponse: MessageFns<CanIResponse> = {
   },
 };
 
-function createBaseWhoAmIRequest(): WhoAmIRequest {
-  return {};
-}
-
-export const WhoAmIRequest: MessageFns<WhoAmIRequest> = {
+export const WhoAmIRequest: Pick<MessageFns<WhoAmIRequest>, 'encode'> = {
   encode(_: WhoAmIRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): WhoAmIRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseWhoAmIRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseWhoAmIResponse(): WhoAmIResponse {
   return { subject: "", kind: "", policies: [], tokenId: "", expiresAt: "" };
 }
 
-export const WhoAmIResponse: MessageFns<WhoAmIResponse> = {
-  encode(message: WhoAmIResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.subject !== "") {
-      writer.uint32(10).string(message.subject);
-    }
-    if (message.kind !== "") {
-      writer.uint32(18).string(message.kind);
-    }
-    for (const v of message.policies) {
-      writer.uint32(26).string(v!);
-    }
-    if (message.tokenId !== "") {
-      writer.uint32(34).string(message.tokenId);
-    }
-    if (message.expiresAt !== "") {
-      writer.uint32(42).string(message.expiresAt);
-    }
-    return writer;
-  },
-
+export const WhoAmIResponse: Pick<MessageFns<WhoAmIResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WhoAmIResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -650,11 +538,7 @@ export const Token_LabelsEntry: MessageFns<Token_LabelsEntry> = {
   },
 };
 
-function createBaseGetTokenRequest(): GetTokenRequest {
-  return { name: "" };
-}
-
-export const GetTokenRequest: MessageFns<GetTokenRequest> = {
+export const GetTokenRequest: Pick<MessageFns<GetTokenRequest>, 'encode'> = {
   encode(message: GetTokenRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
       writer.uint32(18).string(message.name);
@@ -662,45 +546,9 @@ export const GetTokenRequest: MessageFns<GetTokenRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetTokenRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetTokenRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseListTokensRequest(): ListTokensRequest {
-  return { limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const ListTokensRequest: MessageFns<ListTokensRequest> = {
+export const ListTokensRequest: Pick<MessageFns<ListTokensRequest>, 'encode'> = {
   encode(message: ListTokensRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.limit !== 0) {
       writer.uint32(16).int32(message.limit);
@@ -717,82 +565,13 @@ export const ListTokensRequest: MessageFns<ListTokensRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListTokensRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListTokensRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.limit = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.pageToken = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseListTokensResponse(): ListTokensResponse {
   return { items: [], resourceVersion: "", nextPageToken: "" };
 }
 
-export const ListTokensResponse: MessageFns<ListTokensResponse> = {
-  encode(message: ListTokensResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.items) {
-      Token.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    if (message.nextPageToken !== "") {
-      writer.uint32(26).string(message.nextPageToken);
-    }
-    return writer;
-  },
-
+export const ListTokensResponse: Pick<MessageFns<ListTokensResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): ListTokensResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -843,11 +622,7 @@ export const ListTokensResponse: MessageFns<ListTokensResponse> = {
   },
 };
 
-function createBaseCreateTokenRequest(): CreateTokenRequest {
-  return { token: undefined, dryRun: false };
-}
-
-export const CreateTokenRequest: MessageFns<CreateTokenRequest> = {
+export const CreateTokenRequest: Pick<MessageFns<CreateTokenRequest>, 'encode'> = {
   encode(message: CreateTokenRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.token !== undefined) {
       Token.encode(message.token, writer.uint32(18).fork()).join();
@@ -858,53 +633,9 @@ export const CreateTokenRequest: MessageFns<CreateTokenRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CreateTokenRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCreateTokenRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.token = Token.decode(reader, reader.uint32());
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseDeleteTokenRequest(): DeleteTokenRequest {
-  return { name: "", dryRun: false, resourceVersion: "", uid: "" };
-}
-
-export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
+export const DeleteTokenRequest: Pick<MessageFns<DeleteTokenRequest>, 'encode'> = {
   encode(message: DeleteTokenRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
       writer.uint32(18).string(message.name);
@@ -921,69 +652,9 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeleteTokenRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeleteTokenRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.uid = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseWatchTokensRequest(): WatchTokensRequest {
-  return { resourceVersion: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const WatchTokensRequest: MessageFns<WatchTokensRequest> = {
+export const WatchTokensRequest: Pick<MessageFns<WatchTokensRequest>, 'encode'> = {
   encode(message: WatchTokensRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.resourceVersion !== "") {
       writer.uint32(18).string(message.resourceVersion);
@@ -997,71 +668,13 @@ export const WatchTokensRequest: MessageFns<WatchTokensRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): WatchTokensRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseWatchTokensRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseWatchTokensResponse(): WatchTokensResponse {
   return { events: [], resourceVersion: "" };
 }
 
-export const WatchTokensResponse: MessageFns<WatchTokensResponse> = {
-  encode(message: WatchTokensResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.events) {
-      WatchTokensResponse_Event.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    return writer;
-  },
-
+export const WatchTokensResponse: Pick<MessageFns<WatchTokensResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchTokensResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1108,17 +721,7 @@ function createBaseWatchTokensResponse_Event(): WatchTokensResponse_Event {
   return { type: WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
 }
 
-export const WatchTokensResponse_Event: MessageFns<WatchTokensResponse_Event> = {
-  encode(message: WatchTokensResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.type !== WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED) {
-      writer.uint32(8).int32(watchTokensResponse_Event_TypeToNumber(message.type));
-    }
-    if (message.object !== undefined) {
-      Token.encode(message.object, writer.uint32(18).fork()).join();
-    }
-    return writer;
-  },
-
+export const WatchTokensResponse_Event: Pick<MessageFns<WatchTokensResponse_Event>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchTokensResponse_Event {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1170,8 +773,8 @@ export const AuthServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: WhoAmIRequest): Buffer => Buffer.from(WhoAmIRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): WhoAmIRequest => WhoAmIRequest.decode(value),
-    responseSerialize: (value: WhoAmIResponse): Buffer => Buffer.from(WhoAmIResponse.encode(value).finish()),
+    requestDeserialize: (): WhoAmIRequest => notServed(),
+    responseSerialize: (_value: WhoAmIResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WhoAmIResponse => WhoAmIResponse.decode(value),
   },
   /** Tells whether the caller may do something. */
@@ -1180,8 +783,8 @@ export const AuthServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: CanIRequest): Buffer => Buffer.from(CanIRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CanIRequest => CanIRequest.decode(value),
-    responseSerialize: (value: CanIResponse): Buffer => Buffer.from(CanIResponse.encode(value).finish()),
+    requestDeserialize: (): CanIRequest => notServed(),
+    responseSerialize: (_value: CanIResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): CanIResponse => CanIResponse.decode(value),
   },
   /** Reads one by name. */
@@ -1190,8 +793,8 @@ export const AuthServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: GetTokenRequest): Buffer => Buffer.from(GetTokenRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetTokenRequest => GetTokenRequest.decode(value),
-    responseSerialize: (value: Token): Buffer => Buffer.from(Token.encode(value).finish()),
+    requestDeserialize: (): GetTokenRequest => notServed(),
+    responseSerialize: (_value: Token): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Token => Token.decode(value),
   },
   /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
@@ -1200,8 +803,8 @@ export const AuthServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: ListTokensRequest): Buffer => Buffer.from(ListTokensRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListTokensRequest => ListTokensRequest.decode(value),
-    responseSerialize: (value: ListTokensResponse): Buffer => Buffer.from(ListTokensResponse.encode(value).finish()),
+    requestDeserialize: (): ListTokensRequest => notServed(),
+    responseSerialize: (_value: ListTokensResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListTokensResponse => ListTokensResponse.decode(value),
   },
   /** Creates one. Status fields are ignored. */
@@ -1210,8 +813,8 @@ export const AuthServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: CreateTokenRequest): Buffer => Buffer.from(CreateTokenRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CreateTokenRequest => CreateTokenRequest.decode(value),
-    responseSerialize: (value: Token): Buffer => Buffer.from(Token.encode(value).finish()),
+    requestDeserialize: (): CreateTokenRequest => notServed(),
+    responseSerialize: (_value: Token): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Token => Token.decode(value),
   },
   /** Deletes one; the answer may go on existing while it finalizes. */
@@ -1220,8 +823,8 @@ export const AuthServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: DeleteTokenRequest): Buffer => Buffer.from(DeleteTokenRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DeleteTokenRequest => DeleteTokenRequest.decode(value),
-    responseSerialize: (value: Token): Buffer => Buffer.from(Token.encode(value).finish()),
+    requestDeserialize: (): DeleteTokenRequest => notServed(),
+    responseSerialize: (_value: Token): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Token => Token.decode(value),
   },
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
@@ -1230,28 +833,11 @@ export const AuthServiceService = {
     requestStream: false as const,
     responseStream: true as const,
     requestSerialize: (value: WatchTokensRequest): Buffer => Buffer.from(WatchTokensRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): WatchTokensRequest => WatchTokensRequest.decode(value),
-    responseSerialize: (value: WatchTokensResponse): Buffer => Buffer.from(WatchTokensResponse.encode(value).finish()),
+    requestDeserialize: (): WatchTokensRequest => notServed(),
+    responseSerialize: (_value: WatchTokensResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchTokensResponse => WatchTokensResponse.decode(value),
   },
 } as const;
-
-export interface AuthServiceServer extends UntypedServiceImplementation {
-  /** Tells whose token this is. */
-  whoAmI: handleUnaryCall<WhoAmIRequest, WhoAmIResponse>;
-  /** Tells whether the caller may do something. */
-  canI: handleUnaryCall<CanIRequest, CanIResponse>;
-  /** Reads one by name. */
-  getToken: handleUnaryCall<GetTokenRequest, Token>;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
-  listTokens: handleUnaryCall<ListTokensRequest, ListTokensResponse>;
-  /** Creates one. Status fields are ignored. */
-  createToken: handleUnaryCall<CreateTokenRequest, Token>;
-  /** Deletes one; the answer may go on existing while it finalizes. */
-  deleteToken: handleUnaryCall<DeleteTokenRequest, Token>;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
-  watchTokens: handleServerStreamingCall<WatchTokensRequest, WatchTokensResponse>;
-}
 
 export interface AuthServiceClient extends Client {
   /** Tells whose token this is. */
@@ -1362,4 +948,8 @@ export const AuthServiceClient = makeGenericClientConstructor(AuthServiceService
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }

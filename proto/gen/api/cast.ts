@@ -12,11 +12,9 @@ import {
   Client,
   type ClientOptions,
   type ClientUnaryCall,
-  type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
   type ServiceError,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { Struct } from "../google/protobuf/struct.js";
 
@@ -89,11 +87,7 @@ export interface CastResponse_Item {
   changes: string[];
 }
 
-function createBaseCastRequest(): CastRequest {
-  return { objects: [], dryRun: false };
-}
-
-export const CastRequest: MessageFns<CastRequest> = {
+export const CastRequest: Pick<MessageFns<CastRequest>, 'encode'> = {
   encode(message: CastRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.objects) {
       CastRequest_Item.encode(v!, writer.uint32(10).fork()).join();
@@ -104,53 +98,9 @@ export const CastRequest: MessageFns<CastRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CastRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCastRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.objects.push(CastRequest_Item.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseCastRequest_Item(): CastRequest_Item {
-  return { kind: "", object: undefined };
-}
-
-export const CastRequest_Item: MessageFns<CastRequest_Item> = {
+export const CastRequest_Item: Pick<MessageFns<CastRequest_Item>, 'encode'> = {
   encode(message: CastRequest_Item, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.kind !== "") {
       writer.uint32(10).string(message.kind);
@@ -161,63 +111,13 @@ export const CastRequest_Item: MessageFns<CastRequest_Item> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CastRequest_Item {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCastRequest_Item();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.kind = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.object = Struct.unwrap(Struct.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseCastResponse(): CastResponse {
   return { results: [], resourceVersion: "" };
 }
 
-export const CastResponse: MessageFns<CastResponse> = {
-  encode(message: CastResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.results) {
-      CastResponse_Item.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    return writer;
-  },
-
+export const CastResponse: Pick<MessageFns<CastResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): CastResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -264,26 +164,7 @@ function createBaseCastResponse_Item(): CastResponse_Item {
   return { kind: "", namespace: "", name: "", action: CastResponse_Action.ACTION_UNSPECIFIED, changes: [] };
 }
 
-export const CastResponse_Item: MessageFns<CastResponse_Item> = {
-  encode(message: CastResponse_Item, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.kind !== "") {
-      writer.uint32(10).string(message.kind);
-    }
-    if (message.namespace !== "") {
-      writer.uint32(18).string(message.namespace);
-    }
-    if (message.name !== "") {
-      writer.uint32(26).string(message.name);
-    }
-    if (message.action !== CastResponse_Action.ACTION_UNSPECIFIED) {
-      writer.uint32(32).int32(castResponse_ActionToNumber(message.action));
-    }
-    for (const v of message.changes) {
-      writer.uint32(42).string(v!);
-    }
-    return writer;
-  },
-
+export const CastResponse_Item: Pick<MessageFns<CastResponse_Item>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): CastResponse_Item {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -359,16 +240,11 @@ export const CastServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: CastRequest): Buffer => Buffer.from(CastRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CastRequest => CastRequest.decode(value),
-    responseSerialize: (value: CastResponse): Buffer => Buffer.from(CastResponse.encode(value).finish()),
+    requestDeserialize: (): CastRequest => notServed(),
+    responseSerialize: (_value: CastResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): CastResponse => CastResponse.decode(value),
   },
 } as const;
-
-export interface CastServiceServer extends UntypedServiceImplementation {
-  /** Creates what is missing and updates what differs. */
-  cast: handleUnaryCall<CastRequest, CastResponse>;
-}
 
 export interface CastServiceClient extends Client {
   /** Creates what is missing and updates what differs. */
@@ -395,4 +271,8 @@ export const CastServiceClient = makeGenericClientConstructor(CastServiceService
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }

@@ -529,11 +529,7 @@ export const Condition: MessageFns<Condition> = {
   },
 };
 
-function createBaseDescribeRequest(): DescribeRequest {
-  return { namespace: "", name: "" };
-}
-
-export const DescribeRequest: MessageFns<DescribeRequest> = {
+export const DescribeRequest: Pick<MessageFns<DescribeRequest>, 'encode'> = {
   encode(message: DescribeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -544,46 +540,6 @@ export const DescribeRequest: MessageFns<DescribeRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DescribeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDescribeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseDescription(): Description {
@@ -600,38 +556,7 @@ function createBaseDescription(): Description {
   };
 }
 
-export const Description: MessageFns<Description> = {
-  encode(message: Description, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.kind !== "") {
-      writer.uint32(10).string(message.kind);
-    }
-    if (message.namespace !== "") {
-      writer.uint32(18).string(message.namespace);
-    }
-    if (message.name !== "") {
-      writer.uint32(26).string(message.name);
-    }
-    if (message.status !== "") {
-      writer.uint32(34).string(message.status);
-    }
-    for (const v of message.fields) {
-      Description_Field.encode(v!, writer.uint32(42).fork()).join();
-    }
-    for (const v of message.conditions) {
-      Condition.encode(v!, writer.uint32(50).fork()).join();
-    }
-    for (const v of message.references) {
-      Description_Reference.encode(v!, writer.uint32(58).fork()).join();
-    }
-    for (const v of message.hints) {
-      writer.uint32(66).string(v!);
-    }
-    for (const v of message.events) {
-      Description_RecentEvent.encode(v!, writer.uint32(74).fork()).join();
-    }
-    return writer;
-  },
-
+export const Description: Pick<MessageFns<Description>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): Description {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -734,17 +659,7 @@ function createBaseDescription_Field(): Description_Field {
   return { name: "", value: "" };
 }
 
-export const Description_Field: MessageFns<Description_Field> = {
-  encode(message: Description_Field, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    if (message.value !== "") {
-      writer.uint32(18).string(message.value);
-    }
-    return writer;
-  },
-
+export const Description_Field: Pick<MessageFns<Description_Field>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): Description_Field {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -791,29 +706,7 @@ function createBaseDescription_RecentEvent(): Description_RecentEvent {
   return { type: "", reason: "", message: "", count: 0, lastSeenAt: "", source: "" };
 }
 
-export const Description_RecentEvent: MessageFns<Description_RecentEvent> = {
-  encode(message: Description_RecentEvent, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.type !== "") {
-      writer.uint32(10).string(message.type);
-    }
-    if (message.reason !== "") {
-      writer.uint32(18).string(message.reason);
-    }
-    if (message.message !== "") {
-      writer.uint32(26).string(message.message);
-    }
-    if (message.count !== 0) {
-      writer.uint32(32).int32(message.count);
-    }
-    if (message.lastSeenAt !== "") {
-      writer.uint32(42).string(message.lastSeenAt);
-    }
-    if (message.source !== "") {
-      writer.uint32(50).string(message.source);
-    }
-    return writer;
-  },
-
+export const Description_RecentEvent: Pick<MessageFns<Description_RecentEvent>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): Description_RecentEvent {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -892,29 +785,7 @@ function createBaseDescription_Reference(): Description_Reference {
   return { relation: "", kind: "", namespace: "", name: "", status: "", detail: "" };
 }
 
-export const Description_Reference: MessageFns<Description_Reference> = {
-  encode(message: Description_Reference, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.relation !== "") {
-      writer.uint32(10).string(message.relation);
-    }
-    if (message.kind !== "") {
-      writer.uint32(18).string(message.kind);
-    }
-    if (message.namespace !== "") {
-      writer.uint32(26).string(message.namespace);
-    }
-    if (message.name !== "") {
-      writer.uint32(34).string(message.name);
-    }
-    if (message.status !== "") {
-      writer.uint32(42).string(message.status);
-    }
-    if (message.detail !== "") {
-      writer.uint32(50).string(message.detail);
-    }
-    return writer;
-  },
-
+export const Description_Reference: Pick<MessageFns<Description_Reference>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): Description_Reference {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;

@@ -13,12 +13,9 @@ import {
   type ClientOptions,
   type ClientReadableStream,
   type ClientUnaryCall,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
   type ServiceError,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 
@@ -389,11 +386,7 @@ export const Configmap_DataEntry: MessageFns<Configmap_DataEntry> = {
   },
 };
 
-function createBaseGetConfigmapRequest(): GetConfigmapRequest {
-  return { namespace: "", name: "" };
-}
-
-export const GetConfigmapRequest: MessageFns<GetConfigmapRequest> = {
+export const GetConfigmapRequest: Pick<MessageFns<GetConfigmapRequest>, 'encode'> = {
   encode(message: GetConfigmapRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -404,53 +397,9 @@ export const GetConfigmapRequest: MessageFns<GetConfigmapRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetConfigmapRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetConfigmapRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseListConfigmapsRequest(): ListConfigmapsRequest {
-  return { namespace: "", limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const ListConfigmapsRequest: MessageFns<ListConfigmapsRequest> = {
+export const ListConfigmapsRequest: Pick<MessageFns<ListConfigmapsRequest>, 'encode'> = {
   encode(message: ListConfigmapsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -470,90 +419,13 @@ export const ListConfigmapsRequest: MessageFns<ListConfigmapsRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListConfigmapsRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListConfigmapsRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.limit = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.pageToken = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseListConfigmapsResponse(): ListConfigmapsResponse {
   return { items: [], resourceVersion: "", nextPageToken: "" };
 }
 
-export const ListConfigmapsResponse: MessageFns<ListConfigmapsResponse> = {
-  encode(message: ListConfigmapsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.items) {
-      Configmap.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    if (message.nextPageToken !== "") {
-      writer.uint32(26).string(message.nextPageToken);
-    }
-    return writer;
-  },
-
+export const ListConfigmapsResponse: Pick<MessageFns<ListConfigmapsResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): ListConfigmapsResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -604,11 +476,7 @@ export const ListConfigmapsResponse: MessageFns<ListConfigmapsResponse> = {
   },
 };
 
-function createBaseCreateConfigmapRequest(): CreateConfigmapRequest {
-  return { namespace: "", configmap: undefined, dryRun: false, ensureNamespace: false };
-}
-
-export const CreateConfigmapRequest: MessageFns<CreateConfigmapRequest> = {
+export const CreateConfigmapRequest: Pick<MessageFns<CreateConfigmapRequest>, 'encode'> = {
   encode(message: CreateConfigmapRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -625,69 +493,9 @@ export const CreateConfigmapRequest: MessageFns<CreateConfigmapRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CreateConfigmapRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCreateConfigmapRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.configmap = Configmap.decode(reader, reader.uint32());
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.ensureNamespace = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseUpdateConfigmapRequest(): UpdateConfigmapRequest {
-  return { namespace: "", name: "", configmap: undefined, dryRun: false };
-}
-
-export const UpdateConfigmapRequest: MessageFns<UpdateConfigmapRequest> = {
+export const UpdateConfigmapRequest: Pick<MessageFns<UpdateConfigmapRequest>, 'encode'> = {
   encode(message: UpdateConfigmapRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -704,69 +512,9 @@ export const UpdateConfigmapRequest: MessageFns<UpdateConfigmapRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): UpdateConfigmapRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUpdateConfigmapRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.configmap = Configmap.decode(reader, reader.uint32());
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseDeleteConfigmapRequest(): DeleteConfigmapRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
-}
-
-export const DeleteConfigmapRequest: MessageFns<DeleteConfigmapRequest> = {
+export const DeleteConfigmapRequest: Pick<MessageFns<DeleteConfigmapRequest>, 'encode'> = {
   encode(message: DeleteConfigmapRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -786,77 +534,9 @@ export const DeleteConfigmapRequest: MessageFns<DeleteConfigmapRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeleteConfigmapRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeleteConfigmapRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.uid = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseWatchConfigmapsRequest(): WatchConfigmapsRequest {
-  return { namespace: "", resourceVersion: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const WatchConfigmapsRequest: MessageFns<WatchConfigmapsRequest> = {
+export const WatchConfigmapsRequest: Pick<MessageFns<WatchConfigmapsRequest>, 'encode'> = {
   encode(message: WatchConfigmapsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -873,79 +553,13 @@ export const WatchConfigmapsRequest: MessageFns<WatchConfigmapsRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): WatchConfigmapsRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseWatchConfigmapsRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseWatchConfigmapsResponse(): WatchConfigmapsResponse {
   return { events: [], resourceVersion: "" };
 }
 
-export const WatchConfigmapsResponse: MessageFns<WatchConfigmapsResponse> = {
-  encode(message: WatchConfigmapsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.events) {
-      WatchConfigmapsResponse_Event.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    return writer;
-  },
-
+export const WatchConfigmapsResponse: Pick<MessageFns<WatchConfigmapsResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchConfigmapsResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -992,17 +606,7 @@ function createBaseWatchConfigmapsResponse_Event(): WatchConfigmapsResponse_Even
   return { type: WatchConfigmapsResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
 }
 
-export const WatchConfigmapsResponse_Event: MessageFns<WatchConfigmapsResponse_Event> = {
-  encode(message: WatchConfigmapsResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.type !== WatchConfigmapsResponse_Event_Type.TYPE_UNSPECIFIED) {
-      writer.uint32(8).int32(watchConfigmapsResponse_Event_TypeToNumber(message.type));
-    }
-    if (message.object !== undefined) {
-      Configmap.encode(message.object, writer.uint32(18).fork()).join();
-    }
-    return writer;
-  },
-
+export const WatchConfigmapsResponse_Event: Pick<MessageFns<WatchConfigmapsResponse_Event>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchConfigmapsResponse_Event {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1054,8 +658,8 @@ export const ConfigmapServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: GetConfigmapRequest): Buffer => Buffer.from(GetConfigmapRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetConfigmapRequest => GetConfigmapRequest.decode(value),
-    responseSerialize: (value: Configmap): Buffer => Buffer.from(Configmap.encode(value).finish()),
+    requestDeserialize: (): GetConfigmapRequest => notServed(),
+    responseSerialize: (_value: Configmap): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Configmap => Configmap.decode(value),
   },
   /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
@@ -1065,9 +669,8 @@ export const ConfigmapServiceService = {
     responseStream: false as const,
     requestSerialize: (value: ListConfigmapsRequest): Buffer =>
       Buffer.from(ListConfigmapsRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListConfigmapsRequest => ListConfigmapsRequest.decode(value),
-    responseSerialize: (value: ListConfigmapsResponse): Buffer =>
-      Buffer.from(ListConfigmapsResponse.encode(value).finish()),
+    requestDeserialize: (): ListConfigmapsRequest => notServed(),
+    responseSerialize: (_value: ListConfigmapsResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListConfigmapsResponse => ListConfigmapsResponse.decode(value),
   },
   /** Creates one. Status fields are ignored. */
@@ -1077,8 +680,8 @@ export const ConfigmapServiceService = {
     responseStream: false as const,
     requestSerialize: (value: CreateConfigmapRequest): Buffer =>
       Buffer.from(CreateConfigmapRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CreateConfigmapRequest => CreateConfigmapRequest.decode(value),
-    responseSerialize: (value: Configmap): Buffer => Buffer.from(Configmap.encode(value).finish()),
+    requestDeserialize: (): CreateConfigmapRequest => notServed(),
+    responseSerialize: (_value: Configmap): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Configmap => Configmap.decode(value),
   },
   /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
@@ -1088,8 +691,8 @@ export const ConfigmapServiceService = {
     responseStream: false as const,
     requestSerialize: (value: UpdateConfigmapRequest): Buffer =>
       Buffer.from(UpdateConfigmapRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateConfigmapRequest => UpdateConfigmapRequest.decode(value),
-    responseSerialize: (value: Configmap): Buffer => Buffer.from(Configmap.encode(value).finish()),
+    requestDeserialize: (): UpdateConfigmapRequest => notServed(),
+    responseSerialize: (_value: Configmap): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Configmap => Configmap.decode(value),
   },
   /** Deletes one; the answer may go on existing while it finalizes. */
@@ -1099,8 +702,8 @@ export const ConfigmapServiceService = {
     responseStream: false as const,
     requestSerialize: (value: DeleteConfigmapRequest): Buffer =>
       Buffer.from(DeleteConfigmapRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DeleteConfigmapRequest => DeleteConfigmapRequest.decode(value),
-    responseSerialize: (value: Configmap): Buffer => Buffer.from(Configmap.encode(value).finish()),
+    requestDeserialize: (): DeleteConfigmapRequest => notServed(),
+    responseSerialize: (_value: Configmap): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Configmap => Configmap.decode(value),
   },
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
@@ -1110,27 +713,11 @@ export const ConfigmapServiceService = {
     responseStream: true as const,
     requestSerialize: (value: WatchConfigmapsRequest): Buffer =>
       Buffer.from(WatchConfigmapsRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): WatchConfigmapsRequest => WatchConfigmapsRequest.decode(value),
-    responseSerialize: (value: WatchConfigmapsResponse): Buffer =>
-      Buffer.from(WatchConfigmapsResponse.encode(value).finish()),
+    requestDeserialize: (): WatchConfigmapsRequest => notServed(),
+    responseSerialize: (_value: WatchConfigmapsResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchConfigmapsResponse => WatchConfigmapsResponse.decode(value),
   },
 } as const;
-
-export interface ConfigmapServiceServer extends UntypedServiceImplementation {
-  /** Reads one by name. */
-  get: handleUnaryCall<GetConfigmapRequest, Configmap>;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
-  list: handleUnaryCall<ListConfigmapsRequest, ListConfigmapsResponse>;
-  /** Creates one. Status fields are ignored. */
-  create: handleUnaryCall<CreateConfigmapRequest, Configmap>;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
-  update: handleUnaryCall<UpdateConfigmapRequest, Configmap>;
-  /** Deletes one; the answer may go on existing while it finalizes. */
-  delete: handleUnaryCall<DeleteConfigmapRequest, Configmap>;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
-  watch: handleServerStreamingCall<WatchConfigmapsRequest, WatchConfigmapsResponse>;
-}
 
 export interface ConfigmapServiceClient extends Client {
   /** Reads one by name. */
@@ -1234,4 +821,8 @@ export const ConfigmapServiceClient = makeGenericClientConstructor(
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }

@@ -13,11 +13,8 @@ import {
   type ClientDuplexStream,
   type ClientOptions,
   type ClientReadableStream,
-  type handleBidiStreamingCall,
-  type handleServerStreamingCall,
   makeGenericClientConstructor,
   type Metadata,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 
 /** A command and how it runs. */
@@ -70,11 +67,7 @@ export interface ExecResponse_Exit {
   signal: string;
 }
 
-function createBaseRunExecRequest(): RunExecRequest {
-  return { namespace: "", name: "", command: [], tty: false, size: undefined };
-}
-
-export const RunExecRequest: MessageFns<RunExecRequest> = {
+export const RunExecRequest: Pick<MessageFns<RunExecRequest>, 'encode'> = {
   encode(message: RunExecRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -94,77 +87,9 @@ export const RunExecRequest: MessageFns<RunExecRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): RunExecRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRunExecRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.command.push(reader.string());
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.tty = reader.bool();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.size = TerminalSize.decode(reader, reader.uint32());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseTerminalSize(): TerminalSize {
-  return { columns: 0, rows: 0 };
-}
-
-export const TerminalSize: MessageFns<TerminalSize> = {
+export const TerminalSize: Pick<MessageFns<TerminalSize>, 'encode'> = {
   encode(message: TerminalSize, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.columns !== 0) {
       writer.uint32(8).int32(message.columns);
@@ -175,53 +100,9 @@ export const TerminalSize: MessageFns<TerminalSize> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): TerminalSize {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseTerminalSize();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 8) {
-              break;
-            }
-
-            message.columns = reader.int32();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.rows = reader.int32();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseExecRequest(): ExecRequest {
-  return { start: undefined, stdin: undefined, stdinClosed: undefined, resize: undefined, signal: undefined };
-}
-
-export const ExecRequest: MessageFns<ExecRequest> = {
+export const ExecRequest: Pick<MessageFns<ExecRequest>, 'encode'> = {
   encode(message: ExecRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.start !== undefined) {
       RunExecRequest.encode(message.start, writer.uint32(10).fork()).join();
@@ -241,90 +122,13 @@ export const ExecRequest: MessageFns<ExecRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ExecRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseExecRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.start = RunExecRequest.decode(reader, reader.uint32());
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.stdin = reader.bytes();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.stdinClosed = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.resize = TerminalSize.decode(reader, reader.uint32());
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.signal = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseExecResponse(): ExecResponse {
   return { stdout: undefined, stderr: undefined, exit: undefined };
 }
 
-export const ExecResponse: MessageFns<ExecResponse> = {
-  encode(message: ExecResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.stdout !== undefined) {
-      writer.uint32(10).bytes(message.stdout);
-    }
-    if (message.stderr !== undefined) {
-      writer.uint32(18).bytes(message.stderr);
-    }
-    if (message.exit !== undefined) {
-      ExecResponse_Exit.encode(message.exit, writer.uint32(26).fork()).join();
-    }
-    return writer;
-  },
-
+export const ExecResponse: Pick<MessageFns<ExecResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): ExecResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -379,17 +183,7 @@ function createBaseExecResponse_Exit(): ExecResponse_Exit {
   return { code: 0, signal: "" };
 }
 
-export const ExecResponse_Exit: MessageFns<ExecResponse_Exit> = {
-  encode(message: ExecResponse_Exit, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.code !== 0) {
-      writer.uint32(8).int32(message.code);
-    }
-    if (message.signal !== "") {
-      writer.uint32(18).string(message.signal);
-    }
-    return writer;
-  },
-
+export const ExecResponse_Exit: Pick<MessageFns<ExecResponse_Exit>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): ExecResponse_Exit {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -444,8 +238,8 @@ export const ExecServiceService = {
     requestStream: true as const,
     responseStream: true as const,
     requestSerialize: (value: ExecRequest): Buffer => Buffer.from(ExecRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ExecRequest => ExecRequest.decode(value),
-    responseSerialize: (value: ExecResponse): Buffer => Buffer.from(ExecResponse.encode(value).finish()),
+    requestDeserialize: (): ExecRequest => notServed(),
+    responseSerialize: (_value: ExecResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ExecResponse => ExecResponse.decode(value),
   },
   /** Runs a command without input. Over REST its output comes as server-sent events. */
@@ -454,21 +248,11 @@ export const ExecServiceService = {
     requestStream: false as const,
     responseStream: true as const,
     requestSerialize: (value: RunExecRequest): Buffer => Buffer.from(RunExecRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): RunExecRequest => RunExecRequest.decode(value),
-    responseSerialize: (value: ExecResponse): Buffer => Buffer.from(ExecResponse.encode(value).finish()),
+    requestDeserialize: (): RunExecRequest => notServed(),
+    responseSerialize: (_value: ExecResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ExecResponse => ExecResponse.decode(value),
   },
 } as const;
-
-export interface ExecServiceServer extends UntypedServiceImplementation {
-  /**
-   * Runs a command with input, terminal, resizing and signals. The first message must be start.
-   * gRPC only: over REST there is Run.
-   */
-  exec: handleBidiStreamingCall<ExecRequest, ExecResponse>;
-  /** Runs a command without input. Over REST its output comes as server-sent events. */
-  run: handleServerStreamingCall<RunExecRequest, ExecResponse>;
-}
 
 export interface ExecServiceClient extends Client {
   /**
@@ -492,4 +276,8 @@ export const ExecServiceClient = makeGenericClientConstructor(ExecServiceService
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }

@@ -12,11 +12,9 @@ import {
   Client,
   type ClientOptions,
   type ClientUnaryCall,
-  type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
   type ServiceError,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 
 export interface GetHealthRequest {
@@ -109,11 +107,7 @@ export interface Health_Instance {
   since: string;
 }
 
-function createBaseGetHealthRequest(): GetHealthRequest {
-  return { namespace: "", name: "" };
-}
-
-export const GetHealthRequest: MessageFns<GetHealthRequest> = {
+export const GetHealthRequest: Pick<MessageFns<GetHealthRequest>, 'encode'> = {
   encode(message: GetHealthRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -124,53 +118,9 @@ export const GetHealthRequest: MessageFns<GetHealthRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetHealthRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetHealthRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseListHealthRequest(): ListHealthRequest {
-  return { namespace: "" };
-}
-
-export const ListHealthRequest: MessageFns<ListHealthRequest> = {
+export const ListHealthRequest: Pick<MessageFns<ListHealthRequest>, 'encode'> = {
   encode(message: ListHealthRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -178,52 +128,13 @@ export const ListHealthRequest: MessageFns<ListHealthRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListHealthRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListHealthRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseListHealthResponse(): ListHealthResponse {
   return { items: [] };
 }
 
-export const ListHealthResponse: MessageFns<ListHealthResponse> = {
-  encode(message: ListHealthResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.items) {
-      Health.encode(v!, writer.uint32(10).fork()).join();
-    }
-    return writer;
-  },
-
+export const ListHealthResponse: Pick<MessageFns<ListHealthResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): ListHealthResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -271,35 +182,7 @@ function createBaseHealth(): Health {
   };
 }
 
-export const Health: MessageFns<Health> = {
-  encode(message: Health, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.kind !== "") {
-      writer.uint32(10).string(message.kind);
-    }
-    if (message.namespace !== "") {
-      writer.uint32(18).string(message.namespace);
-    }
-    if (message.name !== "") {
-      writer.uint32(26).string(message.name);
-    }
-    if (message.state !== Health_State.STATE_UNSPECIFIED) {
-      writer.uint32(32).int32(health_StateToNumber(message.state));
-    }
-    if (message.message !== "") {
-      writer.uint32(42).string(message.message);
-    }
-    if (message.ready !== 0) {
-      writer.uint32(48).int32(message.ready);
-    }
-    if (message.wanted !== 0) {
-      writer.uint32(56).int32(message.wanted);
-    }
-    for (const v of message.instances) {
-      Health_Instance.encode(v!, writer.uint32(66).fork()).join();
-    }
-    return writer;
-  },
-
+export const Health: Pick<MessageFns<Health>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): Health {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -394,29 +277,7 @@ function createBaseHealth_Instance(): Health_Instance {
   return { name: "", state: Health_State.STATE_UNSPECIFIED, status: "", message: "", restartCount: 0, since: "" };
 }
 
-export const Health_Instance: MessageFns<Health_Instance> = {
-  encode(message: Health_Instance, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    if (message.state !== Health_State.STATE_UNSPECIFIED) {
-      writer.uint32(16).int32(health_StateToNumber(message.state));
-    }
-    if (message.status !== "") {
-      writer.uint32(26).string(message.status);
-    }
-    if (message.message !== "") {
-      writer.uint32(34).string(message.message);
-    }
-    if (message.restartCount !== 0) {
-      writer.uint32(40).int32(message.restartCount);
-    }
-    if (message.since !== "") {
-      writer.uint32(50).string(message.since);
-    }
-    return writer;
-  },
-
+export const Health_Instance: Pick<MessageFns<Health_Instance>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): Health_Instance {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -500,8 +361,8 @@ export const HealthServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: GetHealthRequest): Buffer => Buffer.from(GetHealthRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetHealthRequest => GetHealthRequest.decode(value),
-    responseSerialize: (value: Health): Buffer => Buffer.from(Health.encode(value).finish()),
+    requestDeserialize: (): GetHealthRequest => notServed(),
+    responseSerialize: (_value: Health): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Health => Health.decode(value),
   },
   /** Health of every service in a namespace. Namespace "-" means all. */
@@ -510,18 +371,11 @@ export const HealthServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: ListHealthRequest): Buffer => Buffer.from(ListHealthRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListHealthRequest => ListHealthRequest.decode(value),
-    responseSerialize: (value: ListHealthResponse): Buffer => Buffer.from(ListHealthResponse.encode(value).finish()),
+    requestDeserialize: (): ListHealthRequest => notServed(),
+    responseSerialize: (_value: ListHealthResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListHealthResponse => ListHealthResponse.decode(value),
   },
 } as const;
-
-export interface HealthServiceServer extends UntypedServiceImplementation {
-  /** Health of an instance, or of a service with all its instances. */
-  get: handleUnaryCall<GetHealthRequest, Health>;
-  /** Health of every service in a namespace. Namespace "-" means all. */
-  list: handleUnaryCall<ListHealthRequest, ListHealthResponse>;
-}
 
 export interface HealthServiceClient extends Client {
   /** Health of an instance, or of a service with all its instances. */
@@ -567,4 +421,8 @@ export const HealthServiceClient = makeGenericClientConstructor(
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }

@@ -13,12 +13,9 @@ import {
   type ClientOptions,
   type ClientReadableStream,
   type ClientUnaryCall,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
   type ServiceError,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js";
 import {
@@ -1173,11 +1170,7 @@ export const Instance_LabelsEntry: MessageFns<Instance_LabelsEntry> = {
   },
 };
 
-function createBaseGetInstanceRequest(): GetInstanceRequest {
-  return { namespace: "", name: "" };
-}
-
-export const GetInstanceRequest: MessageFns<GetInstanceRequest> = {
+export const GetInstanceRequest: Pick<MessageFns<GetInstanceRequest>, 'encode'> = {
   encode(message: GetInstanceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1188,53 +1181,9 @@ export const GetInstanceRequest: MessageFns<GetInstanceRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetInstanceRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetInstanceRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseListInstancesRequest(): ListInstancesRequest {
-  return { namespace: "", limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const ListInstancesRequest: MessageFns<ListInstancesRequest> = {
+export const ListInstancesRequest: Pick<MessageFns<ListInstancesRequest>, 'encode'> = {
   encode(message: ListInstancesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1254,90 +1203,13 @@ export const ListInstancesRequest: MessageFns<ListInstancesRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListInstancesRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListInstancesRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.limit = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.pageToken = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseListInstancesResponse(): ListInstancesResponse {
   return { items: [], resourceVersion: "", nextPageToken: "" };
 }
 
-export const ListInstancesResponse: MessageFns<ListInstancesResponse> = {
-  encode(message: ListInstancesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.items) {
-      Instance.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    if (message.nextPageToken !== "") {
-      writer.uint32(26).string(message.nextPageToken);
-    }
-    return writer;
-  },
-
+export const ListInstancesResponse: Pick<MessageFns<ListInstancesResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): ListInstancesResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1388,11 +1260,7 @@ export const ListInstancesResponse: MessageFns<ListInstancesResponse> = {
   },
 };
 
-function createBaseUpdateInstanceStatusRequest(): UpdateInstanceStatusRequest {
-  return { namespace: "", name: "", instance: undefined };
-}
-
-export const UpdateInstanceStatusRequest: MessageFns<UpdateInstanceStatusRequest> = {
+export const UpdateInstanceStatusRequest: Pick<MessageFns<UpdateInstanceStatusRequest>, 'encode'> = {
   encode(message: UpdateInstanceStatusRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1406,61 +1274,9 @@ export const UpdateInstanceStatusRequest: MessageFns<UpdateInstanceStatusRequest
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): UpdateInstanceStatusRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUpdateInstanceStatusRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.instance = Instance.decode(reader, reader.uint32());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseDeleteInstanceRequest(): DeleteInstanceRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
-}
-
-export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
+export const DeleteInstanceRequest: Pick<MessageFns<DeleteInstanceRequest>, 'encode'> = {
   encode(message: DeleteInstanceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1480,77 +1296,9 @@ export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeleteInstanceRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeleteInstanceRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.uid = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseWatchInstancesRequest(): WatchInstancesRequest {
-  return { namespace: "", resourceVersion: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const WatchInstancesRequest: MessageFns<WatchInstancesRequest> = {
+export const WatchInstancesRequest: Pick<MessageFns<WatchInstancesRequest>, 'encode'> = {
   encode(message: WatchInstancesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1567,79 +1315,13 @@ export const WatchInstancesRequest: MessageFns<WatchInstancesRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): WatchInstancesRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseWatchInstancesRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseWatchInstancesResponse(): WatchInstancesResponse {
   return { events: [], resourceVersion: "" };
 }
 
-export const WatchInstancesResponse: MessageFns<WatchInstancesResponse> = {
-  encode(message: WatchInstancesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.events) {
-      WatchInstancesResponse_Event.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    return writer;
-  },
-
+export const WatchInstancesResponse: Pick<MessageFns<WatchInstancesResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchInstancesResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1686,17 +1368,7 @@ function createBaseWatchInstancesResponse_Event(): WatchInstancesResponse_Event 
   return { type: WatchInstancesResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
 }
 
-export const WatchInstancesResponse_Event: MessageFns<WatchInstancesResponse_Event> = {
-  encode(message: WatchInstancesResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.type !== WatchInstancesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      writer.uint32(8).int32(watchInstancesResponse_Event_TypeToNumber(message.type));
-    }
-    if (message.object !== undefined) {
-      Instance.encode(message.object, writer.uint32(18).fork()).join();
-    }
-    return writer;
-  },
-
+export const WatchInstancesResponse_Event: Pick<MessageFns<WatchInstancesResponse_Event>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchInstancesResponse_Event {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1739,11 +1411,7 @@ export const WatchInstancesResponse_Event: MessageFns<WatchInstancesResponse_Eve
   },
 };
 
-function createBaseRestartInstanceRequest(): RestartInstanceRequest {
-  return { namespace: "", name: "" };
-}
-
-export const RestartInstanceRequest: MessageFns<RestartInstanceRequest> = {
+export const RestartInstanceRequest: Pick<MessageFns<RestartInstanceRequest>, 'encode'> = {
   encode(message: RestartInstanceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1754,46 +1422,6 @@ export const RestartInstanceRequest: MessageFns<RestartInstanceRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): RestartInstanceRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRestartInstanceRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 /** Running replicas of services. Made by their service; clients read, restart and delete them. */
@@ -1805,8 +1433,8 @@ export const InstanceServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: GetInstanceRequest): Buffer => Buffer.from(GetInstanceRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetInstanceRequest => GetInstanceRequest.decode(value),
-    responseSerialize: (value: Instance): Buffer => Buffer.from(Instance.encode(value).finish()),
+    requestDeserialize: (): GetInstanceRequest => notServed(),
+    responseSerialize: (_value: Instance): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Instance => Instance.decode(value),
   },
   /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
@@ -1815,9 +1443,8 @@ export const InstanceServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: ListInstancesRequest): Buffer => Buffer.from(ListInstancesRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListInstancesRequest => ListInstancesRequest.decode(value),
-    responseSerialize: (value: ListInstancesResponse): Buffer =>
-      Buffer.from(ListInstancesResponse.encode(value).finish()),
+    requestDeserialize: (): ListInstancesRequest => notServed(),
+    responseSerialize: (_value: ListInstancesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListInstancesResponse => ListInstancesResponse.decode(value),
   },
   /** Replaces the status fields; for controllers and agents. */
@@ -1827,8 +1454,8 @@ export const InstanceServiceService = {
     responseStream: false as const,
     requestSerialize: (value: UpdateInstanceStatusRequest): Buffer =>
       Buffer.from(UpdateInstanceStatusRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateInstanceStatusRequest => UpdateInstanceStatusRequest.decode(value),
-    responseSerialize: (value: Instance): Buffer => Buffer.from(Instance.encode(value).finish()),
+    requestDeserialize: (): UpdateInstanceStatusRequest => notServed(),
+    responseSerialize: (_value: Instance): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Instance => Instance.decode(value),
   },
   /** Deletes one; the answer may go on existing while it finalizes. */
@@ -1838,8 +1465,8 @@ export const InstanceServiceService = {
     responseStream: false as const,
     requestSerialize: (value: DeleteInstanceRequest): Buffer =>
       Buffer.from(DeleteInstanceRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DeleteInstanceRequest => DeleteInstanceRequest.decode(value),
-    responseSerialize: (value: Instance): Buffer => Buffer.from(Instance.encode(value).finish()),
+    requestDeserialize: (): DeleteInstanceRequest => notServed(),
+    responseSerialize: (_value: Instance): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Instance => Instance.decode(value),
   },
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
@@ -1849,9 +1476,8 @@ export const InstanceServiceService = {
     responseStream: true as const,
     requestSerialize: (value: WatchInstancesRequest): Buffer =>
       Buffer.from(WatchInstancesRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): WatchInstancesRequest => WatchInstancesRequest.decode(value),
-    responseSerialize: (value: WatchInstancesResponse): Buffer =>
-      Buffer.from(WatchInstancesResponse.encode(value).finish()),
+    requestDeserialize: (): WatchInstancesRequest => notServed(),
+    responseSerialize: (_value: WatchInstancesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchInstancesResponse => WatchInstancesResponse.decode(value),
   },
   /** Stops it and has it created again, with the same name and volumes. */
@@ -1861,8 +1487,8 @@ export const InstanceServiceService = {
     responseStream: false as const,
     requestSerialize: (value: RestartInstanceRequest): Buffer =>
       Buffer.from(RestartInstanceRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): RestartInstanceRequest => RestartInstanceRequest.decode(value),
-    responseSerialize: (value: Instance): Buffer => Buffer.from(Instance.encode(value).finish()),
+    requestDeserialize: (): RestartInstanceRequest => notServed(),
+    responseSerialize: (_value: Instance): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Instance => Instance.decode(value),
   },
   /** Tells what there is to know about one instance. */
@@ -1871,28 +1497,11 @@ export const InstanceServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: DescribeRequest): Buffer => Buffer.from(DescribeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DescribeRequest => DescribeRequest.decode(value),
-    responseSerialize: (value: Description): Buffer => Buffer.from(Description.encode(value).finish()),
+    requestDeserialize: (): DescribeRequest => notServed(),
+    responseSerialize: (_value: Description): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Description => Description.decode(value),
   },
 } as const;
-
-export interface InstanceServiceServer extends UntypedServiceImplementation {
-  /** Reads one by name. */
-  get: handleUnaryCall<GetInstanceRequest, Instance>;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
-  list: handleUnaryCall<ListInstancesRequest, ListInstancesResponse>;
-  /** Replaces the status fields; for controllers and agents. */
-  updateStatus: handleUnaryCall<UpdateInstanceStatusRequest, Instance>;
-  /** Deletes one; the answer may go on existing while it finalizes. */
-  delete: handleUnaryCall<DeleteInstanceRequest, Instance>;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
-  watch: handleServerStreamingCall<WatchInstancesRequest, WatchInstancesResponse>;
-  /** Stops it and has it created again, with the same name and volumes. */
-  restart: handleUnaryCall<RestartInstanceRequest, Instance>;
-  /** Tells what there is to know about one instance. */
-  describe: handleUnaryCall<DescribeRequest, Description>;
-}
 
 export interface InstanceServiceClient extends Client {
   /** Reads one by name. */
@@ -2009,4 +1618,8 @@ export const InstanceServiceClient = makeGenericClientConstructor(
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }

@@ -12,10 +12,8 @@ import {
   Client,
   type ClientOptions,
   type ClientReadableStream,
-  type handleServerStreamingCall,
   makeGenericClientConstructor,
   type Metadata,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 
 export interface GetLogsRequest {
@@ -40,11 +38,7 @@ export interface LogLine {
   position: string;
 }
 
-function createBaseGetLogsRequest(): GetLogsRequest {
-  return { namespace: "", name: "", follow: false, tail: 0, after: "", since: "", previous: false };
-}
-
-export const GetLogsRequest: MessageFns<GetLogsRequest> = {
+export const GetLogsRequest: Pick<MessageFns<GetLogsRequest>, 'encode'> = {
   encode(message: GetLogsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -70,106 +64,13 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetLogsRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetLogsRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.follow = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.tail = reader.int32();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.after = reader.string();
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.since = reader.string();
-            continue;
-          }
-          case 7: {
-            if (tag !== 56) {
-              break;
-            }
-
-            message.previous = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseLogLine(): LogLine {
   return { instance: "", content: "", position: "" };
 }
 
-export const LogLine: MessageFns<LogLine> = {
-  encode(message: LogLine, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.instance !== "") {
-      writer.uint32(10).string(message.instance);
-    }
-    if (message.content !== "") {
-      writer.uint32(18).string(message.content);
-    }
-    if (message.position !== "") {
-      writer.uint32(26).string(message.position);
-    }
-    return writer;
-  },
-
+export const LogLine: Pick<MessageFns<LogLine>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): LogLine {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -229,16 +130,11 @@ export const LogServiceService = {
     requestStream: false as const,
     responseStream: true as const,
     requestSerialize: (value: GetLogsRequest): Buffer => Buffer.from(GetLogsRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetLogsRequest => GetLogsRequest.decode(value),
-    responseSerialize: (value: LogLine): Buffer => Buffer.from(LogLine.encode(value).finish()),
+    requestDeserialize: (): GetLogsRequest => notServed(),
+    responseSerialize: (_value: LogLine): Buffer => notServed(),
     responseDeserialize: (value: Buffer): LogLine => LogLine.decode(value),
   },
 } as const;
-
-export interface LogServiceServer extends UntypedServiceImplementation {
-  /** Lines of an instance, or of all instances of a service. */
-  get: handleServerStreamingCall<GetLogsRequest, LogLine>;
-}
 
 export interface LogServiceClient extends Client {
   /** Lines of an instance, or of all instances of a service. */
@@ -255,4 +151,8 @@ export const LogServiceClient = makeGenericClientConstructor(LogServiceService, 
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }

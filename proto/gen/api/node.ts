@@ -13,12 +13,9 @@ import {
   type ClientOptions,
   type ClientReadableStream,
   type ClientUnaryCall,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
   type ServiceError,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js";
 
@@ -436,11 +433,7 @@ export const Node_LabelsEntry: MessageFns<Node_LabelsEntry> = {
   },
 };
 
-function createBaseGetNodeRequest(): GetNodeRequest {
-  return { name: "" };
-}
-
-export const GetNodeRequest: MessageFns<GetNodeRequest> = {
+export const GetNodeRequest: Pick<MessageFns<GetNodeRequest>, 'encode'> = {
   encode(message: GetNodeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
       writer.uint32(18).string(message.name);
@@ -448,45 +441,9 @@ export const GetNodeRequest: MessageFns<GetNodeRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetNodeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetNodeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseListNodesRequest(): ListNodesRequest {
-  return { limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const ListNodesRequest: MessageFns<ListNodesRequest> = {
+export const ListNodesRequest: Pick<MessageFns<ListNodesRequest>, 'encode'> = {
   encode(message: ListNodesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.limit !== 0) {
       writer.uint32(16).int32(message.limit);
@@ -503,82 +460,13 @@ export const ListNodesRequest: MessageFns<ListNodesRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListNodesRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListNodesRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.limit = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.pageToken = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseListNodesResponse(): ListNodesResponse {
   return { items: [], resourceVersion: "", nextPageToken: "" };
 }
 
-export const ListNodesResponse: MessageFns<ListNodesResponse> = {
-  encode(message: ListNodesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.items) {
-      Node.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    if (message.nextPageToken !== "") {
-      writer.uint32(26).string(message.nextPageToken);
-    }
-    return writer;
-  },
-
+export const ListNodesResponse: Pick<MessageFns<ListNodesResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): ListNodesResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -629,11 +517,7 @@ export const ListNodesResponse: MessageFns<ListNodesResponse> = {
   },
 };
 
-function createBaseCreateNodeRequest(): CreateNodeRequest {
-  return { node: undefined, dryRun: false };
-}
-
-export const CreateNodeRequest: MessageFns<CreateNodeRequest> = {
+export const CreateNodeRequest: Pick<MessageFns<CreateNodeRequest>, 'encode'> = {
   encode(message: CreateNodeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.node !== undefined) {
       Node.encode(message.node, writer.uint32(18).fork()).join();
@@ -644,53 +528,9 @@ export const CreateNodeRequest: MessageFns<CreateNodeRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CreateNodeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCreateNodeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.node = Node.decode(reader, reader.uint32());
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseUpdateNodeRequest(): UpdateNodeRequest {
-  return { name: "", node: undefined, dryRun: false };
-}
-
-export const UpdateNodeRequest: MessageFns<UpdateNodeRequest> = {
+export const UpdateNodeRequest: Pick<MessageFns<UpdateNodeRequest>, 'encode'> = {
   encode(message: UpdateNodeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
       writer.uint32(18).string(message.name);
@@ -704,61 +544,9 @@ export const UpdateNodeRequest: MessageFns<UpdateNodeRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): UpdateNodeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUpdateNodeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.node = Node.decode(reader, reader.uint32());
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseUpdateNodeStatusRequest(): UpdateNodeStatusRequest {
-  return { name: "", node: undefined };
-}
-
-export const UpdateNodeStatusRequest: MessageFns<UpdateNodeStatusRequest> = {
+export const UpdateNodeStatusRequest: Pick<MessageFns<UpdateNodeStatusRequest>, 'encode'> = {
   encode(message: UpdateNodeStatusRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
       writer.uint32(18).string(message.name);
@@ -769,53 +557,9 @@ export const UpdateNodeStatusRequest: MessageFns<UpdateNodeStatusRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): UpdateNodeStatusRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUpdateNodeStatusRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.node = Node.decode(reader, reader.uint32());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseDeleteNodeRequest(): DeleteNodeRequest {
-  return { name: "", dryRun: false, resourceVersion: "", uid: "" };
-}
-
-export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
+export const DeleteNodeRequest: Pick<MessageFns<DeleteNodeRequest>, 'encode'> = {
   encode(message: DeleteNodeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
       writer.uint32(18).string(message.name);
@@ -832,69 +576,9 @@ export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeleteNodeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeleteNodeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.uid = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseWatchNodesRequest(): WatchNodesRequest {
-  return { resourceVersion: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const WatchNodesRequest: MessageFns<WatchNodesRequest> = {
+export const WatchNodesRequest: Pick<MessageFns<WatchNodesRequest>, 'encode'> = {
   encode(message: WatchNodesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.resourceVersion !== "") {
       writer.uint32(18).string(message.resourceVersion);
@@ -908,71 +592,13 @@ export const WatchNodesRequest: MessageFns<WatchNodesRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): WatchNodesRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseWatchNodesRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseWatchNodesResponse(): WatchNodesResponse {
   return { events: [], resourceVersion: "" };
 }
 
-export const WatchNodesResponse: MessageFns<WatchNodesResponse> = {
-  encode(message: WatchNodesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.events) {
-      WatchNodesResponse_Event.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    return writer;
-  },
-
+export const WatchNodesResponse: Pick<MessageFns<WatchNodesResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchNodesResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1019,17 +645,7 @@ function createBaseWatchNodesResponse_Event(): WatchNodesResponse_Event {
   return { type: WatchNodesResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
 }
 
-export const WatchNodesResponse_Event: MessageFns<WatchNodesResponse_Event> = {
-  encode(message: WatchNodesResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.type !== WatchNodesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      writer.uint32(8).int32(watchNodesResponse_Event_TypeToNumber(message.type));
-    }
-    if (message.object !== undefined) {
-      Node.encode(message.object, writer.uint32(18).fork()).join();
-    }
-    return writer;
-  },
-
+export const WatchNodesResponse_Event: Pick<MessageFns<WatchNodesResponse_Event>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchNodesResponse_Event {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1081,8 +697,8 @@ export const NodeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: GetNodeRequest): Buffer => Buffer.from(GetNodeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetNodeRequest => GetNodeRequest.decode(value),
-    responseSerialize: (value: Node): Buffer => Buffer.from(Node.encode(value).finish()),
+    requestDeserialize: (): GetNodeRequest => notServed(),
+    responseSerialize: (_value: Node): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
   /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
@@ -1091,8 +707,8 @@ export const NodeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: ListNodesRequest): Buffer => Buffer.from(ListNodesRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListNodesRequest => ListNodesRequest.decode(value),
-    responseSerialize: (value: ListNodesResponse): Buffer => Buffer.from(ListNodesResponse.encode(value).finish()),
+    requestDeserialize: (): ListNodesRequest => notServed(),
+    responseSerialize: (_value: ListNodesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListNodesResponse => ListNodesResponse.decode(value),
   },
   /** Creates one, as an agent does that joins. Status fields are ignored. */
@@ -1101,8 +717,8 @@ export const NodeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: CreateNodeRequest): Buffer => Buffer.from(CreateNodeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CreateNodeRequest => CreateNodeRequest.decode(value),
-    responseSerialize: (value: Node): Buffer => Buffer.from(Node.encode(value).finish()),
+    requestDeserialize: (): CreateNodeRequest => notServed(),
+    responseSerialize: (_value: Node): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
   /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
@@ -1111,8 +727,8 @@ export const NodeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: UpdateNodeRequest): Buffer => Buffer.from(UpdateNodeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateNodeRequest => UpdateNodeRequest.decode(value),
-    responseSerialize: (value: Node): Buffer => Buffer.from(Node.encode(value).finish()),
+    requestDeserialize: (): UpdateNodeRequest => notServed(),
+    responseSerialize: (_value: Node): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
   /** Replaces the status fields; for controllers and agents. */
@@ -1122,8 +738,8 @@ export const NodeServiceService = {
     responseStream: false as const,
     requestSerialize: (value: UpdateNodeStatusRequest): Buffer =>
       Buffer.from(UpdateNodeStatusRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateNodeStatusRequest => UpdateNodeStatusRequest.decode(value),
-    responseSerialize: (value: Node): Buffer => Buffer.from(Node.encode(value).finish()),
+    requestDeserialize: (): UpdateNodeStatusRequest => notServed(),
+    responseSerialize: (_value: Node): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
   /** Deletes one; the answer may go on existing while it finalizes. */
@@ -1132,8 +748,8 @@ export const NodeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: DeleteNodeRequest): Buffer => Buffer.from(DeleteNodeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DeleteNodeRequest => DeleteNodeRequest.decode(value),
-    responseSerialize: (value: Node): Buffer => Buffer.from(Node.encode(value).finish()),
+    requestDeserialize: (): DeleteNodeRequest => notServed(),
+    responseSerialize: (_value: Node): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
@@ -1142,8 +758,8 @@ export const NodeServiceService = {
     requestStream: false as const,
     responseStream: true as const,
     requestSerialize: (value: WatchNodesRequest): Buffer => Buffer.from(WatchNodesRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): WatchNodesRequest => WatchNodesRequest.decode(value),
-    responseSerialize: (value: WatchNodesResponse): Buffer => Buffer.from(WatchNodesResponse.encode(value).finish()),
+    requestDeserialize: (): WatchNodesRequest => notServed(),
+    responseSerialize: (_value: WatchNodesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchNodesResponse => WatchNodesResponse.decode(value),
   },
   /** Everything known about one, and what to do next. */
@@ -1152,30 +768,11 @@ export const NodeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: DescribeRequest): Buffer => Buffer.from(DescribeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DescribeRequest => DescribeRequest.decode(value),
-    responseSerialize: (value: Description): Buffer => Buffer.from(Description.encode(value).finish()),
+    requestDeserialize: (): DescribeRequest => notServed(),
+    responseSerialize: (_value: Description): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Description => Description.decode(value),
   },
 } as const;
-
-export interface NodeServiceServer extends UntypedServiceImplementation {
-  /** Reads one by name. */
-  get: handleUnaryCall<GetNodeRequest, Node>;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
-  list: handleUnaryCall<ListNodesRequest, ListNodesResponse>;
-  /** Creates one, as an agent does that joins. Status fields are ignored. */
-  create: handleUnaryCall<CreateNodeRequest, Node>;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
-  update: handleUnaryCall<UpdateNodeRequest, Node>;
-  /** Replaces the status fields; for controllers and agents. */
-  updateStatus: handleUnaryCall<UpdateNodeStatusRequest, Node>;
-  /** Deletes one; the answer may go on existing while it finalizes. */
-  delete: handleUnaryCall<DeleteNodeRequest, Node>;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
-  watch: handleServerStreamingCall<WatchNodesRequest, WatchNodesResponse>;
-  /** Everything known about one, and what to do next. */
-  describe: handleUnaryCall<DescribeRequest, Description>;
-}
 
 export interface NodeServiceClient extends Client {
   /** Reads one by name. */
@@ -1296,4 +893,8 @@ export const NodeServiceClient = makeGenericClientConstructor(NodeServiceService
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }

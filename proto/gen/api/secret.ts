@@ -13,12 +13,9 @@ import {
   type ClientOptions,
   type ClientReadableStream,
   type ClientUnaryCall,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
   type ServiceError,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 
@@ -387,11 +384,7 @@ export const Secret_DataEntry: MessageFns<Secret_DataEntry> = {
   },
 };
 
-function createBaseGetSecretRequest(): GetSecretRequest {
-  return { namespace: "", name: "", reveal: false };
-}
-
-export const GetSecretRequest: MessageFns<GetSecretRequest> = {
+export const GetSecretRequest: Pick<MessageFns<GetSecretRequest>, 'encode'> = {
   encode(message: GetSecretRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -405,61 +398,9 @@ export const GetSecretRequest: MessageFns<GetSecretRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetSecretRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetSecretRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.reveal = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseListSecretsRequest(): ListSecretsRequest {
-  return { namespace: "", limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const ListSecretsRequest: MessageFns<ListSecretsRequest> = {
+export const ListSecretsRequest: Pick<MessageFns<ListSecretsRequest>, 'encode'> = {
   encode(message: ListSecretsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -479,90 +420,13 @@ export const ListSecretsRequest: MessageFns<ListSecretsRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListSecretsRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListSecretsRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.limit = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.pageToken = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseListSecretsResponse(): ListSecretsResponse {
   return { items: [], resourceVersion: "", nextPageToken: "" };
 }
 
-export const ListSecretsResponse: MessageFns<ListSecretsResponse> = {
-  encode(message: ListSecretsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.items) {
-      Secret.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    if (message.nextPageToken !== "") {
-      writer.uint32(26).string(message.nextPageToken);
-    }
-    return writer;
-  },
-
+export const ListSecretsResponse: Pick<MessageFns<ListSecretsResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): ListSecretsResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -613,11 +477,7 @@ export const ListSecretsResponse: MessageFns<ListSecretsResponse> = {
   },
 };
 
-function createBaseCreateSecretRequest(): CreateSecretRequest {
-  return { namespace: "", secret: undefined, dryRun: false, ensureNamespace: false };
-}
-
-export const CreateSecretRequest: MessageFns<CreateSecretRequest> = {
+export const CreateSecretRequest: Pick<MessageFns<CreateSecretRequest>, 'encode'> = {
   encode(message: CreateSecretRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -634,69 +494,9 @@ export const CreateSecretRequest: MessageFns<CreateSecretRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CreateSecretRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCreateSecretRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.secret = Secret.decode(reader, reader.uint32());
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.ensureNamespace = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseUpdateSecretRequest(): UpdateSecretRequest {
-  return { namespace: "", name: "", secret: undefined, dryRun: false };
-}
-
-export const UpdateSecretRequest: MessageFns<UpdateSecretRequest> = {
+export const UpdateSecretRequest: Pick<MessageFns<UpdateSecretRequest>, 'encode'> = {
   encode(message: UpdateSecretRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -713,69 +513,9 @@ export const UpdateSecretRequest: MessageFns<UpdateSecretRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): UpdateSecretRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUpdateSecretRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.secret = Secret.decode(reader, reader.uint32());
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseDeleteSecretRequest(): DeleteSecretRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
-}
-
-export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
+export const DeleteSecretRequest: Pick<MessageFns<DeleteSecretRequest>, 'encode'> = {
   encode(message: DeleteSecretRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -795,77 +535,9 @@ export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeleteSecretRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeleteSecretRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.uid = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseWatchSecretsRequest(): WatchSecretsRequest {
-  return { namespace: "", resourceVersion: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const WatchSecretsRequest: MessageFns<WatchSecretsRequest> = {
+export const WatchSecretsRequest: Pick<MessageFns<WatchSecretsRequest>, 'encode'> = {
   encode(message: WatchSecretsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -882,79 +554,13 @@ export const WatchSecretsRequest: MessageFns<WatchSecretsRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): WatchSecretsRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseWatchSecretsRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseWatchSecretsResponse(): WatchSecretsResponse {
   return { events: [], resourceVersion: "" };
 }
 
-export const WatchSecretsResponse: MessageFns<WatchSecretsResponse> = {
-  encode(message: WatchSecretsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.events) {
-      WatchSecretsResponse_Event.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    return writer;
-  },
-
+export const WatchSecretsResponse: Pick<MessageFns<WatchSecretsResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchSecretsResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1001,17 +607,7 @@ function createBaseWatchSecretsResponse_Event(): WatchSecretsResponse_Event {
   return { type: WatchSecretsResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
 }
 
-export const WatchSecretsResponse_Event: MessageFns<WatchSecretsResponse_Event> = {
-  encode(message: WatchSecretsResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.type !== WatchSecretsResponse_Event_Type.TYPE_UNSPECIFIED) {
-      writer.uint32(8).int32(watchSecretsResponse_Event_TypeToNumber(message.type));
-    }
-    if (message.object !== undefined) {
-      Secret.encode(message.object, writer.uint32(18).fork()).join();
-    }
-    return writer;
-  },
-
+export const WatchSecretsResponse_Event: Pick<MessageFns<WatchSecretsResponse_Event>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchSecretsResponse_Event {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1063,8 +659,8 @@ export const SecretServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: GetSecretRequest): Buffer => Buffer.from(GetSecretRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetSecretRequest => GetSecretRequest.decode(value),
-    responseSerialize: (value: Secret): Buffer => Buffer.from(Secret.encode(value).finish()),
+    requestDeserialize: (): GetSecretRequest => notServed(),
+    responseSerialize: (_value: Secret): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Secret => Secret.decode(value),
   },
   /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
@@ -1073,8 +669,8 @@ export const SecretServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: ListSecretsRequest): Buffer => Buffer.from(ListSecretsRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListSecretsRequest => ListSecretsRequest.decode(value),
-    responseSerialize: (value: ListSecretsResponse): Buffer => Buffer.from(ListSecretsResponse.encode(value).finish()),
+    requestDeserialize: (): ListSecretsRequest => notServed(),
+    responseSerialize: (_value: ListSecretsResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListSecretsResponse => ListSecretsResponse.decode(value),
   },
   /** Creates one. Status fields are ignored. */
@@ -1083,8 +679,8 @@ export const SecretServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: CreateSecretRequest): Buffer => Buffer.from(CreateSecretRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CreateSecretRequest => CreateSecretRequest.decode(value),
-    responseSerialize: (value: Secret): Buffer => Buffer.from(Secret.encode(value).finish()),
+    requestDeserialize: (): CreateSecretRequest => notServed(),
+    responseSerialize: (_value: Secret): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Secret => Secret.decode(value),
   },
   /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
@@ -1093,8 +689,8 @@ export const SecretServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: UpdateSecretRequest): Buffer => Buffer.from(UpdateSecretRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateSecretRequest => UpdateSecretRequest.decode(value),
-    responseSerialize: (value: Secret): Buffer => Buffer.from(Secret.encode(value).finish()),
+    requestDeserialize: (): UpdateSecretRequest => notServed(),
+    responseSerialize: (_value: Secret): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Secret => Secret.decode(value),
   },
   /** Deletes one; the answer may go on existing while it finalizes. */
@@ -1103,8 +699,8 @@ export const SecretServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: DeleteSecretRequest): Buffer => Buffer.from(DeleteSecretRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DeleteSecretRequest => DeleteSecretRequest.decode(value),
-    responseSerialize: (value: Secret): Buffer => Buffer.from(Secret.encode(value).finish()),
+    requestDeserialize: (): DeleteSecretRequest => notServed(),
+    responseSerialize: (_value: Secret): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Secret => Secret.decode(value),
   },
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
@@ -1113,27 +709,11 @@ export const SecretServiceService = {
     requestStream: false as const,
     responseStream: true as const,
     requestSerialize: (value: WatchSecretsRequest): Buffer => Buffer.from(WatchSecretsRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): WatchSecretsRequest => WatchSecretsRequest.decode(value),
-    responseSerialize: (value: WatchSecretsResponse): Buffer =>
-      Buffer.from(WatchSecretsResponse.encode(value).finish()),
+    requestDeserialize: (): WatchSecretsRequest => notServed(),
+    responseSerialize: (_value: WatchSecretsResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchSecretsResponse => WatchSecretsResponse.decode(value),
   },
 } as const;
-
-export interface SecretServiceServer extends UntypedServiceImplementation {
-  /** Reads one by name. */
-  get: handleUnaryCall<GetSecretRequest, Secret>;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
-  list: handleUnaryCall<ListSecretsRequest, ListSecretsResponse>;
-  /** Creates one. Status fields are ignored. */
-  create: handleUnaryCall<CreateSecretRequest, Secret>;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
-  update: handleUnaryCall<UpdateSecretRequest, Secret>;
-  /** Deletes one; the answer may go on existing while it finalizes. */
-  delete: handleUnaryCall<DeleteSecretRequest, Secret>;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
-  watch: handleServerStreamingCall<WatchSecretsRequest, WatchSecretsResponse>;
-}
 
 export interface SecretServiceClient extends Client {
   /** Reads one by name. */
@@ -1234,4 +814,8 @@ export const SecretServiceClient = makeGenericClientConstructor(
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }

@@ -13,12 +13,9 @@ import {
   type ClientOptions,
   type ClientReadableStream,
   type ClientUnaryCall,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
   type ServiceError,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js";
 import {
@@ -1604,11 +1601,7 @@ export const DataMount_Item: MessageFns<DataMount_Item> = {
   },
 };
 
-function createBaseGetServiceRequest(): GetServiceRequest {
-  return { namespace: "", name: "" };
-}
-
-export const GetServiceRequest: MessageFns<GetServiceRequest> = {
+export const GetServiceRequest: Pick<MessageFns<GetServiceRequest>, 'encode'> = {
   encode(message: GetServiceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1619,53 +1612,9 @@ export const GetServiceRequest: MessageFns<GetServiceRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetServiceRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetServiceRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseListServicesRequest(): ListServicesRequest {
-  return { namespace: "", limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const ListServicesRequest: MessageFns<ListServicesRequest> = {
+export const ListServicesRequest: Pick<MessageFns<ListServicesRequest>, 'encode'> = {
   encode(message: ListServicesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1685,90 +1634,13 @@ export const ListServicesRequest: MessageFns<ListServicesRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListServicesRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListServicesRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.limit = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.pageToken = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseListServicesResponse(): ListServicesResponse {
   return { items: [], resourceVersion: "", nextPageToken: "" };
 }
 
-export const ListServicesResponse: MessageFns<ListServicesResponse> = {
-  encode(message: ListServicesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.items) {
-      Service.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    if (message.nextPageToken !== "") {
-      writer.uint32(26).string(message.nextPageToken);
-    }
-    return writer;
-  },
-
+export const ListServicesResponse: Pick<MessageFns<ListServicesResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): ListServicesResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1819,11 +1691,7 @@ export const ListServicesResponse: MessageFns<ListServicesResponse> = {
   },
 };
 
-function createBaseCreateServiceRequest(): CreateServiceRequest {
-  return { namespace: "", service: undefined, dryRun: false, ensureNamespace: false };
-}
-
-export const CreateServiceRequest: MessageFns<CreateServiceRequest> = {
+export const CreateServiceRequest: Pick<MessageFns<CreateServiceRequest>, 'encode'> = {
   encode(message: CreateServiceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1840,69 +1708,9 @@ export const CreateServiceRequest: MessageFns<CreateServiceRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CreateServiceRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCreateServiceRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.service = Service.decode(reader, reader.uint32());
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.ensureNamespace = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseUpdateServiceRequest(): UpdateServiceRequest {
-  return { namespace: "", name: "", service: undefined, dryRun: false };
-}
-
-export const UpdateServiceRequest: MessageFns<UpdateServiceRequest> = {
+export const UpdateServiceRequest: Pick<MessageFns<UpdateServiceRequest>, 'encode'> = {
   encode(message: UpdateServiceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1919,69 +1727,9 @@ export const UpdateServiceRequest: MessageFns<UpdateServiceRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): UpdateServiceRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUpdateServiceRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.service = Service.decode(reader, reader.uint32());
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseUpdateServiceStatusRequest(): UpdateServiceStatusRequest {
-  return { namespace: "", name: "", service: undefined };
-}
-
-export const UpdateServiceStatusRequest: MessageFns<UpdateServiceStatusRequest> = {
+export const UpdateServiceStatusRequest: Pick<MessageFns<UpdateServiceStatusRequest>, 'encode'> = {
   encode(message: UpdateServiceStatusRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1995,61 +1743,9 @@ export const UpdateServiceStatusRequest: MessageFns<UpdateServiceStatusRequest> 
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): UpdateServiceStatusRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUpdateServiceStatusRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.service = Service.decode(reader, reader.uint32());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseDeleteServiceRequest(): DeleteServiceRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
-}
-
-export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
+export const DeleteServiceRequest: Pick<MessageFns<DeleteServiceRequest>, 'encode'> = {
   encode(message: DeleteServiceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -2069,77 +1765,9 @@ export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeleteServiceRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeleteServiceRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.uid = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseWatchServicesRequest(): WatchServicesRequest {
-  return { namespace: "", resourceVersion: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const WatchServicesRequest: MessageFns<WatchServicesRequest> = {
+export const WatchServicesRequest: Pick<MessageFns<WatchServicesRequest>, 'encode'> = {
   encode(message: WatchServicesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -2156,79 +1784,13 @@ export const WatchServicesRequest: MessageFns<WatchServicesRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): WatchServicesRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseWatchServicesRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseWatchServicesResponse(): WatchServicesResponse {
   return { events: [], resourceVersion: "" };
 }
 
-export const WatchServicesResponse: MessageFns<WatchServicesResponse> = {
-  encode(message: WatchServicesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.events) {
-      WatchServicesResponse_Event.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    return writer;
-  },
-
+export const WatchServicesResponse: Pick<MessageFns<WatchServicesResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchServicesResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -2275,17 +1837,7 @@ function createBaseWatchServicesResponse_Event(): WatchServicesResponse_Event {
   return { type: WatchServicesResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
 }
 
-export const WatchServicesResponse_Event: MessageFns<WatchServicesResponse_Event> = {
-  encode(message: WatchServicesResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.type !== WatchServicesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      writer.uint32(8).int32(watchServicesResponse_Event_TypeToNumber(message.type));
-    }
-    if (message.object !== undefined) {
-      Service.encode(message.object, writer.uint32(18).fork()).join();
-    }
-    return writer;
-  },
-
+export const WatchServicesResponse_Event: Pick<MessageFns<WatchServicesResponse_Event>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchServicesResponse_Event {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -2328,11 +1880,7 @@ export const WatchServicesResponse_Event: MessageFns<WatchServicesResponse_Event
   },
 };
 
-function createBaseScaleServiceRequest(): ScaleServiceRequest {
-  return { namespace: "", name: "", scale: 0 };
-}
-
-export const ScaleServiceRequest: MessageFns<ScaleServiceRequest> = {
+export const ScaleServiceRequest: Pick<MessageFns<ScaleServiceRequest>, 'encode'> = {
   encode(message: ScaleServiceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -2346,61 +1894,9 @@ export const ScaleServiceRequest: MessageFns<ScaleServiceRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ScaleServiceRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseScaleServiceRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.scale = reader.int32();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseRestartServiceRequest(): RestartServiceRequest {
-  return { namespace: "", name: "" };
-}
-
-export const RestartServiceRequest: MessageFns<RestartServiceRequest> = {
+export const RestartServiceRequest: Pick<MessageFns<RestartServiceRequest>, 'encode'> = {
   encode(message: RestartServiceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -2411,46 +1907,6 @@ export const RestartServiceRequest: MessageFns<RestartServiceRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): RestartServiceRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRestartServiceRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 /** Replicas of workloads. */
@@ -2462,8 +1918,8 @@ export const ServiceServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: GetServiceRequest): Buffer => Buffer.from(GetServiceRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetServiceRequest => GetServiceRequest.decode(value),
-    responseSerialize: (value: Service): Buffer => Buffer.from(Service.encode(value).finish()),
+    requestDeserialize: (): GetServiceRequest => notServed(),
+    responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
   /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
@@ -2472,9 +1928,8 @@ export const ServiceServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: ListServicesRequest): Buffer => Buffer.from(ListServicesRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListServicesRequest => ListServicesRequest.decode(value),
-    responseSerialize: (value: ListServicesResponse): Buffer =>
-      Buffer.from(ListServicesResponse.encode(value).finish()),
+    requestDeserialize: (): ListServicesRequest => notServed(),
+    responseSerialize: (_value: ListServicesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListServicesResponse => ListServicesResponse.decode(value),
   },
   /** Creates one. Status fields are ignored. */
@@ -2483,8 +1938,8 @@ export const ServiceServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: CreateServiceRequest): Buffer => Buffer.from(CreateServiceRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CreateServiceRequest => CreateServiceRequest.decode(value),
-    responseSerialize: (value: Service): Buffer => Buffer.from(Service.encode(value).finish()),
+    requestDeserialize: (): CreateServiceRequest => notServed(),
+    responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
   /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
@@ -2493,8 +1948,8 @@ export const ServiceServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: UpdateServiceRequest): Buffer => Buffer.from(UpdateServiceRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateServiceRequest => UpdateServiceRequest.decode(value),
-    responseSerialize: (value: Service): Buffer => Buffer.from(Service.encode(value).finish()),
+    requestDeserialize: (): UpdateServiceRequest => notServed(),
+    responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
   /** Replaces the status fields; for controllers and agents. */
@@ -2504,8 +1959,8 @@ export const ServiceServiceService = {
     responseStream: false as const,
     requestSerialize: (value: UpdateServiceStatusRequest): Buffer =>
       Buffer.from(UpdateServiceStatusRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateServiceStatusRequest => UpdateServiceStatusRequest.decode(value),
-    responseSerialize: (value: Service): Buffer => Buffer.from(Service.encode(value).finish()),
+    requestDeserialize: (): UpdateServiceStatusRequest => notServed(),
+    responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
   /** Deletes one; the answer may go on existing while it finalizes. */
@@ -2514,8 +1969,8 @@ export const ServiceServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: DeleteServiceRequest): Buffer => Buffer.from(DeleteServiceRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DeleteServiceRequest => DeleteServiceRequest.decode(value),
-    responseSerialize: (value: Service): Buffer => Buffer.from(Service.encode(value).finish()),
+    requestDeserialize: (): DeleteServiceRequest => notServed(),
+    responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
@@ -2524,9 +1979,8 @@ export const ServiceServiceService = {
     requestStream: false as const,
     responseStream: true as const,
     requestSerialize: (value: WatchServicesRequest): Buffer => Buffer.from(WatchServicesRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): WatchServicesRequest => WatchServicesRequest.decode(value),
-    responseSerialize: (value: WatchServicesResponse): Buffer =>
-      Buffer.from(WatchServicesResponse.encode(value).finish()),
+    requestDeserialize: (): WatchServicesRequest => notServed(),
+    responseSerialize: (_value: WatchServicesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchServicesResponse => WatchServicesResponse.decode(value),
   },
   /** Sets the number of replicas. */
@@ -2535,8 +1989,8 @@ export const ServiceServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: ScaleServiceRequest): Buffer => Buffer.from(ScaleServiceRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ScaleServiceRequest => ScaleServiceRequest.decode(value),
-    responseSerialize: (value: Service): Buffer => Buffer.from(Service.encode(value).finish()),
+    requestDeserialize: (): ScaleServiceRequest => notServed(),
+    responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
   /** Replaces its instances one after the other, as if the template had changed. */
@@ -2546,8 +2000,8 @@ export const ServiceServiceService = {
     responseStream: false as const,
     requestSerialize: (value: RestartServiceRequest): Buffer =>
       Buffer.from(RestartServiceRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): RestartServiceRequest => RestartServiceRequest.decode(value),
-    responseSerialize: (value: Service): Buffer => Buffer.from(Service.encode(value).finish()),
+    requestDeserialize: (): RestartServiceRequest => notServed(),
+    responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
   /** Tells what there is to know about one service. */
@@ -2556,34 +2010,11 @@ export const ServiceServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: DescribeRequest): Buffer => Buffer.from(DescribeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DescribeRequest => DescribeRequest.decode(value),
-    responseSerialize: (value: Description): Buffer => Buffer.from(Description.encode(value).finish()),
+    requestDeserialize: (): DescribeRequest => notServed(),
+    responseSerialize: (_value: Description): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Description => Description.decode(value),
   },
 } as const;
-
-export interface ServiceServiceServer extends UntypedServiceImplementation {
-  /** Reads one by name. */
-  get: handleUnaryCall<GetServiceRequest, Service>;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
-  list: handleUnaryCall<ListServicesRequest, ListServicesResponse>;
-  /** Creates one. Status fields are ignored. */
-  create: handleUnaryCall<CreateServiceRequest, Service>;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
-  update: handleUnaryCall<UpdateServiceRequest, Service>;
-  /** Replaces the status fields; for controllers and agents. */
-  updateStatus: handleUnaryCall<UpdateServiceStatusRequest, Service>;
-  /** Deletes one; the answer may go on existing while it finalizes. */
-  delete: handleUnaryCall<DeleteServiceRequest, Service>;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
-  watch: handleServerStreamingCall<WatchServicesRequest, WatchServicesResponse>;
-  /** Sets the number of replicas. */
-  scale: handleUnaryCall<ScaleServiceRequest, Service>;
-  /** Replaces its instances one after the other, as if the template had changed. */
-  restart: handleUnaryCall<RestartServiceRequest, Service>;
-  /** Tells what there is to know about one service. */
-  describe: handleUnaryCall<DescribeRequest, Description>;
-}
 
 export interface ServiceServiceClient extends Client {
   /** Reads one by name. */
@@ -2748,4 +2179,8 @@ export const ServiceServiceClient = makeGenericClientConstructor(
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }

@@ -13,12 +13,9 @@ import {
   type ClientOptions,
   type ClientReadableStream,
   type ClientUnaryCall,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
   type ServiceError,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js";
 import { Volume, Volume_Operation } from "./volume.js";
@@ -791,11 +788,7 @@ export const Snapshot_TopologyEntry: MessageFns<Snapshot_TopologyEntry> = {
   },
 };
 
-function createBaseGetSnapshotRequest(): GetSnapshotRequest {
-  return { namespace: "", name: "" };
-}
-
-export const GetSnapshotRequest: MessageFns<GetSnapshotRequest> = {
+export const GetSnapshotRequest: Pick<MessageFns<GetSnapshotRequest>, 'encode'> = {
   encode(message: GetSnapshotRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -806,53 +799,9 @@ export const GetSnapshotRequest: MessageFns<GetSnapshotRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetSnapshotRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetSnapshotRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseListSnapshotsRequest(): ListSnapshotsRequest {
-  return { namespace: "", limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const ListSnapshotsRequest: MessageFns<ListSnapshotsRequest> = {
+export const ListSnapshotsRequest: Pick<MessageFns<ListSnapshotsRequest>, 'encode'> = {
   encode(message: ListSnapshotsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -872,90 +821,13 @@ export const ListSnapshotsRequest: MessageFns<ListSnapshotsRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListSnapshotsRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListSnapshotsRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.limit = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.pageToken = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseListSnapshotsResponse(): ListSnapshotsResponse {
   return { items: [], resourceVersion: "", nextPageToken: "" };
 }
 
-export const ListSnapshotsResponse: MessageFns<ListSnapshotsResponse> = {
-  encode(message: ListSnapshotsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.items) {
-      Snapshot.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    if (message.nextPageToken !== "") {
-      writer.uint32(26).string(message.nextPageToken);
-    }
-    return writer;
-  },
-
+export const ListSnapshotsResponse: Pick<MessageFns<ListSnapshotsResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): ListSnapshotsResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1006,11 +878,7 @@ export const ListSnapshotsResponse: MessageFns<ListSnapshotsResponse> = {
   },
 };
 
-function createBaseCreateSnapshotRequest(): CreateSnapshotRequest {
-  return { namespace: "", snapshot: undefined, dryRun: false, ensureNamespace: false };
-}
-
-export const CreateSnapshotRequest: MessageFns<CreateSnapshotRequest> = {
+export const CreateSnapshotRequest: Pick<MessageFns<CreateSnapshotRequest>, 'encode'> = {
   encode(message: CreateSnapshotRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1027,69 +895,9 @@ export const CreateSnapshotRequest: MessageFns<CreateSnapshotRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CreateSnapshotRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCreateSnapshotRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.snapshot = Snapshot.decode(reader, reader.uint32());
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.ensureNamespace = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseUpdateSnapshotRequest(): UpdateSnapshotRequest {
-  return { namespace: "", name: "", snapshot: undefined, dryRun: false };
-}
-
-export const UpdateSnapshotRequest: MessageFns<UpdateSnapshotRequest> = {
+export const UpdateSnapshotRequest: Pick<MessageFns<UpdateSnapshotRequest>, 'encode'> = {
   encode(message: UpdateSnapshotRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1106,69 +914,9 @@ export const UpdateSnapshotRequest: MessageFns<UpdateSnapshotRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): UpdateSnapshotRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUpdateSnapshotRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.snapshot = Snapshot.decode(reader, reader.uint32());
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseUpdateSnapshotStatusRequest(): UpdateSnapshotStatusRequest {
-  return { namespace: "", name: "", snapshot: undefined };
-}
-
-export const UpdateSnapshotStatusRequest: MessageFns<UpdateSnapshotStatusRequest> = {
+export const UpdateSnapshotStatusRequest: Pick<MessageFns<UpdateSnapshotStatusRequest>, 'encode'> = {
   encode(message: UpdateSnapshotStatusRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1182,61 +930,9 @@ export const UpdateSnapshotStatusRequest: MessageFns<UpdateSnapshotStatusRequest
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): UpdateSnapshotStatusRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUpdateSnapshotStatusRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.snapshot = Snapshot.decode(reader, reader.uint32());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseDeleteSnapshotRequest(): DeleteSnapshotRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
-}
-
-export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
+export const DeleteSnapshotRequest: Pick<MessageFns<DeleteSnapshotRequest>, 'encode'> = {
   encode(message: DeleteSnapshotRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1256,77 +952,9 @@ export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeleteSnapshotRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeleteSnapshotRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.uid = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseWatchSnapshotsRequest(): WatchSnapshotsRequest {
-  return { namespace: "", resourceVersion: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const WatchSnapshotsRequest: MessageFns<WatchSnapshotsRequest> = {
+export const WatchSnapshotsRequest: Pick<MessageFns<WatchSnapshotsRequest>, 'encode'> = {
   encode(message: WatchSnapshotsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1343,79 +971,13 @@ export const WatchSnapshotsRequest: MessageFns<WatchSnapshotsRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): WatchSnapshotsRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseWatchSnapshotsRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseWatchSnapshotsResponse(): WatchSnapshotsResponse {
   return { events: [], resourceVersion: "" };
 }
 
-export const WatchSnapshotsResponse: MessageFns<WatchSnapshotsResponse> = {
-  encode(message: WatchSnapshotsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.events) {
-      WatchSnapshotsResponse_Event.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    return writer;
-  },
-
+export const WatchSnapshotsResponse: Pick<MessageFns<WatchSnapshotsResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchSnapshotsResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1462,17 +1024,7 @@ function createBaseWatchSnapshotsResponse_Event(): WatchSnapshotsResponse_Event 
   return { type: WatchSnapshotsResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
 }
 
-export const WatchSnapshotsResponse_Event: MessageFns<WatchSnapshotsResponse_Event> = {
-  encode(message: WatchSnapshotsResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.type !== WatchSnapshotsResponse_Event_Type.TYPE_UNSPECIFIED) {
-      writer.uint32(8).int32(watchSnapshotsResponse_Event_TypeToNumber(message.type));
-    }
-    if (message.object !== undefined) {
-      Snapshot.encode(message.object, writer.uint32(18).fork()).join();
-    }
-    return writer;
-  },
-
+export const WatchSnapshotsResponse_Event: Pick<MessageFns<WatchSnapshotsResponse_Event>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchSnapshotsResponse_Event {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1515,11 +1067,7 @@ export const WatchSnapshotsResponse_Event: MessageFns<WatchSnapshotsResponse_Eve
   },
 };
 
-function createBaseRestoreSnapshotRequest(): RestoreSnapshotRequest {
-  return { namespace: "", name: "", volume: undefined, dryRun: false };
-}
-
-export const RestoreSnapshotRequest: MessageFns<RestoreSnapshotRequest> = {
+export const RestoreSnapshotRequest: Pick<MessageFns<RestoreSnapshotRequest>, 'encode'> = {
   encode(message: RestoreSnapshotRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1536,69 +1084,9 @@ export const RestoreSnapshotRequest: MessageFns<RestoreSnapshotRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): RestoreSnapshotRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRestoreSnapshotRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.volume = RestoreSnapshotRequest_Target.decode(reader, reader.uint32());
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseRestoreSnapshotRequest_Target(): RestoreSnapshotRequest_Target {
-  return { name: "", namespace: "", storageClassName: "", size: "", labels: {} };
-}
-
-export const RestoreSnapshotRequest_Target: MessageFns<RestoreSnapshotRequest_Target> = {
+export const RestoreSnapshotRequest_Target: Pick<MessageFns<RestoreSnapshotRequest_Target>, 'encode'> = {
   encode(message: RestoreSnapshotRequest_Target, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
       writer.uint32(10).string(message.name);
@@ -1618,80 +1106,9 @@ export const RestoreSnapshotRequest_Target: MessageFns<RestoreSnapshotRequest_Ta
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): RestoreSnapshotRequest_Target {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRestoreSnapshotRequest_Target();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.storageClassName = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.size = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            const entry5 = RestoreSnapshotRequest_Target_LabelsEntry.decode(reader, reader.uint32());
-            if (entry5.value !== undefined) {
-              message.labels[entry5.key] = entry5.value;
-            }
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseRestoreSnapshotRequest_Target_LabelsEntry(): RestoreSnapshotRequest_Target_LabelsEntry {
-  return { key: "", value: "" };
-}
-
-export const RestoreSnapshotRequest_Target_LabelsEntry: MessageFns<RestoreSnapshotRequest_Target_LabelsEntry> = {
+export const RestoreSnapshotRequest_Target_LabelsEntry: Pick<MessageFns<RestoreSnapshotRequest_Target_LabelsEntry>, 'encode'> = {
   encode(message: RestoreSnapshotRequest_Target_LabelsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.key !== "") {
       writer.uint32(10).string(message.key);
@@ -1702,53 +1119,9 @@ export const RestoreSnapshotRequest_Target_LabelsEntry: MessageFns<RestoreSnapsh
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): RestoreSnapshotRequest_Target_LabelsEntry {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRestoreSnapshotRequest_Target_LabelsEntry();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.key = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.value = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseRetrySnapshotRequest(): RetrySnapshotRequest {
-  return { namespace: "", name: "" };
-}
-
-export const RetrySnapshotRequest: MessageFns<RetrySnapshotRequest> = {
+export const RetrySnapshotRequest: Pick<MessageFns<RetrySnapshotRequest>, 'encode'> = {
   encode(message: RetrySnapshotRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1759,46 +1132,6 @@ export const RetrySnapshotRequest: MessageFns<RetrySnapshotRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): RetrySnapshotRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRetrySnapshotRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 /** Copies of volumes at a point in time. */
@@ -1810,8 +1143,8 @@ export const SnapshotServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: GetSnapshotRequest): Buffer => Buffer.from(GetSnapshotRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetSnapshotRequest => GetSnapshotRequest.decode(value),
-    responseSerialize: (value: Snapshot): Buffer => Buffer.from(Snapshot.encode(value).finish()),
+    requestDeserialize: (): GetSnapshotRequest => notServed(),
+    responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
   /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
@@ -1820,9 +1153,8 @@ export const SnapshotServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: ListSnapshotsRequest): Buffer => Buffer.from(ListSnapshotsRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListSnapshotsRequest => ListSnapshotsRequest.decode(value),
-    responseSerialize: (value: ListSnapshotsResponse): Buffer =>
-      Buffer.from(ListSnapshotsResponse.encode(value).finish()),
+    requestDeserialize: (): ListSnapshotsRequest => notServed(),
+    responseSerialize: (_value: ListSnapshotsResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListSnapshotsResponse => ListSnapshotsResponse.decode(value),
   },
   /** Creates one. Status fields are ignored. */
@@ -1832,8 +1164,8 @@ export const SnapshotServiceService = {
     responseStream: false as const,
     requestSerialize: (value: CreateSnapshotRequest): Buffer =>
       Buffer.from(CreateSnapshotRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CreateSnapshotRequest => CreateSnapshotRequest.decode(value),
-    responseSerialize: (value: Snapshot): Buffer => Buffer.from(Snapshot.encode(value).finish()),
+    requestDeserialize: (): CreateSnapshotRequest => notServed(),
+    responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
   /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
@@ -1843,8 +1175,8 @@ export const SnapshotServiceService = {
     responseStream: false as const,
     requestSerialize: (value: UpdateSnapshotRequest): Buffer =>
       Buffer.from(UpdateSnapshotRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateSnapshotRequest => UpdateSnapshotRequest.decode(value),
-    responseSerialize: (value: Snapshot): Buffer => Buffer.from(Snapshot.encode(value).finish()),
+    requestDeserialize: (): UpdateSnapshotRequest => notServed(),
+    responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
   /** Replaces the status fields; for controllers and agents. */
@@ -1854,8 +1186,8 @@ export const SnapshotServiceService = {
     responseStream: false as const,
     requestSerialize: (value: UpdateSnapshotStatusRequest): Buffer =>
       Buffer.from(UpdateSnapshotStatusRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateSnapshotStatusRequest => UpdateSnapshotStatusRequest.decode(value),
-    responseSerialize: (value: Snapshot): Buffer => Buffer.from(Snapshot.encode(value).finish()),
+    requestDeserialize: (): UpdateSnapshotStatusRequest => notServed(),
+    responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
   /** Deletes one; the answer may go on existing while it finalizes. */
@@ -1865,8 +1197,8 @@ export const SnapshotServiceService = {
     responseStream: false as const,
     requestSerialize: (value: DeleteSnapshotRequest): Buffer =>
       Buffer.from(DeleteSnapshotRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DeleteSnapshotRequest => DeleteSnapshotRequest.decode(value),
-    responseSerialize: (value: Snapshot): Buffer => Buffer.from(Snapshot.encode(value).finish()),
+    requestDeserialize: (): DeleteSnapshotRequest => notServed(),
+    responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
@@ -1876,9 +1208,8 @@ export const SnapshotServiceService = {
     responseStream: true as const,
     requestSerialize: (value: WatchSnapshotsRequest): Buffer =>
       Buffer.from(WatchSnapshotsRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): WatchSnapshotsRequest => WatchSnapshotsRequest.decode(value),
-    responseSerialize: (value: WatchSnapshotsResponse): Buffer =>
-      Buffer.from(WatchSnapshotsResponse.encode(value).finish()),
+    requestDeserialize: (): WatchSnapshotsRequest => notServed(),
+    responseSerialize: (_value: WatchSnapshotsResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchSnapshotsResponse => WatchSnapshotsResponse.decode(value),
   },
   /** Makes a new volume with the snapshot's content. */
@@ -1888,8 +1219,8 @@ export const SnapshotServiceService = {
     responseStream: false as const,
     requestSerialize: (value: RestoreSnapshotRequest): Buffer =>
       Buffer.from(RestoreSnapshotRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): RestoreSnapshotRequest => RestoreSnapshotRequest.decode(value),
-    responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
+    requestDeserialize: (): RestoreSnapshotRequest => notServed(),
+    responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /** Tries a Failed snapshot again. */
@@ -1898,8 +1229,8 @@ export const SnapshotServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: RetrySnapshotRequest): Buffer => Buffer.from(RetrySnapshotRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): RetrySnapshotRequest => RetrySnapshotRequest.decode(value),
-    responseSerialize: (value: Snapshot): Buffer => Buffer.from(Snapshot.encode(value).finish()),
+    requestDeserialize: (): RetrySnapshotRequest => notServed(),
+    responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
   /** Tells what there is to know about one snapshot. */
@@ -1908,34 +1239,11 @@ export const SnapshotServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: DescribeRequest): Buffer => Buffer.from(DescribeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DescribeRequest => DescribeRequest.decode(value),
-    responseSerialize: (value: Description): Buffer => Buffer.from(Description.encode(value).finish()),
+    requestDeserialize: (): DescribeRequest => notServed(),
+    responseSerialize: (_value: Description): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Description => Description.decode(value),
   },
 } as const;
-
-export interface SnapshotServiceServer extends UntypedServiceImplementation {
-  /** Reads one by name. */
-  get: handleUnaryCall<GetSnapshotRequest, Snapshot>;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
-  list: handleUnaryCall<ListSnapshotsRequest, ListSnapshotsResponse>;
-  /** Creates one. Status fields are ignored. */
-  create: handleUnaryCall<CreateSnapshotRequest, Snapshot>;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
-  update: handleUnaryCall<UpdateSnapshotRequest, Snapshot>;
-  /** Replaces the status fields; for controllers and agents. */
-  updateStatus: handleUnaryCall<UpdateSnapshotStatusRequest, Snapshot>;
-  /** Deletes one; the answer may go on existing while it finalizes. */
-  delete: handleUnaryCall<DeleteSnapshotRequest, Snapshot>;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
-  watch: handleServerStreamingCall<WatchSnapshotsRequest, WatchSnapshotsResponse>;
-  /** Makes a new volume with the snapshot's content. */
-  restore: handleUnaryCall<RestoreSnapshotRequest, Volume>;
-  /** Tries a Failed snapshot again. */
-  retry: handleUnaryCall<RetrySnapshotRequest, Snapshot>;
-  /** Tells what there is to know about one snapshot. */
-  describe: handleUnaryCall<DescribeRequest, Description>;
-}
 
 export interface SnapshotServiceClient extends Client {
   /** Reads one by name. */
@@ -2100,4 +1408,8 @@ export const SnapshotServiceClient = makeGenericClientConstructor(
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }

@@ -13,12 +13,9 @@ import {
   type ClientOptions,
   type ClientReadableStream,
   type ClientUnaryCall,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
   type ServiceError,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 import { Volume_ReclaimPolicy, volume_ReclaimPolicyFromJSON, volume_ReclaimPolicyToNumber } from "./volume.js";
@@ -693,11 +690,7 @@ export const TopologySelector_MatchLabelsEntry: MessageFns<TopologySelector_Matc
   },
 };
 
-function createBaseGetStorageClassRequest(): GetStorageClassRequest {
-  return { name: "" };
-}
-
-export const GetStorageClassRequest: MessageFns<GetStorageClassRequest> = {
+export const GetStorageClassRequest: Pick<MessageFns<GetStorageClassRequest>, 'encode'> = {
   encode(message: GetStorageClassRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
       writer.uint32(18).string(message.name);
@@ -705,45 +698,9 @@ export const GetStorageClassRequest: MessageFns<GetStorageClassRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetStorageClassRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetStorageClassRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseListStorageClassesRequest(): ListStorageClassesRequest {
-  return { limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const ListStorageClassesRequest: MessageFns<ListStorageClassesRequest> = {
+export const ListStorageClassesRequest: Pick<MessageFns<ListStorageClassesRequest>, 'encode'> = {
   encode(message: ListStorageClassesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.limit !== 0) {
       writer.uint32(16).int32(message.limit);
@@ -760,82 +717,13 @@ export const ListStorageClassesRequest: MessageFns<ListStorageClassesRequest> = 
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListStorageClassesRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListStorageClassesRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.limit = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.pageToken = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseListStorageClassesResponse(): ListStorageClassesResponse {
   return { items: [], resourceVersion: "", nextPageToken: "" };
 }
 
-export const ListStorageClassesResponse: MessageFns<ListStorageClassesResponse> = {
-  encode(message: ListStorageClassesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.items) {
-      StorageClass.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    if (message.nextPageToken !== "") {
-      writer.uint32(26).string(message.nextPageToken);
-    }
-    return writer;
-  },
-
+export const ListStorageClassesResponse: Pick<MessageFns<ListStorageClassesResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): ListStorageClassesResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -886,11 +774,7 @@ export const ListStorageClassesResponse: MessageFns<ListStorageClassesResponse> 
   },
 };
 
-function createBaseCreateStorageClassRequest(): CreateStorageClassRequest {
-  return { storageClass: undefined, dryRun: false };
-}
-
-export const CreateStorageClassRequest: MessageFns<CreateStorageClassRequest> = {
+export const CreateStorageClassRequest: Pick<MessageFns<CreateStorageClassRequest>, 'encode'> = {
   encode(message: CreateStorageClassRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.storageClass !== undefined) {
       StorageClass.encode(message.storageClass, writer.uint32(18).fork()).join();
@@ -901,53 +785,9 @@ export const CreateStorageClassRequest: MessageFns<CreateStorageClassRequest> = 
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CreateStorageClassRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCreateStorageClassRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.storageClass = StorageClass.decode(reader, reader.uint32());
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseUpdateStorageClassRequest(): UpdateStorageClassRequest {
-  return { name: "", storageClass: undefined, dryRun: false };
-}
-
-export const UpdateStorageClassRequest: MessageFns<UpdateStorageClassRequest> = {
+export const UpdateStorageClassRequest: Pick<MessageFns<UpdateStorageClassRequest>, 'encode'> = {
   encode(message: UpdateStorageClassRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
       writer.uint32(18).string(message.name);
@@ -961,61 +801,9 @@ export const UpdateStorageClassRequest: MessageFns<UpdateStorageClassRequest> = 
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): UpdateStorageClassRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUpdateStorageClassRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.storageClass = StorageClass.decode(reader, reader.uint32());
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseDeleteStorageClassRequest(): DeleteStorageClassRequest {
-  return { name: "", dryRun: false, force: false, resourceVersion: "", uid: "" };
-}
-
-export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = {
+export const DeleteStorageClassRequest: Pick<MessageFns<DeleteStorageClassRequest>, 'encode'> = {
   encode(message: DeleteStorageClassRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
       writer.uint32(18).string(message.name);
@@ -1035,77 +823,9 @@ export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = 
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeleteStorageClassRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeleteStorageClassRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.force = reader.bool();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.uid = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseWatchStorageClassesRequest(): WatchStorageClassesRequest {
-  return { resourceVersion: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const WatchStorageClassesRequest: MessageFns<WatchStorageClassesRequest> = {
+export const WatchStorageClassesRequest: Pick<MessageFns<WatchStorageClassesRequest>, 'encode'> = {
   encode(message: WatchStorageClassesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.resourceVersion !== "") {
       writer.uint32(18).string(message.resourceVersion);
@@ -1119,71 +839,13 @@ export const WatchStorageClassesRequest: MessageFns<WatchStorageClassesRequest> 
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): WatchStorageClassesRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseWatchStorageClassesRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseWatchStorageClassesResponse(): WatchStorageClassesResponse {
   return { events: [], resourceVersion: "" };
 }
 
-export const WatchStorageClassesResponse: MessageFns<WatchStorageClassesResponse> = {
-  encode(message: WatchStorageClassesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.events) {
-      WatchStorageClassesResponse_Event.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    return writer;
-  },
-
+export const WatchStorageClassesResponse: Pick<MessageFns<WatchStorageClassesResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchStorageClassesResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1230,17 +892,7 @@ function createBaseWatchStorageClassesResponse_Event(): WatchStorageClassesRespo
   return { type: WatchStorageClassesResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
 }
 
-export const WatchStorageClassesResponse_Event: MessageFns<WatchStorageClassesResponse_Event> = {
-  encode(message: WatchStorageClassesResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.type !== WatchStorageClassesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      writer.uint32(8).int32(watchStorageClassesResponse_Event_TypeToNumber(message.type));
-    }
-    if (message.object !== undefined) {
-      StorageClass.encode(message.object, writer.uint32(18).fork()).join();
-    }
-    return writer;
-  },
-
+export const WatchStorageClassesResponse_Event: Pick<MessageFns<WatchStorageClassesResponse_Event>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchStorageClassesResponse_Event {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1283,11 +935,7 @@ export const WatchStorageClassesResponse_Event: MessageFns<WatchStorageClassesRe
   },
 };
 
-function createBaseSetDefaultStorageClassRequest(): SetDefaultStorageClassRequest {
-  return { name: "" };
-}
-
-export const SetDefaultStorageClassRequest: MessageFns<SetDefaultStorageClassRequest> = {
+export const SetDefaultStorageClassRequest: Pick<MessageFns<SetDefaultStorageClassRequest>, 'encode'> = {
   encode(message: SetDefaultStorageClassRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
       writer.uint32(18).string(message.name);
@@ -1295,38 +943,6 @@ export const SetDefaultStorageClassRequest: MessageFns<SetDefaultStorageClassReq
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): SetDefaultStorageClassRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseSetDefaultStorageClassRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 /** Which driver makes volumes, and with which parameters. */
@@ -1339,8 +955,8 @@ export const StorageClassServiceService = {
     responseStream: false as const,
     requestSerialize: (value: GetStorageClassRequest): Buffer =>
       Buffer.from(GetStorageClassRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetStorageClassRequest => GetStorageClassRequest.decode(value),
-    responseSerialize: (value: StorageClass): Buffer => Buffer.from(StorageClass.encode(value).finish()),
+    requestDeserialize: (): GetStorageClassRequest => notServed(),
+    responseSerialize: (_value: StorageClass): Buffer => notServed(),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
   },
   /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
@@ -1350,9 +966,8 @@ export const StorageClassServiceService = {
     responseStream: false as const,
     requestSerialize: (value: ListStorageClassesRequest): Buffer =>
       Buffer.from(ListStorageClassesRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListStorageClassesRequest => ListStorageClassesRequest.decode(value),
-    responseSerialize: (value: ListStorageClassesResponse): Buffer =>
-      Buffer.from(ListStorageClassesResponse.encode(value).finish()),
+    requestDeserialize: (): ListStorageClassesRequest => notServed(),
+    responseSerialize: (_value: ListStorageClassesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListStorageClassesResponse => ListStorageClassesResponse.decode(value),
   },
   /** Creates one. Status fields are ignored. */
@@ -1362,8 +977,8 @@ export const StorageClassServiceService = {
     responseStream: false as const,
     requestSerialize: (value: CreateStorageClassRequest): Buffer =>
       Buffer.from(CreateStorageClassRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CreateStorageClassRequest => CreateStorageClassRequest.decode(value),
-    responseSerialize: (value: StorageClass): Buffer => Buffer.from(StorageClass.encode(value).finish()),
+    requestDeserialize: (): CreateStorageClassRequest => notServed(),
+    responseSerialize: (_value: StorageClass): Buffer => notServed(),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
   },
   /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
@@ -1373,8 +988,8 @@ export const StorageClassServiceService = {
     responseStream: false as const,
     requestSerialize: (value: UpdateStorageClassRequest): Buffer =>
       Buffer.from(UpdateStorageClassRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateStorageClassRequest => UpdateStorageClassRequest.decode(value),
-    responseSerialize: (value: StorageClass): Buffer => Buffer.from(StorageClass.encode(value).finish()),
+    requestDeserialize: (): UpdateStorageClassRequest => notServed(),
+    responseSerialize: (_value: StorageClass): Buffer => notServed(),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
   },
   /** Deletes one; the answer may go on existing while it finalizes. */
@@ -1384,8 +999,8 @@ export const StorageClassServiceService = {
     responseStream: false as const,
     requestSerialize: (value: DeleteStorageClassRequest): Buffer =>
       Buffer.from(DeleteStorageClassRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DeleteStorageClassRequest => DeleteStorageClassRequest.decode(value),
-    responseSerialize: (value: StorageClass): Buffer => Buffer.from(StorageClass.encode(value).finish()),
+    requestDeserialize: (): DeleteStorageClassRequest => notServed(),
+    responseSerialize: (_value: StorageClass): Buffer => notServed(),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
   },
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
@@ -1395,9 +1010,8 @@ export const StorageClassServiceService = {
     responseStream: true as const,
     requestSerialize: (value: WatchStorageClassesRequest): Buffer =>
       Buffer.from(WatchStorageClassesRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): WatchStorageClassesRequest => WatchStorageClassesRequest.decode(value),
-    responseSerialize: (value: WatchStorageClassesResponse): Buffer =>
-      Buffer.from(WatchStorageClassesResponse.encode(value).finish()),
+    requestDeserialize: (): WatchStorageClassesRequest => notServed(),
+    responseSerialize: (_value: WatchStorageClassesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchStorageClassesResponse => WatchStorageClassesResponse.decode(value),
   },
   /** Makes this class the default and takes the flag from the one that has it, in one transaction. */
@@ -1407,28 +1021,11 @@ export const StorageClassServiceService = {
     responseStream: false as const,
     requestSerialize: (value: SetDefaultStorageClassRequest): Buffer =>
       Buffer.from(SetDefaultStorageClassRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): SetDefaultStorageClassRequest => SetDefaultStorageClassRequest.decode(value),
-    responseSerialize: (value: StorageClass): Buffer => Buffer.from(StorageClass.encode(value).finish()),
+    requestDeserialize: (): SetDefaultStorageClassRequest => notServed(),
+    responseSerialize: (_value: StorageClass): Buffer => notServed(),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
   },
 } as const;
-
-export interface StorageClassServiceServer extends UntypedServiceImplementation {
-  /** Reads one by name. */
-  get: handleUnaryCall<GetStorageClassRequest, StorageClass>;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
-  list: handleUnaryCall<ListStorageClassesRequest, ListStorageClassesResponse>;
-  /** Creates one. Status fields are ignored. */
-  create: handleUnaryCall<CreateStorageClassRequest, StorageClass>;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
-  update: handleUnaryCall<UpdateStorageClassRequest, StorageClass>;
-  /** Deletes one; the answer may go on existing while it finalizes. */
-  delete: handleUnaryCall<DeleteStorageClassRequest, StorageClass>;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
-  watch: handleServerStreamingCall<WatchStorageClassesRequest, WatchStorageClassesResponse>;
-  /** Makes this class the default and takes the flag from the one that has it, in one transaction. */
-  setDefault: handleUnaryCall<SetDefaultStorageClassRequest, StorageClass>;
-}
 
 export interface StorageClassServiceClient extends Client {
   /** Reads one by name. */
@@ -1551,4 +1148,8 @@ export const StorageClassServiceClient = makeGenericClientConstructor(
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }

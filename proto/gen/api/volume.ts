@@ -13,12 +13,9 @@ import {
   type ClientOptions,
   type ClientReadableStream,
   type ClientUnaryCall,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
   type ServiceError,
-  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js";
 
@@ -1374,11 +1371,7 @@ export const Volume_TopologyEntry: MessageFns<Volume_TopologyEntry> = {
   },
 };
 
-function createBaseGetVolumeRequest(): GetVolumeRequest {
-  return { namespace: "", name: "" };
-}
-
-export const GetVolumeRequest: MessageFns<GetVolumeRequest> = {
+export const GetVolumeRequest: Pick<MessageFns<GetVolumeRequest>, 'encode'> = {
   encode(message: GetVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1389,53 +1382,9 @@ export const GetVolumeRequest: MessageFns<GetVolumeRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): GetVolumeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseGetVolumeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseListVolumesRequest(): ListVolumesRequest {
-  return { namespace: "", limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const ListVolumesRequest: MessageFns<ListVolumesRequest> = {
+export const ListVolumesRequest: Pick<MessageFns<ListVolumesRequest>, 'encode'> = {
   encode(message: ListVolumesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1455,90 +1404,13 @@ export const ListVolumesRequest: MessageFns<ListVolumesRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListVolumesRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListVolumesRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.limit = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.pageToken = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseListVolumesResponse(): ListVolumesResponse {
   return { items: [], resourceVersion: "", nextPageToken: "" };
 }
 
-export const ListVolumesResponse: MessageFns<ListVolumesResponse> = {
-  encode(message: ListVolumesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.items) {
-      Volume.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    if (message.nextPageToken !== "") {
-      writer.uint32(26).string(message.nextPageToken);
-    }
-    return writer;
-  },
-
+export const ListVolumesResponse: Pick<MessageFns<ListVolumesResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): ListVolumesResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -1589,11 +1461,7 @@ export const ListVolumesResponse: MessageFns<ListVolumesResponse> = {
   },
 };
 
-function createBaseCreateVolumeRequest(): CreateVolumeRequest {
-  return { namespace: "", volume: undefined, dryRun: false, ensureNamespace: false };
-}
-
-export const CreateVolumeRequest: MessageFns<CreateVolumeRequest> = {
+export const CreateVolumeRequest: Pick<MessageFns<CreateVolumeRequest>, 'encode'> = {
   encode(message: CreateVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1610,69 +1478,9 @@ export const CreateVolumeRequest: MessageFns<CreateVolumeRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CreateVolumeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCreateVolumeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.volume = Volume.decode(reader, reader.uint32());
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.ensureNamespace = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseUpdateVolumeRequest(): UpdateVolumeRequest {
-  return { namespace: "", name: "", volume: undefined, dryRun: false };
-}
-
-export const UpdateVolumeRequest: MessageFns<UpdateVolumeRequest> = {
+export const UpdateVolumeRequest: Pick<MessageFns<UpdateVolumeRequest>, 'encode'> = {
   encode(message: UpdateVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1689,69 +1497,9 @@ export const UpdateVolumeRequest: MessageFns<UpdateVolumeRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): UpdateVolumeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUpdateVolumeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.volume = Volume.decode(reader, reader.uint32());
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseUpdateVolumeStatusRequest(): UpdateVolumeStatusRequest {
-  return { namespace: "", name: "", volume: undefined };
-}
-
-export const UpdateVolumeStatusRequest: MessageFns<UpdateVolumeStatusRequest> = {
+export const UpdateVolumeStatusRequest: Pick<MessageFns<UpdateVolumeStatusRequest>, 'encode'> = {
   encode(message: UpdateVolumeStatusRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1765,61 +1513,9 @@ export const UpdateVolumeStatusRequest: MessageFns<UpdateVolumeStatusRequest> = 
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): UpdateVolumeStatusRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUpdateVolumeStatusRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.volume = Volume.decode(reader, reader.uint32());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseDeleteVolumeRequest(): DeleteVolumeRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
-}
-
-export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
+export const DeleteVolumeRequest: Pick<MessageFns<DeleteVolumeRequest>, 'encode'> = {
   encode(message: DeleteVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1839,77 +1535,9 @@ export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeleteVolumeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeleteVolumeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.dryRun = reader.bool();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.uid = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseWatchVolumesRequest(): WatchVolumesRequest {
-  return { namespace: "", resourceVersion: "", labelSelector: "", fieldSelector: "" };
-}
-
-export const WatchVolumesRequest: MessageFns<WatchVolumesRequest> = {
+export const WatchVolumesRequest: Pick<MessageFns<WatchVolumesRequest>, 'encode'> = {
   encode(message: WatchVolumesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -1926,79 +1554,13 @@ export const WatchVolumesRequest: MessageFns<WatchVolumesRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): WatchVolumesRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseWatchVolumesRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.resourceVersion = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.labelSelector = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.fieldSelector = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 function createBaseWatchVolumesResponse(): WatchVolumesResponse {
   return { events: [], resourceVersion: "" };
 }
 
-export const WatchVolumesResponse: MessageFns<WatchVolumesResponse> = {
-  encode(message: WatchVolumesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.events) {
-      WatchVolumesResponse_Event.encode(v!, writer.uint32(10).fork()).join();
-    }
-    if (message.resourceVersion !== "") {
-      writer.uint32(18).string(message.resourceVersion);
-    }
-    return writer;
-  },
-
+export const WatchVolumesResponse: Pick<MessageFns<WatchVolumesResponse>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchVolumesResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -2045,17 +1607,7 @@ function createBaseWatchVolumesResponse_Event(): WatchVolumesResponse_Event {
   return { type: WatchVolumesResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
 }
 
-export const WatchVolumesResponse_Event: MessageFns<WatchVolumesResponse_Event> = {
-  encode(message: WatchVolumesResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.type !== WatchVolumesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      writer.uint32(8).int32(watchVolumesResponse_Event_TypeToNumber(message.type));
-    }
-    if (message.object !== undefined) {
-      Volume.encode(message.object, writer.uint32(18).fork()).join();
-    }
-    return writer;
-  },
-
+export const WatchVolumesResponse_Event: Pick<MessageFns<WatchVolumesResponse_Event>, 'decode'> = {
   decode(input: BinaryReader | Uint8Array, length?: number): WatchVolumesResponse_Event {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -2098,11 +1650,7 @@ export const WatchVolumesResponse_Event: MessageFns<WatchVolumesResponse_Event> 
   },
 };
 
-function createBaseResizeVolumeRequest(): ResizeVolumeRequest {
-  return { namespace: "", name: "", size: "" };
-}
-
-export const ResizeVolumeRequest: MessageFns<ResizeVolumeRequest> = {
+export const ResizeVolumeRequest: Pick<MessageFns<ResizeVolumeRequest>, 'encode'> = {
   encode(message: ResizeVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -2116,61 +1664,9 @@ export const ResizeVolumeRequest: MessageFns<ResizeVolumeRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ResizeVolumeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseResizeVolumeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.size = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseRetryProvisionVolumeRequest(): RetryProvisionVolumeRequest {
-  return { namespace: "", name: "" };
-}
-
-export const RetryProvisionVolumeRequest: MessageFns<RetryProvisionVolumeRequest> = {
+export const RetryProvisionVolumeRequest: Pick<MessageFns<RetryProvisionVolumeRequest>, 'encode'> = {
   encode(message: RetryProvisionVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -2181,53 +1677,9 @@ export const RetryProvisionVolumeRequest: MessageFns<RetryProvisionVolumeRequest
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): RetryProvisionVolumeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRetryProvisionVolumeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseDetachVolumeRequest(): DetachVolumeRequest {
-  return { namespace: "", name: "", force: false };
-}
-
-export const DetachVolumeRequest: MessageFns<DetachVolumeRequest> = {
+export const DetachVolumeRequest: Pick<MessageFns<DetachVolumeRequest>, 'encode'> = {
   encode(message: DetachVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -2241,61 +1693,9 @@ export const DetachVolumeRequest: MessageFns<DetachVolumeRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DetachVolumeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDetachVolumeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.force = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
-function createBaseReuseVolumeRequest(): ReuseVolumeRequest {
-  return { namespace: "", name: "" };
-}
-
-export const ReuseVolumeRequest: MessageFns<ReuseVolumeRequest> = {
+export const ReuseVolumeRequest: Pick<MessageFns<ReuseVolumeRequest>, 'encode'> = {
   encode(message: ReuseVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== "") {
       writer.uint32(10).string(message.namespace);
@@ -2306,46 +1706,6 @@ export const ReuseVolumeRequest: MessageFns<ReuseVolumeRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ReuseVolumeRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseReuseVolumeRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.namespace = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
 };
 
 /** Units of durable storage. */
@@ -2357,8 +1717,8 @@ export const VolumeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: GetVolumeRequest): Buffer => Buffer.from(GetVolumeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): GetVolumeRequest => GetVolumeRequest.decode(value),
-    responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
+    requestDeserialize: (): GetVolumeRequest => notServed(),
+    responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
@@ -2367,8 +1727,8 @@ export const VolumeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: ListVolumesRequest): Buffer => Buffer.from(ListVolumesRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ListVolumesRequest => ListVolumesRequest.decode(value),
-    responseSerialize: (value: ListVolumesResponse): Buffer => Buffer.from(ListVolumesResponse.encode(value).finish()),
+    requestDeserialize: (): ListVolumesRequest => notServed(),
+    responseSerialize: (_value: ListVolumesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListVolumesResponse => ListVolumesResponse.decode(value),
   },
   /** Creates one. Status fields are ignored. */
@@ -2377,8 +1737,8 @@ export const VolumeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: CreateVolumeRequest): Buffer => Buffer.from(CreateVolumeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): CreateVolumeRequest => CreateVolumeRequest.decode(value),
-    responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
+    requestDeserialize: (): CreateVolumeRequest => notServed(),
+    responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
@@ -2387,8 +1747,8 @@ export const VolumeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: UpdateVolumeRequest): Buffer => Buffer.from(UpdateVolumeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateVolumeRequest => UpdateVolumeRequest.decode(value),
-    responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
+    requestDeserialize: (): UpdateVolumeRequest => notServed(),
+    responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /** Replaces the status fields; for controllers and agents. */
@@ -2398,8 +1758,8 @@ export const VolumeServiceService = {
     responseStream: false as const,
     requestSerialize: (value: UpdateVolumeStatusRequest): Buffer =>
       Buffer.from(UpdateVolumeStatusRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UpdateVolumeStatusRequest => UpdateVolumeStatusRequest.decode(value),
-    responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
+    requestDeserialize: (): UpdateVolumeStatusRequest => notServed(),
+    responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /** Deletes one; the answer may go on existing while it finalizes. */
@@ -2408,8 +1768,8 @@ export const VolumeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: DeleteVolumeRequest): Buffer => Buffer.from(DeleteVolumeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DeleteVolumeRequest => DeleteVolumeRequest.decode(value),
-    responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
+    requestDeserialize: (): DeleteVolumeRequest => notServed(),
+    responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
@@ -2418,9 +1778,8 @@ export const VolumeServiceService = {
     requestStream: false as const,
     responseStream: true as const,
     requestSerialize: (value: WatchVolumesRequest): Buffer => Buffer.from(WatchVolumesRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): WatchVolumesRequest => WatchVolumesRequest.decode(value),
-    responseSerialize: (value: WatchVolumesResponse): Buffer =>
-      Buffer.from(WatchVolumesResponse.encode(value).finish()),
+    requestDeserialize: (): WatchVolumesRequest => notServed(),
+    responseSerialize: (_value: WatchVolumesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchVolumesResponse => WatchVolumesResponse.decode(value),
   },
   /** Grows a volume. */
@@ -2429,8 +1788,8 @@ export const VolumeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: ResizeVolumeRequest): Buffer => Buffer.from(ResizeVolumeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ResizeVolumeRequest => ResizeVolumeRequest.decode(value),
-    responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
+    requestDeserialize: (): ResizeVolumeRequest => notServed(),
+    responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /** Tries a Failed volume again, with a fresh count of attempts. */
@@ -2440,8 +1799,8 @@ export const VolumeServiceService = {
     responseStream: false as const,
     requestSerialize: (value: RetryProvisionVolumeRequest): Buffer =>
       Buffer.from(RetryProvisionVolumeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): RetryProvisionVolumeRequest => RetryProvisionVolumeRequest.decode(value),
-    responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
+    requestDeserialize: (): RetryProvisionVolumeRequest => notServed(),
+    responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /**
@@ -2453,8 +1812,8 @@ export const VolumeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: DetachVolumeRequest): Buffer => Buffer.from(DetachVolumeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DetachVolumeRequest => DetachVolumeRequest.decode(value),
-    responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
+    requestDeserialize: (): DetachVolumeRequest => notServed(),
+    responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /** Makes a Released volume Available again, with its data, for the next claim. */
@@ -2463,8 +1822,8 @@ export const VolumeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: ReuseVolumeRequest): Buffer => Buffer.from(ReuseVolumeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ReuseVolumeRequest => ReuseVolumeRequest.decode(value),
-    responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
+    requestDeserialize: (): ReuseVolumeRequest => notServed(),
+    responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /** Tells what there is to know about one volume: also the last driver call, its answer, the next try. */
@@ -2473,41 +1832,11 @@ export const VolumeServiceService = {
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: DescribeRequest): Buffer => Buffer.from(DescribeRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DescribeRequest => DescribeRequest.decode(value),
-    responseSerialize: (value: Description): Buffer => Buffer.from(Description.encode(value).finish()),
+    requestDeserialize: (): DescribeRequest => notServed(),
+    responseSerialize: (_value: Description): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Description => Description.decode(value),
   },
 } as const;
-
-export interface VolumeServiceServer extends UntypedServiceImplementation {
-  /** Reads one by name. */
-  get: handleUnaryCall<GetVolumeRequest, Volume>;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
-  list: handleUnaryCall<ListVolumesRequest, ListVolumesResponse>;
-  /** Creates one. Status fields are ignored. */
-  create: handleUnaryCall<CreateVolumeRequest, Volume>;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
-  update: handleUnaryCall<UpdateVolumeRequest, Volume>;
-  /** Replaces the status fields; for controllers and agents. */
-  updateStatus: handleUnaryCall<UpdateVolumeStatusRequest, Volume>;
-  /** Deletes one; the answer may go on existing while it finalizes. */
-  delete: handleUnaryCall<DeleteVolumeRequest, Volume>;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
-  watch: handleServerStreamingCall<WatchVolumesRequest, WatchVolumesResponse>;
-  /** Grows a volume. */
-  resize: handleUnaryCall<ResizeVolumeRequest, Volume>;
-  /** Tries a Failed volume again, with a fresh count of attempts. */
-  retryProvision: handleUnaryCall<RetryProvisionVolumeRequest, Volume>;
-  /**
-   * Takes a volume from the instance that holds it. Without force only when that instance is gone;
-   * with force also from a node that does not answer: only when that node is certainly down.
-   */
-  detach: handleUnaryCall<DetachVolumeRequest, Volume>;
-  /** Makes a Released volume Available again, with its data, for the next claim. */
-  reuse: handleUnaryCall<ReuseVolumeRequest, Volume>;
-  /** Tells what there is to know about one volume: also the last driver call, its answer, the next try. */
-  describe: handleUnaryCall<DescribeRequest, Description>;
-}
 
 export interface VolumeServiceClient extends Client {
   /** Reads one by name. */
@@ -2704,4 +2033,8 @@ export const VolumeServiceClient = makeGenericClientConstructor(
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
+}
+
+function notServed(): never {
+  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
 }
