@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { clone, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { apiLists } from './api-lists.mjs';
-import { messagesOf, withoutServerCodecs } from './client-codecs.mjs';
+import { messagesOf, withoutServerCodecs } from './generate/client-codecs.mjs';
 import { withoutHidden } from './hidden-fields.mjs';
 import { kindTypes } from './kind-types.mjs';
 import { servicePages } from './service-pages.mjs';
