@@ -59,7 +59,7 @@ export interface ProvisionedKind<T extends Provisioned, F extends string> {
 export interface JudgedFailure extends Failure {
   /** Milliseconds until it is made again; undefined where it is not, until something changes. */
   readonly againMs: number | undefined;
-  /** What is told of it, beside the phase. */
+  /** The report of the object, besides its phase. */
   readonly told: Told;
 }
 

@@ -185,7 +185,7 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     };
   }
 
-  /** What is told of a failed call. @param againMs until it is made again; undefined: it is not, by itself */
+  /** The report of a failed call. @param againMs delay until the retry; undefined if it is not retried */
   failed(
     call: string,
     startedAt: string,
@@ -220,7 +220,7 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
 
   /**
    * A call that makes the object failed: judged by the class of the error.
-   * @param rest how an outcome that is not known is asked for, and when one that failed for good is looked at again
+   * @param rest how an unknown outcome is queried, and when a final failure is checked again
    */
   judged(
     request: ReconcileContext,

@@ -37,6 +37,11 @@ export function castOf(lines: readonly string[]): string {
   return `printf '%s\\n' ${lines.map(quoted).join(' ')} | kedge cast --no-wait -`;
 }
 
+/** The service of an instance. */
+export function serviceOf({ namespace, service }: Instance): Required<Named> {
+  return { namespace, name: service };
+}
+
 /** The service that an instance is of, by the key of the instance. */
 export function serviceOfClaim(claim: string, { instances }: World): Required<Named> {
   const [namespace = '', name = ''] = claim.split('/');

@@ -29,7 +29,7 @@ const others: Readonly<Record<string, Subject['kind']>> = {
   SourceNotReady: 'Snapshot',
 };
 
-/** What is told with a reason whose remedy depends on it. */
+/** A sample message for a reason whose remedy depends on it. */
 const messages: Readonly<Record<string, string>> = {
   SnapshotNotReady: 'snapshot "default/copy" is Pending, not Ready yet',
   StorageRootMissing: 'storage root /srv/volumes does not exist',

@@ -2,10 +2,10 @@ import type { JsonObject } from 'kedge/rpc';
 import type { WorkloadMount, WorkloadSpec } from '../runtime/runtime.js';
 import { type RunIdentity, runLabels } from './run-identity.js';
 
-/** How changes among the mounts below a source reach the container, and never the other way. */
+/** Mount propagation from the host to the container; mounts of the container never reach the host. */
 export type Propagation = 'rslave' | 'rprivate';
 
-/** What a container is made of beside what its workload says. */
+/** The inputs of a container besides the specification of its workload. */
 export interface ContainerPlan {
   readonly spec: WorkloadSpec;
   readonly identity: RunIdentity;
@@ -17,12 +17,12 @@ export interface ContainerPlan {
   readonly mounts: readonly (WorkloadMount & { readonly propagation: Propagation })[];
 }
 
-/** Of the engine's default capabilities, those that nobody needs and attacks do. */
+/** Default capabilities of the engine that workloads rarely need and that attacks use. */
 const droppedCapabilities = ['NET_RAW', 'MKNOD'];
-/** Processes and threads of a workload that says nothing. */
+/** Maximum processes and threads of a workload. */
 const pidsMax = 4_096;
 
-/** Stands alone for no capability at all. */
+/** As the only entry: the workload keeps no capability. */
 const noCapability = 'none';
 
 function capabilitiesOf({ capabilities = [] }: WorkloadSpec): JsonObject {
@@ -31,15 +31,28 @@ function capabilitiesOf({ capabilities = [] }: WorkloadSpec): JsonObject {
   return { CapDrop: ['ALL'], CapAdd: kept.map((name) => name.toUpperCase()) };
 }
 
-/** The container of a run, as the Engine API has it. */
+function requireNoSubPath(mounts: readonly WorkloadMount[]): void {
+  const inside = mounts.find(({ subPath = '' }) => subPath !== '');
+  if (inside)
+    throw new Error(
+      `mount ${inside.target}: subPath ${JSON.stringify(inside.subPath)} needs a kedged that runs as root; run kedged as root, or remove the subPath`,
+    );
+}
+
+/**
+ * The container of a run, as the Engine API expects it.
+ * @throws Error if a mount has a subPath: the engine would follow links in it, so only a directory that the daemon has
+ * bound itself is safe.
+ */
 export function containerConfig(plan: ContainerPlan): JsonObject {
   const { spec, identity, image, mounts, network } = plan;
   const { command, args = [], env, workingDir, user, namespace, name, service } = spec;
+  requireNoSubPath(mounts);
   return {
     Image: image,
     Labels: runLabels(identity),
     Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
-    // As Kubernetes has it: a command takes the place of the image's entry point, arguments of its command.
+    // As in Kubernetes: a command replaces the entry point of the image, and arguments replace its command.
     ...(command.length > 0 && { Entrypoint: command, Cmd: args }),
     ...(command.length === 0 && args.length > 0 && { Cmd: args }),
     ...(workingDir !== undefined && { WorkingDir: workingDir }),
@@ -47,7 +60,7 @@ export function containerConfig(plan: ContainerPlan): JsonObject {
     // A host name has at most 63 characters.
     ...(name !== undefined && { Hostname: name.slice(0, 63) }),
     HostConfig: {
-      // A shell as process 1 hears no SIGTERM, and reaps nobody.
+      // A shell as process 1 ignores SIGTERM and does not reap zombies.
       Init: true,
       ...capabilitiesOf(spec),
       SecurityOpt: ['no-new-privileges'],

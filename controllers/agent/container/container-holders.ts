@@ -9,7 +9,7 @@ function isWithin(path: string, directory: string): boolean {
 /** States in which a container has no mounts. */
 const over = ['created', 'exited', 'dead'];
 
-/** Which containers have a volume mounted, whoever started them. */
+/** Finds the containers that have a volume mounted, including those of other programs. */
 export function holdersAmong(
   containers: readonly ContainerSummary[],
   { directory }: HeldVolume,

@@ -177,7 +177,7 @@ class LogReading {
     for (const logged of runs) {
       const { run } = logged;
       if (run < (this.#place?.run ?? 0) || this.#limits.get(run) === 0) continue;
-      // Whoever follows may miss the last frames of a container, so it is read once more behind its end.
+      // A follower may miss the last frames of a container, so the log is read once more after its end.
       if (this.#request.follow && logged === runs.at(-1)) yield* this.#read(logged, true);
       yield* this.#read(logged, false);
       // An empty run is behind the reader, too.

@@ -43,7 +43,7 @@ export interface ContainerRuntimeOptions {
   readonly cluster: string;
   /** For what is known without the engine; one folder a workload. */
   readonly directory: string;
-  /** What a registry is asked with. Default: nothing. */
+  /** The credentials of a registry. Default: none. */
   readonly credentialsOf?: (image: ImageReference) => Promise<RegistryCredentials | undefined>;
   readonly clock: Clock;
   readonly logger: Logger;

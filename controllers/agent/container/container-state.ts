@@ -2,8 +2,8 @@ import type { WorkloadState } from '../runtime/runtime.js';
 import type { ContainerInspection } from './engine/engine-containers.js';
 
 /**
- * What the container of a run says about its workload. One that was made and never started runs nothing:
- * whoever made it may have been killed, and it is made anew.
+ * The state of a workload, read from the container of its run. A container that was created but never started counts as
+ * absent, because its creator may have been killed; it is created again.
  * @param requested whether the agent asked this run to end
  */
 export function workloadState(

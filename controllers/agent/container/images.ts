@@ -9,7 +9,7 @@ export type ImagePull = 'missing' | 'always' | 'never';
 /** Ports of {@link Images}. */
 export interface ImagesOptions {
   readonly images: EngineImages;
-  /** What a registry is asked with; asked at each pull. */
+  /** The credentials of a registry, resolved at each pull. */
   readonly credentialsOf: (image: ImageReference) => Promise<RegistryCredentials | undefined>;
 }
 
@@ -18,7 +18,7 @@ interface Pull {
   readonly watchers: Set<(text: string) => void>;
 }
 
-/** Images that workloads need, brought onto this node: one pull an image at a time, whoever waits for it. */
+/** Pulls images onto this node; all workloads that wait for an image share one pull. */
 export class Images {
   readonly #options: ImagesOptions;
   readonly #pulls = new Map<string, Pull>();

@@ -1,13 +1,8 @@
-import type { Instance } from '@kedge/api/kinds';
-import { command } from '../commands.js';
+import { command, serviceOf } from '../commands.js';
 import { type Remedy, set, wait } from '../remedy.js';
 import type { About } from '../world.js';
 
-function serviceOf({ namespace, service }: Instance): { namespace: string; name: string } {
-  return { namespace, name: service };
-}
-
-/** The engine of the node can't be asked, or is of another version: its message has the way out. */
+/** The engine of the node is unreachable or has another version. The remedy is in the message. */
 export function engineUnavailable({ object }: About<'Instance'>): Remedy {
   return wait(
     `the container engine of node ${object.node ?? ''}`,

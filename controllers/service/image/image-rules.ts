@@ -2,7 +2,7 @@ import type { FieldViolation } from 'kedge';
 import { parseImage } from './image-reference.js';
 import type { Service } from '../kind.js';
 
-/** What is wrong with `image` and the fields that are about it. */
+/** The violations of `image` and the fields that belong to it. */
 export function imageViolations({ runtime, image, imagePull }: Service): readonly FieldViolation[] {
   const violation = (field: string, description: string): FieldViolation => ({
     field,

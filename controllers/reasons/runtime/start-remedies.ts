@@ -1,0 +1,73 @@
+import { command, patchOf, serviceOf } from '../commands.js';
+import { type Remedy, run, set } from '../remedy.js';
+import type { About } from '../world.js';
+import { imageFailed } from './container-remedies.js';
+
+/** The runtime could not start the command: the part of the template, from the reported error. */
+export function startFailed(about: About<'Instance'>): Remedy {
+  const { message, object } = about;
+  const service = serviceOf(object);
+  const label = `service ${service.namespace}/${service.name}`;
+  const edit = command('edit', 'service', service);
+  if (/^can't be started: image/.test(message)) return imageFailed(about);
+  if (/^can't be started: user \S* ?can't be had/.test(message))
+    return run(
+      patchOf('service', service, { user: null }),
+      `workloads run as the user of kedged here: remove user of ${label}`,
+    );
+  if (/user \S+ does not exist/.test(message))
+    return set(
+      `user of ${label}`,
+      'a user of the node, or a number',
+      patchOf('service', service, { user: '1000' }),
+    );
+  if (/capabilities .* can't be had/.test(message))
+    return run(
+      patchOf('service', service, { capabilities: null }),
+      `kedged has none to give here: remove capabilities of ${label}`,
+    );
+  if (/working directory/.test(message))
+    return run(
+      patchOf('service', service, { workingDir: '/' }),
+      `let ${label} begin in a directory that is there`,
+    );
+  if (/is not executable/.test(message)) {
+    const [, file = ''] = /command (\S+) is/.exec(message) ?? [];
+    return set(
+      `command[0] of ${label}`,
+      `a shell before the file, such as /bin/sh ${file}`,
+      edit,
+      `or make the file executable: chmod +x ${file}`,
+    );
+  }
+  if (/subPath .* needs a kedged that runs as root/.test(message))
+    return set(
+      `volumes[].subPath of ${label}`,
+      'nothing, so that the whole volume is mounted',
+      edit,
+      'or run kedged as root',
+    );
+  if (/subPath/.test(message))
+    return set(`volumes[].subPath of ${label}`, 'a directory that the volume has', edit);
+  return set(`command[0] of ${label}`, 'a program of the node, such as /bin/sh', edit);
+}
+
+/** It ran, and ended. */
+export function ended(about: About<'Instance'>): Remedy {
+  const { object, message } = about;
+  const service = serviceOf(object);
+  const logs = command('logs', 'instance', object, '--tail 20');
+  if (/can't be started/.test(message)) return startFailed(about);
+  const label = `command of service ${service.namespace}/${service.name}`;
+  const edit = command('edit', 'service', service);
+  if (/stays so by restartPolicy/.test(message))
+    return run(
+      command('restart', 'instance', object),
+      `it ended and is not started again by its restartPolicy (its output: ${logs}); to run it once more`,
+    );
+  const why =
+    object.exitCode === 127 || object.exitCode === 126
+      ? 'a program that is there and can be run'
+      : 'one that goes on running';
+  return set(label, why, edit, `its last output tells what it missed: ${logs}`);
+}
