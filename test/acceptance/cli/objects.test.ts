@@ -49,12 +49,12 @@ describe('objects on the command line', function () {
   });
 
   it('get of a name looks in all namespaces where it is told to', async () => {
-    await run('create namespace staging');
-    await daemon.ok('POST', '/v1/namespaces/staging/volumes', { name: 'one', ...size });
+    await run('create namespace elsewhere');
+    await daemon.ok('POST', '/v1/namespaces/elsewhere/volumes', { name: 'one', ...size });
     const both = await run('get volume one -A');
     expect(both)
       .to.match(/^default +one /m)
-      .and.match(/^staging +one /m);
+      .and.match(/^elsewhere +one /m);
     expect(await run('get volume/two service/web -A -o name')).to.equal(
       'volumes/two\nservices/web\n',
     );
@@ -64,7 +64,7 @@ describe('objects on the command line', function () {
     );
     const one = JSON.parse(await run('get volume two -A -o json')) as { readonly name: string };
     expect(one.name).to.equal('two');
-    await run('delete volume one -n staging');
+    await run('delete volume one -n elsewhere');
   });
 
   it('cast says how the namespace is made that it lacks, in words of the file', async () => {
