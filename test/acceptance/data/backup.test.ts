@@ -194,7 +194,7 @@ describe('backups of a stopped daemon', function () {
     const lines = [...guide.matchAll(/```bash\n([^]*?)```/g)].flatMap(([, text = '']) =>
       text.split('\n').filter((line) => line !== ''),
     );
-    expect(lines).to.have.length(9);
+    expect(lines).to.have.length(10);
     await mkdir(join(folder, 'srv'));
     for (const line of lines) {
       const typed = line
