@@ -160,7 +160,9 @@ export class TestDaemon {
     this.#ready = undefined;
     createInterface({ input: child.stderr }).on('line', (line) => {
       this.#lines.push(line);
-      if (line.includes('"msg":"ready"')) this.#ready = JSON.parse(line) as ReadyLine;
+      // With NODE_DEBUG, half a line of Node.js may stand before it.
+      const [ready] = /\{"level".*"msg":"ready".*/.exec(line) ?? [];
+      if (ready !== undefined) this.#ready = JSON.parse(ready) as ReadyLine;
     });
     createInterface({ input: child.stdout }).on('line', (line) => this.#lines.push(line));
     await eventually(

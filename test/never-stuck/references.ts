@@ -145,6 +145,7 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
     failureMessage: told,
     startedAt: literal,
     'backoff.nextStartAt': literal,
+    containerId: 'the id of the container at the engine of the node',
     'mounts[].name': 'of an entry of its template',
     'mounts[].mountPath': literal,
     'mounts[].source': 'a directory of the node',

@@ -23,6 +23,7 @@ import {
   type KeyRotation,
   loadKindsApi,
   namespaceController,
+  namespaces,
   nodeController,
   NodeRegistration,
   agentOfStore,
@@ -103,6 +104,7 @@ export class World {
       store,
       schemas,
       packageName: 'api',
+      namespaces,
       kinds: kindsApi.servedKinds(options),
       custom: (parts) => kindsApi.customMethods(parts, options),
       authenticator: {

@@ -1,5 +1,5 @@
 import { descriptorSet } from '@kedge/api';
-import { type KeyRotation, loadKindsApi, type Sealer } from '@kedge/controllers';
+import { type KeyRotation, loadKindsApi, namespaces, type Sealer } from '@kedge/controllers';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import {
   type AnyKind,
@@ -77,6 +77,7 @@ export class ModelApi {
       store,
       schemas,
       packageName: 'api',
+      namespaces,
       kinds: kindsApi.servedKinds(api),
       custom: (parts) => {
         made = parts;

@@ -61,7 +61,7 @@ describe('npm start', function () {
       NODE_DEBUG: 'esm,module',
     });
     expect(result.code, result.stderr).to.equal(0);
-    expect(result.stderr, 'what it loads').to.match(/\/controllers\/dist\/policy\.js/);
+    expect(result.stderr, 'what it loads').to.match(/\/controllers\/dist\/policy\/policy\.js/);
     expect(result.stderr).to.match(/\/classic-level\//);
     expect(result.stderr).not.to.match(/\/controllers\/dist\/(index|agent|volume)/);
     expect(result.stderr).not.to.match(/\/lib\/dist\/(server|rpc)\/|\/fastify\/|\/grpc-js\//);
