@@ -1,6 +1,6 @@
 import { type Clock, sleep } from 'kedge';
 
-/** Who waits for a change of a workload beside the agent. */
+/** Waits for the next change of a workload. */
 export class ChangeWaits {
   readonly #clock: Clock;
   readonly #waiting = new Set<(id: string) => void>();
@@ -9,12 +9,12 @@ export class ChangeWaits {
     this.#clock = clock;
   }
 
-  /** A workload may have changed. */
+  /** Reports that a workload may have changed. */
   changed(id: string): void {
     for (const wake of this.#waiting) wake(id);
   }
 
-  /** Resolves at its next change, after `longestMs`, or when the signal aborts. */
+  /** Resolves at the next change of the workload, after `longestMs`, or when the signal aborts. */
   async next(id: string, longestMs: number, signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     const end = (): void => over.abort();

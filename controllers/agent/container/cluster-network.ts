@@ -2,7 +2,7 @@ import type { EngineClient } from './engine/engine-client.js';
 import { isEngineError } from './engine/engine-error.js';
 import { engineLabels } from './run-identity.js';
 
-/** The bridge that all containers of a cluster on this node share. */
+/** The bridge network that all containers of a cluster on this node share. */
 export class ClusterNetwork {
   readonly name: string;
   readonly #engine: EngineClient;
@@ -12,11 +12,15 @@ export class ClusterNetwork {
   constructor(engine: EngineClient, cluster: string) {
     this.#engine = engine;
     this.#cluster = cluster;
-    // Names of bridges stand in lists of users: the beginning of the id tells clusters apart.
+    // The name includes the beginning of the cluster's id, so that users can tell clusters apart in lists of
+    // networks.
     this.name = `kedge-${cluster.slice(0, 8)}`;
   }
 
-  /** It is there. One maker at a time: the engine would make two of one name. */
+  /**
+   * Creates the network if it does not exist. Only one call creates it at a time: the engine allows duplicate
+   * names.
+   */
   ensure(signal: AbortSignal): Promise<void> {
     this.#making ??= this.#make(signal).finally(() => (this.#making = undefined));
     return this.#making;
@@ -27,7 +31,7 @@ export class ClusterNetwork {
     try {
       await this.#engine.createBridge(this.name, { [engineLabels.cluster]: this.#cluster }, signal);
     } catch (error) {
-      // Another daemon of the cluster was faster.
+      // Another daemon of the cluster created it meanwhile.
       if (!isEngineError(error, 'Conflict')) throw error;
     }
   }

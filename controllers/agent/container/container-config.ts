@@ -13,7 +13,7 @@ export interface ContainerPlan {
   readonly image: string;
   /** Id or name of the network of the cluster. */
   readonly network: string;
-  /** The sources of the mounts, with their propagation, in order. */
+  /** The mounts with their propagation, in order. */
   readonly mounts: readonly (WorkloadMount & { readonly propagation: Propagation })[];
 }
 
@@ -65,7 +65,7 @@ export function containerConfig(plan: ContainerPlan): JsonObject {
       ...capabilitiesOf(spec),
       SecurityOpt: ['no-new-privileges'],
       PidsLimit: pidsMax,
-      // Only Kedge restarts.
+      // Only Kedge restarts workloads.
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'local', Config: { 'max-size': '10m', 'max-file': '3' } },
       NetworkMode: network,

@@ -7,16 +7,16 @@ import type { EngineExec, ExecInspection } from './engine/engine-exec.js';
 import type { EngineConnection } from './engine/engine-transport.js';
 import { FrameSplitter } from './engine/stream-frames.js';
 
-/** Once a command is over, its connection may stay open this long: an engine may forget to close it. */
+/** Grace for the connection to end after its command: an engine may fail to close it. */
 const lingerMs = 2_000;
-/** How often an engine is asked for the exit of a command whose connection has ended. */
+/** Poll interval for the exit of a command whose connection has ended. */
 const exitPollMs = 20;
-/** A command that was asked to end is killed after this. */
+/** Grace between the request to end a command and its SIGKILL. */
 const graceMs = 2_000;
-/** How often a command is looked at whose connection stays open. */
+/** Poll interval for a command whose connection is open. */
 const watchMs = 1_000;
 
-/** How long a command may take to get its terminal. */
+/** Limits for the wait until a command has its terminal. */
 const sizeTriesMax = 100;
 const sizeWaitMs = 50;
 
@@ -24,9 +24,9 @@ const sizeWaitMs = 50;
 export interface ContainerExecOptions {
   readonly exec: EngineExec;
   readonly clock: Clock;
-  /** Id of the container, which runs. */
+  /** Id of the running container. */
   readonly container: string;
-  /** Of the runtime. */
+  /** The signal of the runtime. */
   readonly signal: AbortSignal;
 }
 
@@ -52,7 +52,7 @@ export async function execInContainer(
   return running;
 }
 
-/** The engine answers before the command has its terminal: until then it refuses a size. */
+/** Sets the first size. The engine answers before the command has its terminal, and rejects a size until then. */
 async function firstSize(
   { clock, signal }: ContainerExecOptions,
   running: ContainerCommand,
@@ -69,7 +69,7 @@ async function firstSize(
   }
 }
 
-/** A command on the connection that the engine gives it. */
+/** A command on the connection that the engine opened for it. */
 class ContainerCommand implements ExecProcess {
   readonly output: AsyncIterable<ExecOutput>;
   readonly exited: Promise<ExecExit>;
@@ -87,7 +87,7 @@ class ContainerCommand implements ExecProcess {
     this.#options = options;
     this.#id = id;
     this.#socket = socket;
-    // What the command does not read any more is its own affair.
+    // A failed write is ignored: the command no longer reads its input.
     socket.on('error', () => undefined);
     const closed = new Promise<void>((resolve) => {
       socket.once('end', resolve);
@@ -95,7 +95,7 @@ class ContainerCommand implements ExecProcess {
     });
     this.output = this.#read(head, tty);
     this.exited = this.#exit(closed).finally(() => this.#over.abort());
-    // Who asks for output alone does not hear of it here.
+    // A caller that only reads the output does not handle this rejection.
     this.exited.catch(() => undefined);
   }
 
@@ -110,12 +110,12 @@ class ContainerCommand implements ExecProcess {
     try {
       for await (const data of this.#socket as AsyncIterable<Buffer>) yield* taken(data);
     } catch (error) {
-      // Closed here, since its command is over or was given up.
+      // The socket was closed here because the command has ended or was given up.
       if (!this.#over.signal.aborted && !this.#socket.destroyed) throw error;
     }
   }
 
-  /** The exit of the command, also where the engine leaves its connection open behind it. */
+  /** The exit of the command. Also resolves if the engine keeps the connection open after it. */
   async #exit(closed: Promise<void>): Promise<ExecExit> {
     const { clock } = this.#options;
     const looked = new AbortController();
@@ -174,7 +174,7 @@ class ContainerCommand implements ExecProcess {
     }
   }
 
-  /** @throws Error where this process can't reach the command's process */
+  /** @throws Error if the command's process is not visible to this process */
   async signal(name: NodeJS.Signals): Promise<void> {
     await this.#signalPid(name);
   }
@@ -192,7 +192,7 @@ class ContainerCommand implements ExecProcess {
     this.#socket.destroy();
   }
 
-  /** The engine has no call for it: the process is signalled where it is one of this machine, and of this container. */
+  /** Signals the process directly, because the engine has no call for it. The process must be in this container. */
   async #signalPid(name: NodeJS.Signals): Promise<void> {
     const { pid, running } = await this.#inspect();
     if (!running || pid <= 1) return;
@@ -223,7 +223,7 @@ function signalOne(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    // It ended meanwhile.
+    // The process has ended meanwhile.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

@@ -15,7 +15,7 @@ export function holdersAmong(
   { directory }: HeldVolume,
 ): readonly Holder[] {
   if (directory === undefined) return [];
-  // What is mounted at a volume's place is bound for each instance beside it.
+  // The mount of a volume is bound for each instance in a directory beside it.
   const binds = join(dirname(directory), 'binds', basename(directory));
   return containers
     .filter(({ state }) => !over.includes(state))

@@ -3,7 +3,7 @@ import type { EngineContainers, LogQuery } from './engine/engine-containers.js';
 import { isEngineError } from './engine/engine-error.js';
 import type { StreamPiece } from './engine/stream-frames.js';
 
-/** A line is cut here: memory stays bounded whatever a workload prints. */
+/** Longer lines are split here, which bounds memory regardless of the workload's output. */
 const lineBytesMax = 64 * 1024;
 
 /** A container whose log is kept. */
@@ -13,8 +13,8 @@ export interface LoggedRun {
 }
 
 /**
- * Behind a line: run, seconds and nanoseconds of its last frame, and how many frames of that time
- * were read.
+ * A position after a line: run, seconds and nanoseconds of its last frame, and the number of frames of that
+ * time that were read.
  */
 interface Place {
   readonly run: number;
@@ -35,7 +35,7 @@ function placeOf(cursor: LogCursor | undefined): Place | undefined {
   return { run, seconds, nanoseconds, count };
 }
 
-/** The engine's form of a time: seconds and nine digits. */
+/** A time in the engine's form: seconds and nine digits. */
 function engineTime(seconds: number, nanoseconds: number): string {
   return `${seconds}.${String(nanoseconds).padStart(9, '0')}`;
 }
@@ -45,7 +45,7 @@ interface Stamp {
   readonly nanoseconds: number;
 }
 
-/** The time before the text of a frame, `2026-01-01T00:00:00.123456789Z text`. */
+/** Parses the time before the text of a frame, `2026-01-01T00:00:00.123456789Z text`. */
 function stampOf(frame: Buffer): { readonly stamp: Stamp; readonly text: Buffer } {
   const space = frame.indexOf(0x20);
   const word = frame.subarray(0, Math.max(0, space)).toString('latin1');
@@ -57,7 +57,7 @@ function stampOf(frame: Buffer): { readonly stamp: Stamp; readonly text: Buffer 
   return { stamp, text: frame.subarray(space + 1) };
 }
 
-/** Puts the pieces of a log together to lines, each with the place behind it. */
+/** Assembles the pieces of a log into lines, each with the position after it. */
 class LineReader {
   readonly #run: number;
   #skip: Place | undefined;
@@ -71,7 +71,7 @@ class LineReader {
     this.#skip = after;
   }
 
-  /** Where reading goes on. */
+  /** The position at which to continue. */
   get place(): Place {
     return { run: this.#run, ...this.#last, count: this.#count };
   }
@@ -100,7 +100,7 @@ class LineReader {
     this.#open[stream] = Buffer.from(rest);
   }
 
-  /** What has no end of a line. */
+  /** The last lines, if they have no line break. */
   *end(): Generator<LogLine> {
     for (const stream of ['stdout', 'stderr'] as const) {
       if (this.#open[stream].length > 0) yield this.#line(this.#open[stream]);
@@ -119,11 +119,11 @@ export interface ContainerLogOptions {
   readonly containers: EngineContainers;
   /** Containers whose logs are kept, the earlier run first. */
   readonly runs: () => Promise<readonly LoggedRun[]>;
-  /** Resolves when a run may have begun, or a moment has passed. */
+  /** Resolves when a run may have begun, or after a short time. */
   readonly nextRun: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Lines of the log of one run. */
+/** The lines of the log of one run. */
 export async function* readRun(
   containers: EngineContainers,
   { run, container }: LoggedRun,
@@ -135,7 +135,7 @@ export async function* readRun(
   yield* reader.end();
 }
 
-/** The output of a workload across its runs, as far as it is kept. Who follows waits for an engine that is away. */
+/** The output of a workload across its runs, as far as it is kept. With `follow` it waits for an unavailable engine. */
 export async function* readContainerLog(
   options: ContainerLogOptions,
   request: LogRequest,
@@ -155,12 +155,12 @@ export async function* readContainerLog(
   }
 }
 
-/** One reader and how far it has come. */
+/** One reader and its position. */
 class LogReading {
   readonly #options: ContainerLogOptions;
   readonly #request: LogRequest;
   #place: Place | undefined;
-  /** How many last frames of a run are read, where not all are. */
+  /** The number of last frames to read of a run; all if absent. */
   #limits: ReadonlyMap<number, number> | undefined;
 
   constructor(options: ContainerLogOptions, request: LogRequest) {
@@ -170,7 +170,7 @@ class LogReading {
     if (this.#place) this.#limits = new Map();
   }
 
-  /** What there is behind the place until now; with `follow` until the last run has ended. */
+  /** The lines after the position until now; with `follow` until the last run has ended. */
   async *pass(): AsyncGenerator<LogLine> {
     const runs = await this.#options.runs();
     this.#limits ??= await tails(this.#options.containers, runs, this.#request);
@@ -180,7 +180,7 @@ class LogReading {
       // A follower may miss the last frames of a container, so the log is read once more after its end.
       if (this.#request.follow && logged === runs.at(-1)) yield* this.#read(logged, true);
       yield* this.#read(logged, false);
-      // An empty run is behind the reader, too.
+      // The position also moves past a run without output.
       if (this.#place?.run !== run) this.#place = { run, seconds: 0, nanoseconds: 0, count: 0 };
     }
   }
@@ -210,7 +210,7 @@ function sinceOf(since: number | undefined): { readonly since?: string } {
   return since === undefined ? {} : { since: String(since / 1_000) };
 }
 
-/** How many last frames of each run make the last `tail` lines; a frame is nearly always a line. */
+/** The number of last frames of each run that make up the last `tail` lines. A frame is nearly always one line. */
 async function tails(
   containers: EngineContainers,
   runs: readonly LoggedRun[],

@@ -14,9 +14,9 @@ async function readNumber(file: string): Promise<number | undefined> {
 }
 
 /**
- * What a node knows of its containers without their engine, one folder a workload: which workloads there
- * may be, the number of their last run, and when a run was asked to end. It is written before the engine
- * is asked for anything.
+ * The node's records of its containers, readable without the engine, one folder per workload: the workloads
+ * that may exist, the number of their last run, and when a run was asked to end. A record is written before the
+ * call to the engine.
  */
 export class ContainerRecords {
   readonly #directory: string;
@@ -30,7 +30,7 @@ export class ContainerRecords {
     return join(this.#directory, id);
   }
 
-  /** All workloads of which a container may be there. */
+  /** All workloads that may have a container. */
   async workloads(): Promise<readonly string[]> {
     const names = await readdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return [];
@@ -44,7 +44,7 @@ export class ContainerRecords {
     return (await readNumber(join(this.#folder(id), 'last-run'))) ?? 0;
   }
 
-  /** A run is about to begin. */
+  /** Records a run before it begins. */
   async begin(id: string, run: number): Promise<void> {
     const folder = this.#folder(id);
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -54,19 +54,19 @@ export class ContainerRecords {
     await this.#write(join(folder, 'last-run'), run);
   }
 
-  /** When a run was asked to end, milliseconds since the epoch; undefined when it was not. */
+  /** When a run was asked to end, milliseconds since the epoch; undefined if it was not. */
   stopAskedAt(id: string, run: number): Promise<number | undefined> {
     return readNumber(join(this.#folder(id), `stop-${run}`));
   }
 
-  /** A run is about to be asked to end. */
+  /** Records the request to end a run before it is made. */
   async askedToStop(id: string, run: number, now: number): Promise<void> {
     const folder = this.#folder(id);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await this.#write(join(folder, `stop-${run}`), now);
   }
 
-  /** Nothing is left of a workload. */
+  /** Removes the records of a workload. */
   async remove(id: string): Promise<void> {
     await rm(this.#folder(id), { recursive: true, force: true });
   }

@@ -29,25 +29,25 @@ import { engineLabels, runOf } from './run-identity.js';
 import { RunningCommands } from './running-commands.js';
 import { StartRefusals } from './start-refusal.js';
 
-/** A question whether the engine can be used is answered within this time. */
+/** Deadline of the check whether the engine is available. */
 const availabilityMs = 5_000;
-/** A start that takes longer goes on by itself, and its outcome is told. */
+/** A start that takes longer continues in the background, and its outcome is reported as a change. */
 const startPatienceMs = 250;
-/** Who follows the log of a workload that has ended looks for its next run at least this often. */
+/** Maximum interval at which a reader that follows an ended workload checks for the next run. */
 const nextRunMs = 5_000;
 
 /** Ports of the container runtime. */
 export interface ContainerRuntimeOptions {
   readonly engine: EngineClient;
-  /** Id of the cluster: containers of others are not touched. */
+  /** Id of the cluster: containers of other clusters are not touched. */
   readonly cluster: string;
-  /** For what is known without the engine; one folder a workload. */
+  /** Directory of the records that are needed without the engine, one folder per workload. */
   readonly directory: string;
   /** The credentials of a registry. Default: none. */
   readonly credentialsOf?: (image: ImageReference) => Promise<RegistryCredentials | undefined>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Default: what applies where nothing is configured. */
+  /** Default: the policy of an unconfigured daemon. */
   readonly policy?: ControllerPolicy;
 }
 
@@ -58,8 +58,8 @@ interface FoundRun {
 }
 
 /**
- * Workloads as containers of an engine on this machine, one container a run. The engine keeps what runs, its
- * output and its exit, whatever becomes of the daemon; what it says is looked at, and its events are hints.
+ * Runs workloads as containers of an engine on this machine, one container per run. The engine keeps containers, output
+ * and exit codes when the daemon stops. State is read from the engine, and its events are hints.
  */
 export class ContainerRuntime implements Runtime, Holders {
   readonly name = 'container';
@@ -107,12 +107,12 @@ export class ContainerRuntime implements Runtime, Holders {
     } catch (error) {
       return { available: false, message: messageOf(error) };
     }
-    // Only now: a machine without an engine is no reason for a warning.
+    // Not earlier: a machine without an engine must not cause a warning.
     this.#watch.start();
     return { available: true };
   }
 
-  /** Runs of a workload that have a container, the earlier one first. */
+  /** The runs of a workload that have a container, the earlier one first. */
   async #runs(id: string): Promise<readonly FoundRun[]> {
     const { cluster, engine } = this.#options;
     const labels = [`${engineLabels.cluster}=${cluster}`, `${engineLabels.instance}=${id}`];
@@ -134,7 +134,7 @@ export class ContainerRuntime implements Runtime, Holders {
       const ids = found.flatMap(({ labels: given }) => runOf(given)?.id ?? []);
       return [...new Set([...known, ...ids])];
     } catch (error) {
-      // What runs was begun by this node, so it is on record; without an engine nothing else can be told.
+      // Containers of this node are on record. Without an engine there is no other source.
       if (!isEngineError(error, 'Unreachable', 'Unsupported')) throw error;
       return known;
     }
@@ -152,7 +152,7 @@ export class ContainerRuntime implements Runtime, Holders {
     });
     await Promise.race([settled, sleep(this.#options.clock, startPatienceMs, patience.signal)]);
     late = true;
-    // Who is told looks, and is told why.
+    // The change triggers an observation, which reports the error.
     settled.catch(() => undefined);
   }
 
@@ -160,7 +160,7 @@ export class ContainerRuntime implements Runtime, Holders {
     const starting = this.#starts.stateOf(id);
     if (starting?.state === 'starting') return starting;
     const found = (await this.#runs(id)).at(-1);
-    // A start that failed before there was a container.
+    // The start failed before the container was created.
     if (starting && starting.run >= (found?.run ?? 0)) return starting;
     if (!found) return { state: 'absent' };
     const { engine } = this.#options;
@@ -174,7 +174,7 @@ export class ContainerRuntime implements Runtime, Holders {
   }
 
   async requestStop(id: string, graceMs: number): Promise<StopProgress> {
-    // A pull that is under way is not waited for; a container that is being made is.
+    // A pull in progress is not awaited. The creation of a container is.
     this.#starts.giveUp(id);
     this.#commands.kill(id);
     const { cluster, engine, policy = defaultPolicy } = this.#options;
@@ -182,12 +182,12 @@ export class ContainerRuntime implements Runtime, Holders {
       return { type: 'stopping', checkInMs: policy.processPollMs };
     const runs = await this.#runsToStop(id);
     let progress: StopProgress = { type: 'gone' };
-    // Of two runs that run, which only a defect could make, none is left behind.
+    // Two running containers of one workload can only result from a defect. Both are stopped.
     for (const { run, container } of runs) {
       const found = await engine.containers.inspect(container, this.#closing.signal);
       if (!found) continue;
       const state = workloadState(found, run, false);
-      // One that was never started can't be started behind this.
+      // A container that was never started is removed, so that nothing can start it later.
       if (found.state === 'created') {
         await engine.containers.remove(container, this.#closing.signal);
         continue;
@@ -204,7 +204,7 @@ export class ContainerRuntime implements Runtime, Holders {
     return progress;
   }
 
-  /** Without an engine there is nothing to stop where none was ever begun here. */
+  /** The runs to stop. Without an engine there are none if this node never began a run of the workload. */
   async #runsToStop(id: string): Promise<readonly FoundRun[]> {
     try {
       return await this.#runs(id);
@@ -251,7 +251,7 @@ export class ContainerRuntime implements Runtime, Holders {
     return readRun(containers, earlier, { follow: false }, this.#closing.signal);
   }
 
-  /** The engine bounds the logs. */
+  /** No-op: the engine bounds the logs. */
   housekeep(): Promise<void> {
     return Promise.resolve();
   }
@@ -268,7 +268,7 @@ export class ContainerRuntime implements Runtime, Holders {
     return command;
   }
 
-  /** Containers that have a volume mounted; none where no engine can be asked: the kernel is asked, too. */
+  /** Containers that have a volume mounted; none without an engine, because the kernel is asked too. */
   async holders(volume: HeldVolume): Promise<readonly Holder[]> {
     const { containers } = this.#options.engine;
     try {

@@ -16,13 +16,13 @@ export interface ContainerStartsOptions {
   readonly records: ContainerRecords;
   readonly network: ClusterNetwork;
   readonly images: Images;
-  /** Of the runtime: aborts with it. */
+  /** The signal of the runtime. */
   readonly signal: AbortSignal;
 }
 
 type Attempt = Extract<WorkloadState, { state: 'starting' | 'startFailed' }>;
 
-/** Starts that are under way, and those that failed before the engine could keep why. */
+/** Starts in progress, and failed starts that the engine has no record of. */
 export class ContainerStarts {
   readonly #options: ContainerStartsOptions;
   readonly #attempts = new Map<string, Attempt>();
@@ -32,24 +32,24 @@ export class ContainerStarts {
     this.#options = options;
   }
 
-  /** The last start, where the engine does not tell its outcome. */
+  /** The last start, if the engine does not report its outcome. */
   stateOf(id: string): Attempt | undefined {
     return this.#attempts.get(id);
   }
 
-  /** A start that waits for its image is not wanted any more. */
+  /** Cancels a start that waits for its image. */
   giveUp(id: string): void {
     this.#givenUp.get(id)?.abort();
   }
 
-  /** The workload is gone. */
+  /** Forgets a removed workload. */
   forget(id: string): void {
     this.#attempts.delete(id);
   }
 
   /**
-   * Starts a new run; {@link stateOf} and the engine tell the outcome.
-   * @param before its runs that have a container, the earlier one first; none of them runs
+   * Starts a new run. {@link stateOf} and the engine report the outcome.
+   * @param before the runs that have a container, the earlier one first; none of them is running
    */
   async begin(
     spec: WorkloadSpec,
@@ -62,7 +62,7 @@ export class ContainerStarts {
     this.#givenUp.set(id, givenUp);
     this.#attempts.set(id, { state: 'starting', run });
     try {
-      // First of all: what the engine has is on record, also when this process is killed now.
+      // The run is recorded first, so that a container is on record even if this process is killed now.
       await records.begin(id, run);
       await this.#run(spec, { cluster, id, run }, before, givenUp.signal);
       this.#attempts.delete(id);
@@ -80,7 +80,7 @@ export class ContainerStarts {
     givenUp: AbortSignal,
   ): Promise<void> {
     const { containers, images, network, signal } = this.#options;
-    // The one before is kept for its log and its end. A container that turns out to run can't be removed.
+    // The previous container is kept for its log and its exit. Removing a running container fails.
     const [kept, ...older] = before.toReversed();
     for (const { container } of older) await containers.remove(container, signal);
     if (kept && (await containers.inspect(kept.container, signal))?.state === 'created')
@@ -109,7 +109,7 @@ export class ContainerStarts {
         const there = isEngineError(error, 'Conflict')
           ? await containers.inspect(name, signal)
           : undefined;
-        // An answer that was lost: the call before it made this container.
+        // The answer of an earlier call was lost, and that call created this container.
         if (there && runOf(there.labels)?.cluster === identity.cluster) return there.id;
         throw error;
       });
@@ -117,7 +117,7 @@ export class ContainerStarts {
   }
 }
 
-/** The work, unless it is given up meanwhile: it goes on then, for others. */
+/** Awaits the work unless it is given up meanwhile. The work continues then, for its other callers. */
 async function orGivenUp<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort: () => void = () => undefined;
   const aborted = new Promise<never>((_, reject) => {

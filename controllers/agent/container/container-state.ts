@@ -24,7 +24,7 @@ export function workloadState(
         container: found.id,
       };
     case 'created':
-      // The engine takes the text of a failed start away only with the container.
+      // The engine keeps the error of a failed start until the container is removed.
       if (error !== '') return { state: 'startFailed', run, message: error };
       return { state: 'absent' };
     default: {
@@ -34,7 +34,7 @@ export function workloadState(
         run,
         exitCode,
         startedAt: began,
-        // The engine notes the start of a short run after its end.
+        // For a short run the engine may record a start that is later than the end.
         exitedAt: Math.max(finishedAt ?? began, began),
         requested,
         ...(outOfMemory && { reason: 'OOMKilled' as const }),

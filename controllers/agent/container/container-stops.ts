@@ -5,7 +5,7 @@ import type { ContainerRecords } from './container-records.js';
 import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
 import type { RunIdentity } from './run-identity.js';
 
-/** A killed container is gone within this time, unless the kernel or the engine holds it. */
+/** Maximum time between SIGKILL and the end of a container, unless the kernel or the engine blocks it. */
 const killMsMax = 10_000;
 
 /** Ports of {@link ContainerStops}. */
@@ -24,7 +24,7 @@ interface Stop {
   readonly killedAt: number | undefined;
 }
 
-/** Stops that are under way. The time of a request is on record: another life of the daemon goes on with it. */
+/** Stops in progress. The time of a request is on record, so that the next process of the daemon continues with it. */
 export class ContainerStops {
   readonly #options: ContainerStopsOptions;
   readonly #stops = new Map<string, Stop>();
@@ -33,7 +33,7 @@ export class ContainerStops {
     this.#options = options;
   }
 
-  /** Takes the step that is due. @throws Error when the container survives being killed */
+  /** Executes the next step of a stop. @throws Error if the container still runs after SIGKILL */
   async advance(
     { id, run }: RunIdentity,
     found: ContainerInspection,
@@ -66,7 +66,7 @@ export class ContainerStops {
     };
   }
 
-  /** The workload does not run. */
+  /** Forgets the stop of a workload that no longer runs. */
   forget(id: string): void {
     this.#stops.delete(id);
   }

@@ -10,7 +10,7 @@ export interface EngineWatchOptions {
   readonly logger: Logger;
   /** A workload may have changed. */
   readonly onChange: (id: string) => void;
-  /** Anything may have changed: the engine was away, or nobody listened. */
+  /** Anything may have changed: the engine was unavailable, or events were missed. */
   readonly onGap: () => void;
 }
 
@@ -18,8 +18,8 @@ const firstWaitMs = 200;
 const longestWaitMs = 5_000;
 
 /**
- * Listens to the engine. An event is a hint to look: what happened while nobody listened is not told, so
- * every connection begins with a look at everything.
+ * Watches the events of the engine. An event is a hint to observe a workload. Events without a listener are
+ * lost, so each new connection reports a gap.
  */
 export class EngineWatch {
   readonly #options: EngineWatchOptions;
@@ -30,7 +30,7 @@ export class EngineWatch {
     this.#options = options;
   }
 
-  /** Listens from now on, until {@link close}. */
+  /** Watches until {@link close}. */
   start(): void {
     if (this.#running) return;
     this.#running = true;
@@ -60,7 +60,7 @@ export class EngineWatch {
         }
       } catch (error) {
         if (signal.aborted) return;
-        // Once, not at each try.
+        // Logged once per outage.
         if (!isAway) logger.warn('the container engine went away', { error: messageOf(error) });
         isAway = true;
       }

@@ -3,7 +3,7 @@ import type { EngineImage, EngineImages, ImageProgress } from './engine/engine-i
 import type { RegistryCredentials } from './engine/registry-auth.js';
 import { imageName, type ImageReference, parseImage } from '../../service/image/image-reference.js';
 
-/** When an image is pulled: where the node has none, at each start, or not at all. */
+/** When to pull an image: if the node does not have it, at each start, or never. */
 export type ImagePull = 'missing' | 'always' | 'never';
 
 /** Ports of {@link Images}. */
@@ -28,10 +28,10 @@ export class Images {
   }
 
   /**
-   * The image, pulled where the policy says so.
-   * @param onProgress told how far the pull is
-   * @param signal ends the pull, for everybody who waits for it: it is that of the runtime
-   * @throws Error with what to do
+   * The image, pulled according to the policy.
+   * @param onProgress called with the progress of the pull
+   * @param signal ends the pull for all its callers: it is the signal of the runtime
+   * @throws Error with the remedy
    */
   async provide(
     text: string,
@@ -91,7 +91,7 @@ export class Images {
 
 const layersMax = 1_000;
 
-/** How far a pull is, over all its layers. */
+/** Progress of a pull over all its layers. */
 class PullProgress {
   readonly #name: string;
   readonly #layers = new Map<string, { readonly current: number; readonly total: number }>();
@@ -101,7 +101,7 @@ class PullProgress {
     this.#name = name;
   }
 
-  /** What to tell now; undefined when that was told before. */
+  /** The text to report; undefined if it is unchanged. */
   told({ layer, text, currentBytes, totalBytes }: ImageProgress): string | undefined {
     if (text === 'Downloading' && totalBytes > 0 && this.#layers.size < layersMax)
       this.#layers.set(layer, { current: currentBytes, total: totalBytes });
@@ -111,7 +111,7 @@ class PullProgress {
       current += size.current;
       total += size.total;
     }
-    // In steps: each one is written into the instance.
+    // Rounded down to steps of 10 %, because each text is written into the status of the instance.
     const percent = total === 0 ? 0 : Math.floor((current / total) * 10) * 10;
     const told = `pulling image ${this.#name}${total === 0 ? '' : `, ${percent} %`}`;
     if (told === this.#told) return undefined;

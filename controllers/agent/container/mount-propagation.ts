@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import type { Propagation } from './container-config.js';
 
-/** Whether what is mounted on the way to a path can be told to others, by the kernel's table. */
+/**
+ * Whether the mount of a path is shared or a slave by the kernel's mount table, so that mounts can propagate
+ * from it.
+ */
 function isPropagated(mountInfo: string, path: string): boolean {
   let best = { length: -1, propagated: false };
   for (const line of mountInfo.split('\n')) {
@@ -10,7 +13,7 @@ function isPropagated(mountInfo: string, path: string): boolean {
       String.fromCharCode(parseInt(octal, 8)),
     );
     const isOn = target === '/' || path === target || path.startsWith(`${target}/`);
-    // Of two mounts on one place the later one counts.
+    // Of two mounts on the same target the later one counts.
     if (!isOn || target === '' || target.length < best.length) continue;
     const optional = fields.slice(6, fields.indexOf('-'));
     const propagated = optional.some((field) => /^(shared|master):/.test(field));
@@ -19,7 +22,7 @@ function isPropagated(mountInfo: string, path: string): boolean {
   return best.propagated;
 }
 
-/** How a source is bound: the engine refuses `rslave` where the source's mount is private. */
+/** The propagation of sources: the engine refuses `rslave` if the mount of the source is private. */
 export async function propagationOf(sources: readonly string[]): Promise<readonly Propagation[]> {
   const mountInfo = await readFile('/proc/self/mountinfo', 'utf8');
   return sources.map((source) => (isPropagated(mountInfo, source) ? 'rslave' : 'rprivate'));

@@ -1,4 +1,4 @@
-/** Labels of everything that Kedge makes in an engine. */
+/** Labels of all objects that Kedge creates in an engine. */
 export const engineLabels = {
   /** Id of the cluster. */
   cluster: 'svc.io/cluster',
@@ -8,7 +8,7 @@ export const engineLabels = {
   run: 'svc.io/run',
 } as const;
 
-/** One run of a workload: one container. */
+/** One run of a workload, which is one container. */
 export interface RunIdentity {
   readonly cluster: string;
   /** Uid of the instance. */
@@ -16,7 +16,7 @@ export interface RunIdentity {
   readonly run: number;
 }
 
-/** Name of the container of a run: two can't have one, so a run that is begun twice runs once. */
+/** Name of the container of a run. Names are unique, so a run that is begun twice runs once. */
 export function containerName({ id, run }: Pick<RunIdentity, 'id' | 'run'>): string {
   return `kedge-${id}-${run}`;
 }
@@ -30,7 +30,7 @@ export function runLabels({ cluster, id, run }: RunIdentity): Readonly<Record<st
   };
 }
 
-/** The run that labels tell of; undefined where they are not ours. */
+/** The run of some labels; undefined if the labels are not those of Kedge. */
 export function runOf(labels: Readonly<Record<string, string>>): RunIdentity | undefined {
   const cluster = labels[engineLabels.cluster];
   const id = labels[engineLabels.instance];

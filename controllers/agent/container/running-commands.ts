@@ -1,10 +1,10 @@
 import type { ExecProcess } from '../runtime/exec.js';
 
-/** Commands that were started inside workloads and run, by workload. */
+/** Running commands inside workloads, by workload. */
 export class RunningCommands {
   readonly #commands = new Map<string, Set<ExecProcess>>();
 
-  /** One runs until it has ended. */
+  /** Adds a command until it has ended. */
   add(id: string, command: ExecProcess): void {
     const running = this.#commands.get(id) ?? new Set();
     this.#commands.set(id, running.add(command));
@@ -15,7 +15,7 @@ export class RunningCommands {
     command.exited.then(ended, ended);
   }
 
-  /** Ends those of a workload: they hold its mounts. */
+  /** Ends the commands of a workload, because they use its mounts. */
   kill(id: string): void {
     for (const command of this.#commands.get(id) ?? []) command.kill();
   }

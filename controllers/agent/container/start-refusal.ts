@@ -1,10 +1,10 @@
 import { readRun } from './container-log.js';
 import type { EngineContainers } from './engine/engine-containers.js';
 
-/** Exit codes of a command that was not found, and of one that may not be run. */
+/** Exit codes of a command that was not found, and of a command that must not be executed. */
 const refusalCodes = [126, 127];
 const charactersMax = 500;
-/** Containers that have ended and were looked at. */
+/** Maximum number of ended containers whose result is cached. */
 const knownMax = 10_000;
 
 /** A container that has ended. */
@@ -14,7 +14,7 @@ export interface EndedRun {
   readonly exitCode: number | undefined;
 }
 
-/** Why nothing ran in containers that have ended; each is looked at once, since it does not change any more. */
+/** Why a command was not executed in containers that have ended. Results are cached, since they do not change. */
 export class StartRefusals {
   readonly #containers: EngineContainers;
   readonly #signal: AbortSignal;
@@ -26,8 +26,8 @@ export class StartRefusals {
   }
 
   /**
-   * Undefined where its command ran. The init process of a container starts in any case, and says with its
-   * last line that there was nothing to run.
+   * Undefined if the command was executed. The init process of a container starts in any case, and its last
+   * line reports that the command could not be executed.
    */
   async of(end: EndedRun): Promise<string | undefined> {
     const { container, exitCode } = end;

@@ -1,38 +1,38 @@
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { EngineError } from './engine-error.js';
 
-/** An answer that must be an object. @throws EngineError Malformed */
+/** Checks that an answer is an object. @throws EngineError Malformed */
 export function objectOf(value: unknown, what: string): JsonObject {
   if (isJsonObject(value)) return value;
   throw new EngineError('Malformed', `the engine's answer (${what}) is no object`);
 }
 
-/** An answer that must be a list of objects. @throws EngineError Malformed */
+/** Checks that an answer is a list of objects. @throws EngineError Malformed */
 export function listOf(value: unknown, what: string): readonly JsonObject[] {
   if (Array.isArray(value)) return value.map((item) => objectOf(item, what));
   throw new EngineError('Malformed', `the engine's answer (${what}) is no list`);
 }
 
-/** An object inside an answer; empty where it is absent. */
+/** An object inside an answer; empty if absent. */
 export function inside(object: JsonObject, field: string): JsonObject {
   const value = object[field];
   return isJsonObject(value) ? value : {};
 }
 
-/** A text that must be there. @throws EngineError Malformed */
+/** A required text. @throws EngineError Malformed */
 export function demandText(object: JsonObject, field: string): string {
   const text = textOf(object, field);
   if (text !== '') return text;
   throw new EngineError('Malformed', `the engine's answer has no ${field}`);
 }
 
-/** A number of an answer; 0 where it is absent. */
+/** A number of an answer; 0 if absent. */
 export function numberOf(object: JsonObject, field: string): number {
   const value = object[field];
   return typeof value === 'number' && Number.isFinite(value) ? value : 0;
 }
 
-/** Texts of a list; empty where it is absent. */
+/** The texts of a list; empty if absent. */
 export function textsOf(object: JsonObject, field: string): readonly string[] {
   const value = object[field];
   return Array.isArray(value)
@@ -40,7 +40,7 @@ export function textsOf(object: JsonObject, field: string): readonly string[] {
     : [];
 }
 
-/** A table of texts, such as labels; empty where it is absent. */
+/** A table of texts, such as labels; empty if absent. */
 export function tableOf(object: JsonObject, field: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(inside(object, field)).filter(

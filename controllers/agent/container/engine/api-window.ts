@@ -1,19 +1,19 @@
 import { EngineError } from './engine-error.js';
 
-/** Versions of the Docker Engine API that this client speaks, both included. */
+/** Versions of the Docker Engine API that this client supports, both included. */
 export const apiWindow = { oldest: '1.41', newest: '1.44' } as const;
 
 /** The version information of an engine. */
 export interface EngineVersion {
-  /** Of the engine, such as `20.10.24`. */
+  /** Version of the engine, such as `20.10.24`. */
   readonly version: string;
-  /** The newest version of the API that it speaks. */
+  /** The newest version of the API that the engine supports. */
   readonly apiVersion: string;
-  /** The oldest one. */
+  /** The oldest version of the API that the engine supports. */
   readonly minApiVersion: string;
 }
 
-/** Below, equal or above zero as the first version is older, the same or newer. */
+/** Compares versions: negative, zero or positive if the first one is older, the same or newer. */
 function compare(a: string, b: string): number {
   const [majorA = 0, minorA = 0] = a.split('.').map(Number);
   const [majorB = 0, minorB = 0] = b.split('.').map(Number);
@@ -21,8 +21,8 @@ function compare(a: string, b: string): number {
 }
 
 /**
- * The newest version of the API that both sides speak.
- * @throws EngineError Unsupported with the versions of both sides, and what to do
+ * The newest version of the API that both sides support.
+ * @throws EngineError Unsupported with the versions of both sides and the remedy
  */
 export function commonVersion(engine: EngineVersion): string {
   const { version, apiVersion, minApiVersion } = engine;

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from 'kedge';
 import { EngineError } from './engine-error.js';
 
-/** Ends a call at its deadline, or when its caller's signal aborts, whichever is first. */
+/** Ends a call at its deadline or when its caller's signal aborts, whichever is first. */
 export class CallDeadline {
   readonly #controller = new AbortController();
   readonly #clock: Clock;
@@ -10,7 +10,7 @@ export class CallDeadline {
   readonly #onAbort: () => void;
   #timer: Timer | undefined;
 
-  /** @param what the call, as an error names it */
+  /** @param what the call as named in errors */
   constructor(clock: Clock, what: string, caller: AbortSignal) {
     this.#clock = clock;
     this.#what = what;
@@ -28,12 +28,12 @@ export class CallDeadline {
     return this.#controller.signal;
   }
 
-  /** Why it ended the call; undefined while it has not. */
+  /** The error that ended the call; undefined as long as nothing did. */
   failure(): EngineError | undefined {
     return this.signal.aborted ? (this.signal.reason as EngineError) : undefined;
   }
 
-  /** From now on so many milliseconds are left; undefined: as many as it takes. */
+  /** Restarts the deadline with this many milliseconds; undefined removes it. */
   within(ms: number | undefined): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -44,7 +44,7 @@ export class CallDeadline {
     }, ms);
   }
 
-  /** Lets go of timer and signal. */
+  /** Releases the timer and the signal. */
   over(): void {
     this.#timer?.cancel();
     this.#caller.removeEventListener('abort', this.#onAbort);

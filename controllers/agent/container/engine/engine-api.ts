@@ -13,10 +13,10 @@ import {
 /** A call without the version in its path. */
 export type ApiCall = EngineCall;
 
-/** Calls of the engine in the newest version of its API that both sides speak. */
+/** Calls of the engine in the newest version of its API that both sides support. */
 export class EngineApi {
   readonly #transport: EngineTransport;
-  /** Asked once for each life of the engine. */
+  /** Path prefix of the API version; read again after the engine was unavailable. */
   #prefix: string | undefined;
 
   constructor(socketPath: string, clock: Clock) {
@@ -28,8 +28,8 @@ export class EngineApi {
   }
 
   /**
-   * Asks the engine who it is.
-   * @throws EngineError Unreachable, or Unsupported where it speaks no common version
+   * Reads the version of the engine.
+   * @throws EngineError Unreachable, or Unsupported if there is no common version
    */
   async version(signal: AbortSignal, timeoutMs?: number): Promise<EngineVersion> {
     const answer = objectOf(
@@ -70,7 +70,7 @@ export class EngineApi {
     try {
       return await send({ ...call, path: `${this.#prefix ?? ''}${call.path}` });
     } catch (error) {
-      // Another engine may answer next time, of another version.
+      // The engine may have been replaced by one of another version.
       if (isEngineError(error, 'Unreachable', 'Broken', 'Timeout')) this.#prefix = undefined;
       throw error;
     }

@@ -9,14 +9,14 @@ import { EngineExec } from './engine-exec.js';
 import { EngineImages } from './engine-images.js';
 import { jsonLines } from './json-lines.js';
 
-/** Something that happened in the engine. */
+/** An event of the engine. */
 export interface EngineEvent {
   /** `container`, `image`, `network` and so on. */
   readonly type: string;
   /** `start`, `die`, `oom` and so on. */
   readonly action: string;
   readonly id: string;
-  /** Labels and more of the object. */
+  /** Labels and other attributes of the object. */
   readonly attributes: Readonly<Record<string, string>>;
 }
 
@@ -28,9 +28,9 @@ export interface EngineClientOptions {
 }
 
 /**
- * Client of the Docker Engine API over its unix socket: the calls that run workloads, and no more. Each
- * has a deadline and a bound for its answer, and ends with the caller's signal; failures are
- * {@link EngineError}s with the engine's words.
+ * Client of the Docker Engine API over its unix socket, limited to the calls that run workloads. Each call has
+ * a deadline and a bound for its answer, and ends with the caller's signal. Failures are {@link EngineError}s
+ * with the engine's message.
  */
 export class EngineClient {
   readonly containers: EngineContainers;
@@ -45,7 +45,7 @@ export class EngineClient {
     this.exec = new EngineExec(this.#api);
   }
 
-  /** The socket that is used. */
+  /** The path of the socket. */
   get socketPath(): string {
     return this.#api.socketPath;
   }
@@ -56,8 +56,8 @@ export class EngineClient {
   }
 
   /**
-   * Container events from now on, until the signal aborts or the engine stops: a hint, because events without a
-   * listener are lost. `onOpen` is called once all later events arrive.
+   * Container events from now on, until the signal aborts or the engine stops. They are hints, because events
+   * without a listener are lost. `onOpen` is called once all later events arrive.
    */
   async *events(signal: AbortSignal, onOpen: () => void): AsyncGenerator<EngineEvent> {
     const query = { filters: JSON.stringify({ type: ['container'] }) };
@@ -88,7 +88,7 @@ export class EngineClient {
     }
   }
 
-  /** Makes a bridge. Two callers at once may make two of one name unless the engine checks for duplicates. */
+  /** Creates a bridge. Concurrent calls may create two of one name unless the engine checks for duplicates. */
   async createBridge(
     name: string,
     labels: Readonly<Record<string, string>>,
@@ -102,7 +102,7 @@ export class EngineClient {
     );
   }
 
-  /** Removes a network; one that is gone is no error. @throws EngineError Unauthorized while containers are in it */
+  /** Removes a network; no-op if it does not exist. @throws EngineError Unauthorized while containers are in it */
   async removeNetwork(id: string, signal: AbortSignal): Promise<void> {
     try {
       await this.#api.call({

@@ -16,7 +16,7 @@ import { FrameSplitter, type StreamPiece } from './stream-frames.js';
 /** A container in a list. */
 export interface ContainerSummary {
   readonly id: string;
-  /** Without the slash that the engine puts before it. */
+  /** Without the leading slash of the engine. */
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   /** `created`, `running`, `exited` and so on. */
@@ -24,7 +24,7 @@ export interface ContainerSummary {
   readonly mounts: readonly ContainerMount[];
 }
 
-/** Everything that is looked at of one container. Times are milliseconds since the epoch. */
+/** The inspected state of one container. Times are milliseconds since the epoch. */
 export interface ContainerInspection {
   readonly id: string;
   readonly name: string;
@@ -32,20 +32,20 @@ export interface ContainerInspection {
   readonly createdAt: number;
   /** `created`, `running`, `paused`, `restarting`, `removing`, `exited` or `dead`. */
   readonly state: string;
-  /** In the engine's pid namespace; 0 unless it runs. */
+  /** In the engine's pid namespace; 0 unless the container is running. */
   readonly pid: number;
   readonly exitCode: number;
   readonly outOfMemory: boolean;
-  /** Why it could not be started; empty otherwise. */
+  /** Why the container could not be started; empty otherwise. */
   readonly error: string;
   readonly startedAt: number | undefined;
   readonly finishedAt: number | undefined;
-  /** Id of its image. */
+  /** Id of the image. */
   readonly image: string;
-  /** That asks it to end. */
+  /** The signal that asks the container to end. */
   readonly stopSignal: string;
   readonly mounts: readonly ContainerMount[];
-  /** By the name of the network. */
+  /** Addresses by the name of the network. */
   readonly addresses: Readonly<Record<string, string>>;
 }
 
@@ -56,7 +56,7 @@ export interface ContainerMount {
   readonly readOnly: boolean;
 }
 
-/** Which lines of a log are read. Times are seconds since the epoch with a fraction, as the engine has them. */
+/** The lines of a log to read. Times are seconds since the epoch with a fraction, as in the Engine API. */
 export interface LogQuery {
   readonly follow: boolean;
   readonly since?: string;
@@ -65,7 +65,7 @@ export interface LogQuery {
   readonly tail?: number;
 }
 
-/** Milliseconds that the engine may take for a call beside a grace that is part of it. */
+/** Milliseconds that the engine may take for a call in addition to the grace that the call includes. */
 const afterGraceMs = 30_000;
 
 /** `/containers` of the engine. */
@@ -77,9 +77,9 @@ export class EngineContainers {
   }
 
   /**
-   * Makes a container, once: a name that is taken is a conflict.
-   * @param config as the Engine API has it
-   * @throws EngineError NotFound when its image is missing, Conflict when the name is taken
+   * Creates a container. A second call with the same name is a conflict.
+   * @param config in the form of the Engine API
+   * @throws EngineError NotFound if its image is missing, Conflict if the name is taken
    */
   async create(name: string, config: JsonObject, signal: AbortSignal): Promise<string> {
     const path = '/containers/create';
@@ -93,12 +93,12 @@ export class EngineContainers {
     return demandText(objectOf(answer, path), 'Id');
   }
 
-  /** Starts it; one that runs stays as it is. @throws EngineError with the reason of one that can't be started */
+  /** Starts a container; no-op if it runs. @throws EngineError with the reason if it can't be started */
   async start(id: string, signal: AbortSignal): Promise<void> {
     await this.#post(id, 'start', signal, {}, 120_000);
   }
 
-  /** Sends a signal. False when it does not run (any more). */
+  /** Sends a signal. False if the container is not running. */
   async kill(id: string, name: string, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#post(id, 'kill', signal, { signal: name });
@@ -109,13 +109,13 @@ export class EngineContainers {
     }
   }
 
-  /** Asks it to end, and kills it after the grace; returns when it is gone. */
+  /** Asks the container to end and kills it after the grace; returns when it has ended. */
   async stop(id: string, graceSeconds: number, signal: AbortSignal): Promise<void> {
     const timeoutMs = graceSeconds * 1_000 + afterGraceMs;
     await this.#post(id, 'stop', signal, { t: graceSeconds }, timeoutMs);
   }
 
-  /** Waits until it does not run, and tells its exit code. Its caller sets the bound. */
+  /** Waits until the container does not run, and returns its exit code. The caller sets the deadline. */
   async wait(id: string, signal: AbortSignal): Promise<number> {
     const stream = await this.#api.stream({
       method: 'POST',
@@ -136,7 +136,7 @@ export class EngineContainers {
     }
   }
 
-  /** Undefined when there is none. */
+  /** The container; undefined if there is none. */
   async inspect(id: string, signal: AbortSignal): Promise<ContainerInspection | undefined> {
     const path = `/containers/${encodeURIComponent(id)}/json`;
     try {
@@ -147,7 +147,7 @@ export class EngineContainers {
     }
   }
 
-  /** Those with all of the labels, `name` or `name=value`, whether they run or not. */
+  /** The containers with all of the labels, `name` or `name=value`, running or not. */
   async list(labels: readonly string[], signal: AbortSignal): Promise<readonly ContainerSummary[]> {
     const path = '/containers/json';
     const query = { all: true, filters: JSON.stringify({ label: labels }) };
@@ -164,7 +164,7 @@ export class EngineContainers {
     });
   }
 
-  /** Removes it with its anonymous volumes; one that is gone is no error, nor is one that is being removed. */
+  /** Removes a container with its anonymous volumes; no-op if it does not exist or is being removed. */
   async remove(id: string, signal: AbortSignal, { force = false } = {}): Promise<void> {
     try {
       await this.#api.call({
@@ -182,8 +182,8 @@ export class EngineContainers {
   }
 
   /**
-   * Its output: each frame is `<RFC 3339 with nanoseconds> <text>`.
-   * @throws EngineError NotFound when there is no such container
+   * The output of a container; each frame is `<RFC 3339 with nanoseconds> <text>`.
+   * @throws EngineError NotFound if there is no such container
    */
   async *logs(id: string, query: LogQuery, signal: AbortSignal): AsyncGenerator<StreamPiece> {
     const { follow, since, until, tail } = query;

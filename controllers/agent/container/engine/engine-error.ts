@@ -1,12 +1,12 @@
 /**
  * The outcome of a failed call to the container engine:
- * - `Unreachable`: no connection; the engine knows nothing of the call
- * - `Broken`: the connection ended midway; what the engine made of the call is unknown
+ * - `Unreachable`: no connection; the engine did not receive the call
+ * - `Broken`: the connection ended midway; the outcome of the call is unknown
  * - `Timeout`: as `Broken`, by the deadline
  * - `Cancelled`: as `Broken`, by the caller's signal
- * - `Unsupported`: the engine speaks no version of the API that this client speaks
- * - `Malformed`: the answer can't be read
- * - the others: the engine refused, by its HTTP status
+ * - `Unsupported`: the engine supports no version of the API that this client supports
+ * - `Malformed`: the answer can't be parsed
+ * - the others: the engine refused the call, by its HTTP status
  */
 export type EngineErrorKind =
   | 'Unreachable'
@@ -21,7 +21,7 @@ export type EngineErrorKind =
   | 'Conflict'
   | 'Failed';
 
-/** A call to the container engine that did not succeed; the message has the engine's own words. */
+/** A failed call to the container engine; the message includes the engine's own message. */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
   readonly kind: EngineErrorKind;
@@ -39,12 +39,12 @@ export class EngineError extends Error {
   }
 }
 
-/** Whether a call failed in a certain way. */
+/** Whether an error is a failed call of one of the kinds. */
 export function isEngineError(error: unknown, ...kinds: readonly EngineErrorKind[]): boolean {
   return error instanceof EngineError && kinds.includes(error.kind);
 }
 
-/** The kind of a refusal. */
+/** The kind of a refusal by its HTTP status. */
 export function kindOfStatus(status: number): EngineErrorKind {
   switch (status) {
     case 400:

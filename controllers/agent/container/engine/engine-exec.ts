@@ -4,12 +4,12 @@ import { demandText, numberOf, objectOf } from './answer-fields.js';
 import type { EngineApi } from './engine-api.js';
 import type { EngineConnection } from './engine-transport.js';
 
-/** A command that runs, or ran, inside a container. */
+/** A command that is or was running inside a container. */
 export interface ExecInspection {
   readonly running: boolean;
-  /** Undefined until it has ended. */
+  /** Undefined until the command has ended. */
   readonly exitCode: number | undefined;
-  /** In the engine's pid namespace; 0 before it runs. */
+  /** In the engine's pid namespace; 0 before the command runs. */
   readonly pid: number;
 }
 
@@ -21,14 +21,17 @@ export class EngineExec {
     this.#api = api;
   }
 
-  /** Prepares a command. @param config as the Engine API has it. @throws EngineError Conflict unless it runs */
+  /**
+   * Prepares a command.
+   * @param config in the form of the Engine API. @throws EngineError Conflict unless the container runs
+   */
   async create(container: string, config: JsonObject, signal: AbortSignal): Promise<string> {
     const path = `/containers/${encodeURIComponent(container)}/exec`;
     const answer = await this.#api.call({ method: 'POST', path, body: config, signal });
     return demandText(objectOf(answer, path), 'Id');
   }
 
-  /** Starts it; the connection is its input and output: frames, or with a terminal plain bytes. */
+  /** Starts a command. The connection carries its input and output: frames, or plain bytes with a terminal. */
   start(id: string, tty: boolean, signal: AbortSignal): Promise<EngineConnection> {
     const body = { Detach: false, Tty: tty };
     return this.#api.upgrade({
@@ -39,7 +42,7 @@ export class EngineExec {
     });
   }
 
-  /** Changes the size of its terminal. */
+  /** Changes the size of the command's terminal. */
   async resize(id: string, { columns, rows }: TerminalSize, signal: AbortSignal): Promise<void> {
     const query = { w: columns, h: rows };
     await this.#api.call({
@@ -50,7 +53,7 @@ export class EngineExec {
     });
   }
 
-  /** How it is with it. */
+  /** The state of a command. */
   async inspect(id: string, signal: AbortSignal): Promise<ExecInspection> {
     const path = `/exec/${encodeURIComponent(id)}/json`;
     const answer = objectOf(await this.#api.call({ method: 'GET', path, signal }), path);

@@ -18,9 +18,9 @@ import { type RegistryCredentials, registryAuthHeader } from './registry-auth.js
 export interface EngineImage {
   /** `sha256:...`, of its configuration. */
   readonly id: string;
-  /** Names that it has, such as `redis:7`. */
+  /** Tags of the image, such as `redis:7`. */
   readonly tags: readonly string[];
-  /** Names by content, `<repository>@sha256:...`; none where it did not come from a registry. */
+  /** Digests of the image, `<repository>@sha256:...`; none if it did not come from a registry. */
   readonly digests: readonly string[];
   readonly sizeBytes: number;
   /** Seconds since the epoch. */
@@ -28,16 +28,16 @@ export interface EngineImage {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** A step of a pull or a load. */
+/** A progress message of a pull or a load. */
 export interface ImageProgress {
-  /** Of the layer; empty for the image. */
+  /** Id of the layer; empty for the image. */
   readonly layer: string;
   readonly text: string;
   readonly currentBytes: number;
   readonly totalBytes: number;
 }
 
-/** How to pull. */
+/** The request of a pull. */
 export interface PullRequest {
   /** Repository with host, without tag and digest. */
   readonly repository: string;
@@ -46,9 +46,9 @@ export interface PullRequest {
   readonly credentials?: RegistryCredentials | undefined;
 }
 
-/** A pull or load whose engine says nothing for this long has failed. */
+/** Idle timeout of a pull or load: the engine must report progress within it. */
 const idleMs = 300_000;
-/** The first word of a pull is the registry's. */
+/** Deadline until the answer of a pull begins, which waits for the registry. */
 const pullStartMs = 120_000;
 
 /** `/images` of the engine. */
@@ -59,7 +59,7 @@ export class EngineImages {
     this.#api = api;
   }
 
-  /** By name, digest or id; undefined when the engine has none such. */
+  /** The image of a name, digest or id; undefined if the engine does not have it. */
   async inspect(reference: string, signal: AbortSignal): Promise<EngineImage | undefined> {
     const path = `/images/${encodeURIComponent(reference)}/json`;
     try {
@@ -72,7 +72,7 @@ export class EngineImages {
     }
   }
 
-  /** All images that have a name, or are no layer of others. */
+  /** All images, except unnamed ones that are layers of others. */
   async list(signal: AbortSignal): Promise<readonly EngineImage[]> {
     const path = '/images/json';
     const answer = await this.#api.call({ method: 'GET', path, signal });
@@ -82,8 +82,8 @@ export class EngineImages {
   }
 
   /**
-   * Pulls from a registry, and tells how far it is. It ends when the image is there.
-   * @throws EngineError with the registry's words
+   * Pulls from a registry and reports progress. Ends when the image is available.
+   * @throws EngineError with the registry's message
    */
   async *pull(request: PullRequest, signal: AbortSignal): AsyncGenerator<ImageProgress> {
     const { repository, version, credentials } = request;
@@ -102,8 +102,8 @@ export class EngineImages {
   }
 
   /**
-   * Takes images from a tar of `docker save`. Returns their names, or ids where they have none.
-   * @throws EngineError with the engine's words
+   * Loads images from a tar of `docker save`. Returns their names, or ids if they have none.
+   * @throws EngineError with the engine's message
    */
   async load(
     tar: Readable,
@@ -131,7 +131,10 @@ export class EngineImages {
     return loaded;
   }
 
-  /** Removes a name, and the image with its last one. False when there was none. @throws EngineError Conflict while used */
+  /**
+   * Removes a name, and the image with its last name. False if there was none.
+   * @throws EngineError Conflict while used
+   */
   async remove(reference: string, signal: AbortSignal): Promise<boolean> {
     const path = `/images/${encodeURIComponent(reference)}`;
     try {
@@ -144,7 +147,7 @@ export class EngineImages {
   }
 }
 
-/** An answer that began well tells its failure in the middle. */
+/** Throws the error that an answer with a success status reports in its stream. */
 function demandNoError(line: JsonObject): void {
   const text = textOf(inside(line, 'errorDetail'), 'message') || textOf(line, 'error');
   if (text !== '') throw new EngineError('Failed', text);
@@ -167,7 +170,7 @@ function imageOf(
 ): EngineImage {
   return {
     id: demandText(answer, 'Id'),
-    // The engine's word for none.
+    // The engine's placeholder for no name.
     tags: textsOf(answer, 'RepoTags').filter((tag) => tag !== '<none>:<none>'),
     digests: textsOf(answer, 'RepoDigests').filter((digest) => digest !== '<none>@<none>'),
     sizeBytes: numberOf(answer, 'Size'),

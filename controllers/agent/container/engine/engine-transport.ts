@@ -8,38 +8,38 @@ import { EngineError, kindOfStatus, socketError } from './engine-error.js';
 /** A call of the Docker Engine API. */
 export interface EngineCall {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** With the API version, such as `/v1.41/containers/json`. */
+  /** Path with the API version, such as `/v1.41/containers/json`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** An object is sent as JSON, a stream as it is. */
+  /** An object is sent as JSON, a stream unchanged. */
   readonly body?: JsonObject | Readable;
   readonly signal: AbortSignal;
-  /** Milliseconds until the answer is there, or has begun where it is a stream. Default 30 s. */
+  /** Milliseconds until the answer is complete, or until a streamed answer begins. Default 30 s. */
   readonly timeoutMs?: number;
 }
 
-/** An endless answer of the engine. */
+/** A streamed answer of the engine. */
 export interface EngineStream {
   readonly body: Readable;
-  /** Ends the stream unless something comes within that time; undefined: never. */
+  /** Sets the idle timeout of the stream; undefined: none. */
   within(ms: number | undefined): void;
-  /** The error that ended the stream, where the deadline or the caller did. */
+  /** The error that ended the stream, if the deadline or the caller did. */
   failure(): EngineError | undefined;
   close(): void;
 }
 
-/** A connection that belongs to a process inside a container. */
+/** A connection to a process inside a container. */
 export interface EngineConnection {
   readonly socket: Duplex;
-  /** Bytes that arrived with the answer's head. */
+  /** Bytes that arrived with the head of the answer. */
   readonly head: Buffer;
 }
 
 const callMs = 30_000;
-/** Bytes of an answer: the list of a thousand containers is a tenth of it. */
+/** Maximum bytes of an answer. The list of a thousand containers needs a tenth of it. */
 const answerBytesMax = 16 * 1024 * 1024;
-/** Bytes of an error that are read, and characters that are shown. */
+/** Maximum bytes of an error that are read, and maximum characters that are shown. */
 const refusalBytesMax = 64 * 1024;
 const refusalCharactersMax = 1_000;
 
@@ -63,7 +63,7 @@ async function read(body: Readable, bytesMax: number): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** The words of a refusal: `{"message": ...}`, or whatever else answers there. */
+/** The message of a refusal: that of `{"message": ...}`, or the text of the body. */
 function refusalText(body: Buffer): string {
   const text = body.toString('utf8').trim();
   try {
@@ -71,7 +71,7 @@ function refusalText(body: Buffer): string {
     if (isJsonObject(parsed))
       return textOf(parsed, 'message').trim().slice(0, refusalCharactersMax);
   } catch {
-    // Not an engine's form: told as it is.
+    // The body is not in the engine's form and is shown unchanged.
   }
   return text.slice(0, refusalCharactersMax);
 }
@@ -81,8 +81,8 @@ type Opened =
   | { readonly type: 'connection'; readonly connection: EngineConnection };
 
 /**
- * HTTP over the engine's unix socket. Each call has a connection of its own: to open one costs nothing,
- * and one that is kept may belong to an engine that has restarted.
+ * HTTP over the engine's unix socket. Each call has its own connection: opening one is cheap, and a kept one
+ * may belong to an engine that has restarted.
  */
 export class EngineTransport {
   readonly socketPath: string;
@@ -94,7 +94,7 @@ export class EngineTransport {
   }
 
   /**
-   * A call whose answer is read whole; undefined where it is empty.
+   * A call whose answer is read completely; undefined if it is empty.
    * @throws EngineError
    */
   async call(call: EngineCall): Promise<unknown> {
@@ -129,7 +129,7 @@ export class EngineTransport {
       const body = await this.#accepted(await this.#open(call, deadline.signal), deadline);
       deadline.within(undefined);
       body.once('close', () => deadline.over());
-      // It is thrown to the reader, and there may be none.
+      // The error reaches the reader through the iteration. Without a reader it must not end the process.
       body.on('error', () => undefined);
       return {
         body,
@@ -144,7 +144,7 @@ export class EngineTransport {
   }
 
   /**
-   * A call that turns its connection into one to a process.
+   * A call that upgrades its connection to one to a process.
    * @throws EngineError
    */
   async upgrade(call: EngineCall): Promise<EngineConnection> {
@@ -190,7 +190,7 @@ export class EngineTransport {
       request.once('upgrade', (_response, socket, head) => {
         resolve({ type: 'connection', connection: { socket, head } });
       });
-      // Stays: an error after the answer goes to its reader.
+      // Not removed: an error after the answer reaches its reader.
       request.on('error', (error: NodeJS.ErrnoException) => {
         reject(signal.aborted ? (signal.reason as Error) : socketError(this.socketPath, error));
       });
@@ -207,7 +207,7 @@ export class EngineTransport {
     });
   }
 
-  /** The answer of a call that was not refused. */
+  /** The answer of a call; throws if the call was refused. */
   async #accepted(opened: Opened, deadline: CallDeadline): Promise<IncomingMessage> {
     if (opened.type === 'connection') {
       opened.connection.socket.destroy();

@@ -2,12 +2,12 @@ import { isJsonObject, type JsonObject } from 'kedge/rpc';
 import { EngineError, socketError } from './engine-error.js';
 import type { EngineStream } from './engine-transport.js';
 
-/** Bytes of one object: progress and events have a few hundred. */
+/** Maximum bytes of one object. Progress and events have a few hundred. */
 const lineBytesMax = 1024 * 1024;
 
 /**
- * Objects of a stream of JSON objects, as events and progress come.
- * @param idleMs the stream fails unless something comes within that time; undefined: never
+ * The objects of a stream of JSON lines, such as events and progress.
+ * @param idleMs the idle timeout of the stream; undefined: none
  * @throws EngineError
  */
 export async function* jsonLines(
@@ -19,7 +19,7 @@ export async function* jsonLines(
   try {
     stream.within(idleMs);
     for await (const chunk of stream.body as AsyncIterable<Buffer>) {
-      // However long the reader takes for what it got.
+      // The idle timeout does not include the time that the reader takes.
       stream.within(undefined);
       let from = 0;
       for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
@@ -53,7 +53,7 @@ function parsed(line: Buffer): JsonObject | undefined {
     const value: unknown = JSON.parse(text);
     if (isJsonObject(value)) return value;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new EngineError('Malformed', 'a line of the engine is no JSON object');
 }

@@ -7,15 +7,15 @@ export interface RegistryCredentials {
 }
 
 /**
- * The header that carries credentials to the engine: JSON in base64url. It is the password in the
- * clear, so it is made where it is sent and never logged.
+ * The header that carries credentials to the engine: JSON in base64url. It contains the plaintext password, so
+ * it is created just before it is sent and never logged.
  */
 export function registryAuthHeader(
   credentials: RegistryCredentials | undefined,
 ): Readonly<Record<string, string>> {
   if (!credentials) return {};
   const { username, password, serverAddress } = credentials;
-  // In the engine's spelling.
+  // The engine's spelling of the field.
   const json = JSON.stringify({ username, password, serveraddress: serverAddress });
   return { 'X-Registry-Auth': Buffer.from(json).toString('base64url') };
 }

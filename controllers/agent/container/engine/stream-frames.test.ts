@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { frame } from '../../../testing/fake-engine.js';
 import { FrameSplitter, type StreamPiece } from './stream-frames.js';
 
-/** Pieces of the same frame in one. */
+/** Joins the pieces of each frame. */
 function joined(pieces: readonly StreamPiece[]): readonly (readonly [string, string])[] {
   const frames: [string, string][] = [];
   let open: Buffer[] = [];

@@ -1,21 +1,21 @@
 import { EngineError } from './engine-error.js';
 
-/** A piece of what a container printed. */
+/** A piece of a container's output. */
 export interface StreamPiece {
   readonly stream: 'stdout' | 'stderr';
   readonly data: Buffer;
-  /** True for the last piece of a frame; in a log, a frame is what was written at one time. */
+  /** True for the last piece of a frame; in a log, a frame is the output that was written at one time. */
   readonly endsFrame: boolean;
 }
 
 const headerBytes = 8;
-/** Number of the stream on which the engine itself reports an error. */
+/** Number of the stream on which the engine reports its own errors. */
 const systemError = 3;
 const errorBytesMax = 4 * 1024;
 
 /**
- * Takes the streams of a container apart. A frame is `{type, 0, 0, 0, size (4 bytes, big-endian)}` and
- * its bytes. Payload is handed on as it comes, so that memory stays bounded whatever size a frame claims.
+ * Splits the multiplexed streams of a container. A frame is `{type, 0, 0, 0, size (4 bytes, big-endian)}` and
+ * its bytes. Payload is passed on as it arrives, so that memory stays bounded for frames of any size.
  */
 export class FrameSplitter {
   #header = Buffer.alloc(0);
@@ -23,7 +23,7 @@ export class FrameSplitter {
   #left = 0;
   #error = Buffer.alloc(0);
 
-  /** @throws EngineError Malformed for bytes that are no frames; Failed with the engine's words. */
+  /** @throws EngineError Malformed for an invalid frame; Failed with the engine's error. */
   *split(chunk: Buffer): Generator<StreamPiece> {
     let rest = chunk;
     while (rest.length > 0) {
@@ -35,7 +35,7 @@ export class FrameSplitter {
       rest = rest.subarray(data.length);
       this.#left -= data.length;
       if (this.#type === systemError) this.#takeError(data);
-      // 0 is standard input, which an engine may echo; it is output anyway.
+      // 0 is standard input, which an engine may echo. It is treated as output.
       else
         yield {
           stream: this.#type === 2 ? 'stderr' : 'stdout',
@@ -45,7 +45,7 @@ export class FrameSplitter {
     }
   }
 
-  /** @throws EngineError Broken where the stream ended inside a frame. */
+  /** @throws EngineError Broken if the stream ended inside a frame. */
   end(): void {
     if (this.#header.length > 0 || this.#left > 0)
       throw new EngineError('Broken', "a container's stream ended in the middle of a frame");
