@@ -13,12 +13,12 @@ import { crashOf, type Said, saidOfStorage, unmetCondition } from './said.js';
 
 /** The cause of a problem. */
 export interface Cause {
-  /** `Volume default/data`: who says so. */
+  /** The object that reports the cause: `Volume default/data`. */
   readonly object: string;
   readonly subject: Subject;
   readonly reason: string;
   readonly message: string;
-  /** From what was asked about to who says so: the last one is {@link object}. */
+  /** The path from the explained object to the one that reports the cause. The last one is {@link object}. */
   readonly path: readonly string[];
 }
 
@@ -33,7 +33,7 @@ function through(subject: Subject, cause: Cause | undefined): Cause | undefined 
   return cause && { ...cause, path: [labelOfSubject(subject), ...cause.path] };
 }
 
-/** A volume or a snapshot that waits for another one is explained by that. */
+/** The cause of a volume or snapshot that waits for another one is that of the other one. */
 function causeOfStorage(
   subject: SubjectOf<'Volume' | 'Snapshot'>,
   world: World,
@@ -62,14 +62,14 @@ function sourceOf(
   return undefined;
 }
 
-/** Phases in which a volume can be mounted, or is. */
+/** Phases in which a volume can be mounted or is mounted. */
 const usable: ReadonlySet<string | undefined> = new Set<Volume['status']>(['Available', 'Bound']);
 
 function causeOfInstance(object: Instance, world: World): Cause | undefined {
   const subject = { kind: 'Instance', object } as const;
   const ready = findCondition(object.conditions, 'Ready');
   if (ready?.status === 'True' && !isDeleting(object)) return undefined;
-  // One that ends has done with its volumes.
+  // A terminating instance no longer depends on its volumes.
   for (const key of isDeleting(object) ? [] : mountedVolumes(object)) {
     const volume = findByKey(world.volumes, key);
     if (!volume || usable.has(volume.status)) continue;
@@ -105,7 +105,7 @@ function causeOfService(object: Service, world: World): Cause | undefined {
   return ready?.status === 'True' ? undefined : causeOfItself(subject, unmetCondition([ready]));
 }
 
-/** A namespace says what it waits for in a condition that holds until it is gone. */
+/** A namespace reports the awaited objects in a condition that is True until the namespace is removed. */
 function remainingOf(conditions: readonly Condition[] | undefined): Said | undefined {
   const remaining = findCondition(conditions, 'ContentRemaining');
   return remaining?.status === 'True' ? remaining : undefined;

@@ -4,7 +4,7 @@ import { explain, type Explanation } from './explain.js';
 import { gather } from './gather.js';
 import { storeReader } from './store-reader.js';
 
-/** Why an object of a store is not as it should be; undefined when there is nothing to explain. */
+/** The cause of an object's problem, read from a store; undefined without a problem. */
 export async function explainStored(
   store: ObjectStore,
   subject: Subject,
@@ -12,7 +12,7 @@ export async function explainStored(
   return explain(subject, await gather(storeReader(store), subject));
 }
 
-/** The lines of a description: what is to be done, in a sentence with the command. */
+/** The lines of a description: the remedy as a sentence with the command. */
 export function hintsOf(explanation: Explanation | undefined): readonly string[] {
   return explanation?.remedy ? [explanation.remedy.text] : [];
 }

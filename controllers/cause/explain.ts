@@ -8,15 +8,15 @@ import {
 } from '../reasons/index.js';
 import { type Cause, causeOf } from './cause.js';
 
-/** Why an object is as it is, and what to do. */
+/** The cause of an object's state and the remedy. */
 export interface Explanation extends Cause {
-  /** The meaning of the reason; empty for one of another release. */
+  /** The meaning of the reason; empty for a reason of another release. */
   readonly meaning: string;
   /** Undefined for a reason of another release. */
   readonly remedy: Remedy | undefined;
 }
 
-/** An event about an object, as far as it explains something. */
+/** The fields of an event that an explanation uses. */
 export interface ToldEvent {
   readonly type: string;
   readonly reason: string;
@@ -24,8 +24,8 @@ export interface ToldEvent {
 }
 
 /**
- * Why an object is not as it should be, and what to do about it; undefined when there is nothing to explain. Where
- * no condition and no driver says anything, the last warning among its events does.
+ * The cause of an object's problem and its remedy; undefined without a problem. If no condition and no driver
+ * error explains it, the last warning among the object's events does.
  * @param events newest first
  */
 export function explain(
@@ -46,13 +46,13 @@ export function explain(
 
 function causeByEvent(subject: Subject, events: readonly ToldEvent[]): Cause | undefined {
   const [last] = events;
-  // Whatever warned before the last event is over.
+  // Warnings before the last event no longer apply.
   if (last?.type !== 'Warning') return undefined;
   const object = labelOfSubject(subject);
   return { object, subject, reason: last.reason, message: last.message, path: [object] };
 }
 
-/** `Volume default/data: its message`, without the object where that is what was asked about. */
+/** `Volume default/data: its message`, without the object if it is the explained one. */
 export function causeText(explanation: Cause | undefined, asked: string): string {
   if (!explanation) return '';
   const { object, message } = explanation;

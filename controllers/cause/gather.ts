@@ -4,7 +4,7 @@ import { emptyWorld, type Subject, type World } from '../reasons/index.js';
 import { mountedVolumes } from '../service/claim.js';
 import { sourceSnapshot } from '../volume/kind.js';
 
-/** The kinds that explanations look at. */
+/** The kinds that explanations read. */
 export interface Readable {
   readonly Service: Service;
   readonly Instance: Instance;
@@ -16,19 +16,19 @@ export interface Readable {
 
 /** The source of objects: the store, or the API with the rights of the caller. */
 export interface Reader {
-  /** Undefined for what is not there or may not be read. */
+  /** Undefined for an object that does not exist or that the caller may not read. */
   readonly get: <K extends keyof Readable>(
     kind: K,
     key: string,
   ) => Promise<Readable[K] | undefined>;
-  /** Empty for what may not be read. @param namespace `-` for all, and for kinds that have none */
+  /** Empty for a kind that the caller may not read. @param namespace `-` for all, and for kinds without one */
   readonly list: <K extends keyof Readable>(
     kind: K,
     namespace: string,
   ) => Promise<readonly Readable[K][]>;
 }
 
-/** Everything that objects of a namespace are explained by. @param namespace `-` for all */
+/** All objects that explain the objects of a namespace. @param namespace `-` for all */
 export async function worldOfNamespace(reader: Reader, namespace: string): Promise<World> {
   const [services, instances, volumes, snapshots, storageClasses, nodes] = await Promise.all([
     reader.list('Service', namespace),
@@ -85,7 +85,7 @@ async function aroundVolumes(reader: Reader, volumes: readonly Volume[]): Promis
   return { ...emptyWorld, volumes, storageClasses, instances: users, snapshots, nodes };
 }
 
-/** Snapshots are of use where a volume is lost, or waits for them to be deleted. */
+/** Snapshots explain a volume that is lost or waits for their deletion. */
 async function copiesOf(reader: Reader, volumes: readonly Volume[]): Promise<readonly Snapshot[]> {
   const concerned = volumes.filter((volume) => isDeleting(volume) || volume.status === 'Failed');
   const namespaces = new Set(concerned.map(({ namespace }) => namespace));
@@ -96,7 +96,7 @@ async function copiesOf(reader: Reader, volumes: readonly Volume[]): Promise<rea
 async function aroundInstances(reader: Reader, own: readonly Instance[]): Promise<World> {
   const keys = own.flatMap(mountedVolumes);
   const found = await all(reader, 'Volume', keys);
-  // A volume that is missing may have another name.
+  // The other volumes of the namespace are candidates for the name of a missing one.
   const missing = keys.filter((key) => !found.some((v) => `${v.namespace}/${v.name}` === key));
   const namespaces = new Set(missing.map((key) => key.split('/')[0] ?? ''));
   const beside = (await Promise.all([...namespaces].map((ns) => reader.list('Volume', ns)))).flat();
@@ -110,7 +110,7 @@ async function aroundInstances(reader: Reader, own: readonly Instance[]): Promis
   return { ...world, storageClasses, instances: [...own, ...world.instances] };
 }
 
-/** The objects that an explanation of an object may be about. */
+/** The objects that explanations of an object may refer to. */
 export async function gather(reader: Reader, subject: Subject): Promise<World> {
   switch (subject.kind) {
     case 'Service': {

@@ -1,7 +1,7 @@
 /**
- * Why something is not as it should be, the deepest cause first, and what to do about it: what a volume says of
- * itself before what the instance says that waits for it, and that before its service. It reads what objects say
- * already and finds out nothing; servers and clients ask it with the objects that they can read.
+ * The cause of an object's problem, the deepest cause first, and its remedy. The problem of a volume precedes
+ * that of the instance that waits for it, and that precedes the service. Causes come from the status of
+ * objects, without further probes. Servers and clients pass the objects that they can read.
  */
 export { type Cause, causeOf } from './cause.js';
 export { causeText, explain, type Explanation, type ToldEvent } from './explain.js';

@@ -2,7 +2,7 @@ import { type Condition, findCondition, isDeleting } from 'kedge';
 import type { Instance, Snapshot, Volume, VolumeOperation } from '@kedge/api/kinds';
 import { entryOf } from '../reasons/index.js';
 
-/** The causes in an object's own status. */
+/** A reason and message in an object's own status. */
 export interface Said {
   readonly reason: string;
   readonly message: string;
@@ -16,7 +16,8 @@ const settled: ReadonlySet<string | undefined> = new Set<Volume['status'] | Snap
 ]);
 
 /**
- * Ready summarizes the other conditions if it is set; before that, for example while no node fits, they are used.
+ * The first unmet condition with a message. Ready summarizes the other conditions if it is set. Before that,
+ * for example while no node fits, the others are used.
  */
 export function unmetCondition(
   conditions: readonly (Condition | undefined)[] = [],
@@ -26,7 +27,7 @@ export function unmetCondition(
   return told.find((c) => c !== undefined && c.status !== 'True' && c.message !== '');
 }
 
-/** How the last run of an instance ended that is started again just now: that tells more than that it starts. */
+/** The end of the last run of an instance that is being restarted, which is more specific than the reason Starting. */
 export function crashOf({ conditions, exitCode, backoff }: Instance): Said | undefined {
   const ready = findCondition(conditions, 'Ready');
   if (ready?.reason !== 'Starting') return undefined;
@@ -36,11 +37,11 @@ export function crashOf({ conditions, exitCode, backoff }: Instance): Said | und
   return { reason: 'Failed', message: `ended with exit code ${exitCode} before; ${ready.message}` };
 }
 
-/** Of something that is usable: what it goes through, or was not given. */
+/** The unmet reason of a usable object: a change in progress, or a rejected request. */
 function unmetReason({ status, conditions = [] }: Volume | Snapshot): Said | undefined {
   return conditions.find(({ type, status: holds, reason, message }) => {
     if (message === '' || entryOf(reason)?.type !== 'unmet') return false;
-    // It says why a volume was released, and stays when that is used again.
+    // The reason of a release stays in the status after the volume is claimed again.
     if (reason === 'OwnerGone') return status === 'Released';
     const trouble = type === 'Resizing' || type === 'FileSystemResizePending' ? 'True' : 'False';
     return holds === trouble || (type === 'Bound' && reason === 'WaitsForNode');
@@ -62,8 +63,8 @@ function failedDetach(object: Volume | Snapshot): Said | undefined {
 }
 
 /**
- * The cause in the status of a volume or snapshot: its failure, else its driver's error, else the reason of its
- * wait.
+ * The cause in the status of a volume or snapshot: its failure, else the error of its driver, else the reason
+ * of its wait.
  */
 export function saidOfStorage(object: Volume | Snapshot): Said | undefined {
   const { status, conditions, failureMessage = '', lastOperation } = object;

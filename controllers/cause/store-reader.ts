@@ -18,7 +18,7 @@ const kinds = {
   Record<keyof Readable, AnyKind>
 >;
 
-/** Reads the store itself, for the methods that describe objects. */
+/** Reads objects from the store, for the methods that describe objects. */
 export function storeReader(store: ObjectStore): Reader {
   return {
     get: async <K extends keyof Readable>(kind: K, key: string) => {

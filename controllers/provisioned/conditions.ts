@@ -5,9 +5,9 @@ import type { Turn } from './turn.js';
 export const waitsReason = 'WaitsForNode';
 
 /**
- * Condition of an object that is being deleted: what that waits for, and True once the node that had the data says that
- * it is gone. Then its controller takes the finalizer away. It is told to people; what a node is asked to do is in other
- * fields of the status, which its controller alone writes.
+ * Type of a condition of an object that is being deleted. Its message names the awaited event. It is True once
+ * the node that had the data reports the deletion, and then the controller removes the finalizer. The condition
+ * is for people: requests to a node are in other status fields, which only the controller writes.
  */
 export const deletedCondition = 'Deleted';
 

@@ -16,7 +16,7 @@ import type { Reason } from '../reasons/index.js';
 import type { Failure } from './failure.js';
 import type { Part } from './turn.js';
 
-/** Ports of a controller of what drivers make. */
+/** Ports of a controller of objects that drivers provision. */
 export interface ProvisionedOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;
@@ -31,7 +31,7 @@ export interface ProvisionedOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** What a driver makes, as far as the life cycle looks at it. */
+/** An object that a driver provisions, with the fields that the life cycle reads. */
 export interface Provisioned extends ApiObject {
   readonly attempts?: number;
   readonly reason?: string;
@@ -39,25 +39,25 @@ export interface Provisioned extends ApiObject {
   readonly lastOperation?: DriverOperation;
 }
 
-/** The status fields that every kind of it has. */
+/** The status fields that all these kinds have. */
 export type Told = Partial<Pick<Provisioned, 'attempts' | 'conditions' | 'lastOperation'>> & {
   readonly reason?: Reason;
 };
 
-/** What is particular to a kind. */
+/** The properties of one kind. */
 export interface ProvisionedKind<T extends Provisioned, F extends string> {
   readonly kind: Kind<T, F>;
   /** Name of the controller: operations are recorded under it. */
   readonly controller: string;
-  /** Status fields that the node reports that has the data. */
+  /** Status fields that the node with the data reports. */
   readonly reported: ReadonlySet<string>;
-  /** Type of the condition that tells how the making of it goes. */
+  /** Type of the condition that reports the progress of provisioning. */
   readonly madeCondition: string;
 }
 
-/** A failed call that was judged: see {@link judgeFailure}. */
+/** A failed call with its consequence, see {@link judgeFailure}. */
 export interface JudgedFailure extends Failure {
-  /** Milliseconds until it is made again; undefined where it is not, until something changes. */
+  /** Milliseconds until the retry; undefined if the call is not retried until something changes. */
   readonly againMs: number | undefined;
   /** The report of the object, besides its phase. */
   readonly told: Told;

@@ -42,9 +42,9 @@ import {
 import { type Part, type Placed, type Turn, turnOf } from './turn.js';
 
 /**
- * What the controllers of everything that a driver makes have in common: status is written for the version that was
- * looked at, a call is made by the one whose turn it is, and its answer, failure or going on is told in the same way.
- * A kind adds its plan, and its calls.
+ * The effects that the controllers of all provisioned kinds share. Status is written for the version that was
+ * read. Only the process whose turn it is calls the driver. Answers, failures and operations in progress are
+ * reported in the same fields. A kind adds its plan and its calls.
  */
 export class ProvisionedEffects<T extends Provisioned, F extends string, S extends object> {
   readonly options: ProvisionedOptions;
@@ -63,13 +63,13 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     return this.options.part ?? 'cluster';
   }
 
-  /** Whether this process calls the driver for what is said of an object. */
+  /** Whether this process calls the driver for an object. */
   turn(placed: Placed): Turn {
     const { node, manager } = this.options;
     return turnOf(placed, { node, part: this.part, nodes: manager.informer(nodes).lister });
   }
 
-  /** Status fields, unless the object changed meanwhile. @throws StatusError Aborted then: look again. */
+  /** Writes status fields. @throws StatusError Aborted if the object changed meanwhile: read it again */
   async write(context: ReconcileContext, object: T, status: S): Promise<void> {
     const { kind, reported } = this.#of;
     const report = this.part === 'node' ? reportOf(status, reported) : status;
@@ -89,7 +89,7 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     return { conditions: setCondition(object.conditions, next, this.now) };
   }
 
-  /** The condition that tells how the making of it goes. */
+  /** The condition that reports the progress of provisioning. */
   made(
     object: T,
     status: ConditionStatus,
@@ -99,7 +99,7 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     return this.condition(object, this.#of.madeCondition, status, reason, message);
   }
 
-  /** Says once what an object waits for: a change of that wakes it. @param more fields to write with it */
+  /** Reports once what an object waits for; a change of that queues the object. @param more fields to write with it */
   async waitFor(
     request: ReconcileContext,
     object: T,
@@ -125,7 +125,7 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     return done();
   }
 
-  /** Secrets are resolved now. @throws DriverError */
+  /** Resolves the secrets of a call with their present values. @throws DriverError */
   async resolve(
     object: T,
     named: Pick<Volume, 'driver' | 'driverParameters' | 'parameters' | 'storageClassName'>,
@@ -140,22 +140,22 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     return { driver, parameters, resolved };
   }
 
-  /** @throws StatusError Aborted when somebody else owns the object since it was looked at */
+  /** @throws StatusError Aborted if the object has another owner since it was read */
   async requireOwned(seen: T, placeOf: (current: T) => Placed): Promise<void> {
     const { kind } = this.#of;
     const current = await this.options.store.get(kind, this.key(seen));
     requireTurn(kind, seen, current, (found) => this.turn(placeOf(found)));
   }
 
-  /** @param node whom an attach or detach is for; absent: this one, and of a kind without them none */
+  /** @param node the node of an attach or detach; by default this node, or none for a kind that is not attached */
   operations(object: T, node?: string): Operations {
     const { kind, controller } = this.#of;
     return operationsOf({ ...this.options, controller }, kind, object, node);
   }
 
   /**
-   * The provider goes on with a call: shown once, and asked again without counting an attempt. What is
-   * shown wakes nobody, and nothing reads it back: the id is in the records of the object.
+   * Reports once that the provider continues a call, and requeues without counting an attempt. The report
+   * triggers no reconcile and is never read back: the id of the operation is in the records of the object.
    */
   async goesOn(
     context: ReconcileContext,
@@ -198,8 +198,8 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
   }
 
   /**
-   * A call of something that stands failed: told, and made again with backoff.
-   * @param more what else is written, by the error and when it is made again
+   * Reports the failed call of a provisioned object and retries it with backoff.
+   * @param more further fields to write, by the error and the report
    */
   async retried(
     request: ReconcileContext,

@@ -18,7 +18,7 @@ export interface Failure {
  */
 const refusals: ReadonlySet<DriverErrorKind> = new Set(['QuotaExceeded', 'Throttled', 'InUse']);
 
-/** Whether an outcome of a call says for certain that nothing was done. */
+/** Whether an outcome of a call confirms that nothing was done. */
 export function isRefusal(outcome: string): boolean {
   const kind = Object.keys(errorClasses).find((known) => known === outcome);
   if (kind === undefined) return false;
@@ -27,7 +27,7 @@ export function isRefusal(outcome: string): boolean {
 }
 
 /**
- * V4, V5, V7 and V8: decided by the kind of the error. Pure.
+ * The consequence of a failed call, decided by the kind of the error (V4, V5, V7 and V8). Pure.
  * @param attempts attempts so far, including this one
  * @param wanted false for an object in deletion: after a refusal it is not retried
  */
@@ -39,7 +39,7 @@ export function judgeFailure(
 ): Failure {
   const { kind } = error;
   const spent = attempts >= driverAttemptsMax || (!wanted && refusals.has(kind));
-  // Specification 5.2.4: the reason InvalidParameters is to be read in the message, too.
+  // Specification 5.2.4: the message must include the reason InvalidParameters.
   const message = kind === 'InvalidParameters' ? `${kind}: ${error.message}` : error.message;
   switch (errorClasses[kind]) {
     case 'unknown':

@@ -9,7 +9,7 @@ import {
 } from 'kedge';
 import { requireSeen } from './retries.js';
 
-/** A status field that lists the uids of what is being made of an object: it is not deleted meanwhile. */
+/** A status field with the uids of the objects that are created from an object, which is not deleted meanwhile. */
 export interface InFlight<T extends ApiObject, F extends string> {
   readonly kind: Kind<T, F>;
   readonly field: F & keyof T;
@@ -32,18 +32,19 @@ function write<T extends ApiObject, F extends string>(
   txn.updateStatus(kind, keyOf(source), status);
 }
 
-/** The intent to make an object, as it is written. */
+/** The intent to create an object, as a status write. */
 export interface Intent<T extends ApiObject, F extends string> {
   readonly kind: Kind<T, F>;
-  /** As it was looked at. */
+  /** The version that was read. */
   readonly object: T;
   readonly status: StatusUpdate<T, F>;
 }
 
 /**
- * Stores an intent and protects its source, in one transaction: the source is not deleted under the copy.
- * @param source as it was looked at
- * @throws StatusError Aborted when one of them changed since
+ * Stores an intent and protects its source in one transaction, so that the source is not deleted during the
+ * copy.
+ * @param source the version that was read
+ * @throws StatusError Aborted if one of them changed since
  */
 export function enterInFlight<
   T extends ApiObject,
@@ -66,7 +67,7 @@ export function enterInFlight<
   });
 }
 
-/** Lets go of a source; one that does not list the uid is left as it is. */
+/** Removes a uid from its source; no-op if the source does not list it. */
 export async function leaveInFlight<T extends ApiObject, F extends string>(
   txn: Transaction,
   of: InFlight<T, F>,
@@ -84,7 +85,7 @@ export async function leaveInFlight<T extends ApiObject, F extends string>(
     );
 }
 
-/** As {@link leaveInFlight} in a transaction of its own, where the cache shows it. Idempotent. */
+/** As {@link leaveInFlight} in its own transaction, if the cached source lists the uid. Idempotent. */
 export async function letGoOf<T extends ApiObject, F extends string>(
   request: ReconcileContext,
   of: InFlight<T, F>,

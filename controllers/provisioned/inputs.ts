@@ -2,7 +2,7 @@ import type { ApiObject, Manager } from 'kedge';
 import { secrets } from '../secret/kind.js';
 import { referencedSecrets } from '../secret/index.js';
 
-/** Versions of the secrets that parameters refer to: a failure may depend on them. */
+/** Versions of the secrets that parameters refer to, because a failure may depend on them. */
 export function secretVersions(
   manager: Manager,
   parameters: Readonly<Record<string, string>>,

@@ -20,12 +20,12 @@ function isOfNode(kind: OperationKind): boolean {
   return nodeOperations.some((one) => one === kind);
 }
 
-/** Name of the effect that an operation of a driver is recorded as; of attach and detach, the one of earlier releases. */
+/** Name of the effect for a driver operation; for attach and detach, the name in earlier releases. */
 export function effectOf(kind: OperationKind): string {
   return `driver ${kind}`;
 }
 
-/** Names of the effects that calls for a node are recorded as. */
+/** Names of the effects for the calls of a node. */
 export function effectsOfNode(node: string): readonly string[] {
   return nodeOperations.map((kind) => effectOfNode(kind, node));
 }
@@ -37,7 +37,7 @@ function effectOfNode(kind: OperationKind, node: string): string {
 /** Earlier names of attach and detach, before they were recorded per node. */
 export const effectsWithoutNode: readonly string[] = nodeOperations.map(effectOf);
 
-/** Whether a driver has set the effect. */
+/** Whether an effect is one of a driver. */
 export function isDriverEffect(name: string): boolean {
   return operationKinds.some((kind) => {
     const known = effectOf(kind);
@@ -74,9 +74,9 @@ function asOperationsOn(node: string, ids: OperationIds): Operations {
 type Ports = Omit<OperationIdsOptions, 'key'>;
 
 /**
- * Operations of what a driver makes, whichever part of the daemon calls it. Nodes attach and detach a volume
- * without each other: those are recorded by the node that they are for.
- * @param node whom calls of an attach or detach are for; of a kind that is not attached none
+ * The operations of a provisioned object, for the cluster and the node part of the daemon. Nodes attach and
+ * detach a volume independently, so these operations are recorded per node.
+ * @param node the node of an attach or detach; none for a kind that is not attached
  */
 export function operationsOf<T extends ApiObject>(
   ports: Ports,

@@ -12,7 +12,7 @@ export type VolumeOwner =
   | {
       /** The volume controller; volumes on several nodes are detached by each node. */
       readonly type: 'controller';
-      /** Work of nodes on it, of several: the controller waits for its end. */
+      /** Attachments in transition, if there are several nodes: the controller waits for them. */
       readonly underWay: readonly Attachment[];
     };
 

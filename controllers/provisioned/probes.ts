@@ -8,7 +8,7 @@ export interface ProbeOptions {
   readonly policy: Pick<ControllerPolicy, 'existenceProbeMs'>;
 }
 
-/** When to look whether the provider still has what it made, by uid. Forgotten with the process. */
+/** The next existence probe of each provisioned object, by uid. Kept in memory only. */
 export class Probes {
   readonly #options: ProbeOptions;
   /** Monotonic milliseconds. */
@@ -27,7 +27,7 @@ export class Probes {
     return at !== undefined && at <= this.#options.clock.monotonic();
   }
 
-  /** Nothing to do until the next one, which is planned if there is none. */
+  /** Requeues at the next probe; schedules one if there is none. */
   untilNext(uid: string): Result {
     const { clock, random, policy } = this.#options;
     const now = clock.monotonic();
@@ -39,7 +39,7 @@ export class Probes {
     return requeueAfter(at - now);
   }
 
-  /** The next one is in `ms`. */
+  /** Schedules the next probe in `ms`. */
   in(uid: string, ms: number): Result {
     this.#at.set(uid, this.#options.clock.monotonic() + ms);
     return requeueAfter(ms);

@@ -42,7 +42,7 @@ export type PhaseOf<R extends TransitionRow> = Exclude<R['from'] | R['to'], None
 /** Rows that lead from a phase into a phase. */
 type Move<R extends TransitionRow> = Exclude<R, { readonly to: None } | { readonly from: None }>;
 
-/** Events that every one of the phases `From` knows: of several, only what all of them do. */
+/** Events that each of the phases `From` knows; for several phases their common events. */
 export type EventFrom<R extends TransitionRow, From extends string> = (
   From extends unknown
     ? (event: Extract<Move<R>, { readonly from: From }>['event']) => void
@@ -59,21 +59,21 @@ export type PhaseAfter<R extends TransitionRow, From extends string, E> = Extrac
 
 declare const reached: unique symbol;
 
-/** A phase that came out of a table: a phase written as text is none. */
+/** A phase that a table returned. A phase written as text does not have this type. */
 export type Reached<P extends string> = P & { readonly [reached]: true };
 
-/** A table of transitions, as the store and the controllers take it. */
+/** A table of transitions for the store and the controllers. */
 export interface TransitionTable<R extends TransitionRow> {
   /** For the kind: the store refuses every other move, and a removal in a phase without a row to None. */
   readonly states: TypedStateMachine<'status', Readonly<Record<PhaseOf<R>, readonly PhaseOf<R>[]>>>;
-  /** The phase after an event. An event that the phase does not know does not compile. */
+  /** The phase after an event. An unknown event of the phase does not compile. */
   readonly next: <const From extends PhaseOf<R>, const E extends EventFrom<R, From> & string>(
     from: From,
     event: E,
   ) => Reached<PhaseAfter<R, From, E>>;
 }
 
-/** Reads rows as a table of the field `status`. The first row is that of the creation. */
+/** Builds the table of the field `status`. The first row is that of the creation. */
 export function transitionTable<const R extends TransitionRow>(
   rows: readonly R[],
 ): TransitionTable<R> {

@@ -31,7 +31,7 @@ export type Turn =
       readonly home: string | undefined;
     };
 
-/** Where an object is, and who has it. */
+/** The placement of an object and its attachments. */
 export type Placed = Pick<Volume, 'namespace' | 'name' | 'topology' | 'attachments'>;
 
 /** Determines which process must call the driver for a volume. */

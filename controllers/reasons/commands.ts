@@ -12,7 +12,7 @@ export function inNamespace({ namespace }: Named): string {
   return namespace ? ` -n ${namespace}` : '';
 }
 
-/** A text as one word of a shell. */
+/** A text quoted as one word of a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -22,17 +22,17 @@ export function command(verb: string, type: string, named: Named, more = ''): st
   return `kedge ${verb} ${type}/${named.name}${inNamespace(named)}${more === '' ? '' : ` ${more}`}`;
 }
 
-/** Changes some fields. */
+/** A command that changes some fields. */
 export function patchOf(type: string, named: Named, patch: object): string {
   return command('patch', type, named, `--patch ${quoted(JSON.stringify(patch))}`);
 }
 
-/** Deletes the object of a subject. */
+/** The command that deletes the object of a subject. */
 export function deletionOf({ kind, object }: Subject): string {
   return command('delete', kind.toLowerCase(), object);
 }
 
-/** Stores an object, from a file that is never written. */
+/** The command that stores an object from standard input, without a file. */
 export function castOf(lines: readonly string[]): string {
   return `printf '%s\\n' ${lines.map(quoted).join(' ')} | kedge cast --no-wait -`;
 }
@@ -49,7 +49,7 @@ export function serviceOfClaim(claim: string, { instances }: World): Required<Na
   return { namespace, name: known?.service ?? name.replace(/-\d+$/, '') };
 }
 
-/** Ends what uses a volume. */
+/** The command that ends the user of a volume. */
 export function scaleToNothing(claim: string, world: World): string {
   return command('scale', 'service', serviceOfClaim(claim, world), '--replicas 0');
 }

@@ -52,7 +52,7 @@ function gone(about: About): Remedy {
   return storage.object.handle ? lost(about) : again(about, 'the data to be there again');
 }
 
-/** A volume whose data is gone: from a snapshot, if there is one. */
+/** The remedy for a volume whose data is lost: a snapshot, if there is one. */
 export function lost(about: About): Remedy {
   const storage = storageOf(about);
   if (storage?.kind !== 'Volume') return again(about, 'the data to be there again');
@@ -77,7 +77,7 @@ function unavailable(about: About): Remedy {
   return run(`apt-get install ${packages.replaceAll(',', '')}`, next);
 }
 
-/** The meaning of driver error kinds, and their remedies: all twelve, or it does not compile. */
+/** The meaning of driver error kinds and their remedies. A missing kind does not compile. */
 export const driverErrors = {
   NotFound: unmet('the provider does not have it', gone),
   AlreadyExists: unmet('the provider has something else in its place', (about) =>

@@ -22,7 +22,7 @@ function secretOf({ kind, object }: Storage, { world }: About): SecretKey | unde
   return undefined;
 }
 
-/** Credentials that the provider does not take. */
+/** The remedy for credentials that the provider rejects. */
 export function credentials(about: About, value: string): Remedy {
   const storage = storageOf(about);
   const secret = storage && secretOf(storage, about);
@@ -40,7 +40,7 @@ function editClass(name: string): string {
   return `kedge edit storageclass/${name}`;
 }
 
-/** A secret that is not there, or lacks a key. */
+/** The remedy for a secret that is missing or lacks a key. */
 function missingSecret(about: About, storage: Storage): Remedy | undefined {
   const told = /secret ([-a-z0-9]+)\/([-a-z0-9]+) (?:does not exist|has no key "?([^";, ]+))/.exec(
     about.message,
@@ -58,7 +58,7 @@ function missingSecret(about: About, storage: Storage): Remedy | undefined {
   );
 }
 
-/** A host path is the volume's own parameter, and can be changed until the volume is provisioned. */
+/** The remedy for a host path: a parameter of the volume that can be changed until the volume is provisioned. */
 function wrongPath({ message }: About, storage: Storage): Remedy | undefined {
   if (storage.kind !== 'Volume' || !message.includes('hostPath ')) return undefined;
   const { object } = storage;
@@ -75,7 +75,7 @@ function wrongPath({ message }: About, storage: Storage): Remedy | undefined {
   );
 }
 
-/** A parameter that is wrong, or something that it names and that is missing. */
+/** The remedy for an invalid parameter, or for a missing object that it refers to. */
 export function wrongParameters(about: About): Remedy {
   const storage = storageOf(about);
   if (!storage) return again(about, 'what the message names');

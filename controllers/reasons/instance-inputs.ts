@@ -4,7 +4,7 @@ import { wrongParameters } from './driver-parameters.js';
 import { storageOf } from './storage-subject.js';
 import type { About } from './world.js';
 
-/** A secret or configmap that a workload is to be given, and that is missing or lacks a key. */
+/** The remedy for a secret or configmap of a workload that is missing or lacks a key. */
 export function inputsOfInstance(about: About<'Instance'>): Remedy {
   const { message, object } = about;
   const service = { namespace: object.namespace, name: object.service };
@@ -43,7 +43,7 @@ export function inputsOfInstance(about: About<'Instance'>): Remedy {
   );
 }
 
-/** Keys that the mounts of an instance name; one to begin with where they name none. */
+/** The keys that the mounts of an instance name; an example if they name none. */
 function wantedKeys({ object }: About<'Instance'>, kind: string, name: string): readonly string[] {
   const { secretMounts = [], configmapMounts = [] } = object.template;
   const mounts = kind === 'secret' ? secretMounts : configmapMounts;
@@ -53,7 +53,7 @@ function wantedKeys({ object }: About<'Instance'>, kind: string, name: string): 
   return keys.length > 0 ? [...new Set(keys)] : ['KEY'];
 }
 
-/** What the workload is to be given could not be written. */
+/** The remedy if the secrets or configmaps of a workload could not be written. */
 export function inputsFailed(about: About<'Instance'>): Remedy {
   if (/does not exist|has no key/.test(about.message)) return inputsOfInstance(about);
   const { object } = about;

@@ -24,7 +24,7 @@ function ofInstance(remedy: RemedyOf<'Instance'>): RemedyOf {
   );
 }
 
-/** Waits for an end that comes by itself; deleting the instance makes its service start again. */
+/** Waits for an end that needs no action; deleting the instance makes its service start again. */
 function passing(waitsFor: string, until: string): RemedyOf {
   return ofInstance(({ object }) =>
     wait(
@@ -104,7 +104,7 @@ function volumeNotReady(about: About<'Instance'>): Remedy {
   );
 }
 
-/** Another instance has the volume. */
+/** The remedy if another instance has claimed the volume. */
 function volumeInUse(about: About<'Instance'>): Remedy {
   const { message, object, world } = about;
   const own = `${object.namespace}/${object.name}`;

@@ -6,7 +6,7 @@ import { byKind, type Remedy, type RemedyOf, run, wait } from './remedy.js';
 import { again } from './storage-subject.js';
 import type { About } from './world.js';
 
-/** A node that does not answer, or was stopped. */
+/** The remedy for a node that does not answer or was stopped. */
 export function nodeIsAway(_about: About, node: string): Remedy {
   return wait(
     `node ${node}`,
@@ -29,7 +29,7 @@ const away: RemedyOf = (about) => {
   return node === '' ? again(about, 'its node') : nodeIsAway(about, node);
 };
 
-/** A node was deleted. What it had is taken from it, or made elsewhere. */
+/** The remedy for a deleted node. Its volumes are detached, or its workloads are created on other nodes. */
 function nodeGone(about: About): Remedy {
   if (about.kind === 'Snapshot')
     return about.object.status === 'Failed'
@@ -53,7 +53,7 @@ function nodeGone(about: About): Remedy {
   );
 }
 
-/** The command that a refused storage root tells, for the case that it is the right directory. */
+/** The command in the message of a refused storage root, for a directory that is the right one. */
 function storageRoot(about: About): Remedy {
   const { message } = about;
   const [, take] = /: (mkdir -p .*)$/.exec(message) ?? [];
@@ -112,7 +112,7 @@ export const nodeReasons = {
   StorageRootUnreadable: unmet("the storage root of the node can't be read", storageRoot),
 } as const;
 
-/** Ends what a service does. */
+/** The command that ends the instances of a service. */
 export function stopService(about: About<'Service'>): string {
   return command('scale', 'service', about.object, '--replicas 0');
 }

@@ -5,12 +5,12 @@ import type { About } from './world.js';
 
 type Labels = Readonly<Record<string, string>>;
 
-/** How many of some labels a node lacks. */
+/** The required labels that a node lacks, with their values. */
 function lacking({ labels = {} }: Node, wanted: Labels): readonly (readonly [string, string])[] {
   return Object.entries(wanted).filter(([key, value]) => labels[key] !== value);
 }
 
-/** Labels a node as it is asked for. */
+/** The command that labels a node with the required labels. */
 export function labelCommand(node: string, labels: readonly (readonly [string, string])[]): string {
   const pairs = labels.map(([key, value]) => `${key}=${value}`).join(' ');
   return `kedge label node/${node} ${pairs} --overwrite`;
@@ -21,12 +21,12 @@ function labelsText({ labels = {} }: Node): string {
   return pairs.join(', ') || 'none';
 }
 
-/** Of some nodes the one that lacks the fewest labels. */
+/** The node that lacks the fewest labels. */
 function nearest(nodes: readonly Node[], wanted: Labels): Node | undefined {
   return [...nodes].sort((a, b) => lacking(a, wanted).length - lacking(b, wanted).length)[0];
 }
 
-/** An instance that no node takes. */
+/** The remedy for an instance that fits no node. */
 export function noNodeFits({ object, world }: About<'Instance'>): Remedy {
   const { namespace, service, template } = object;
   const named = { namespace, name: service };
@@ -62,7 +62,7 @@ export function noNodeFits({ object, world }: About<'Instance'>): Remedy {
   );
 }
 
-/** A volume that no node may have by the class's allowedTopologies. */
+/** The remedy for a volume that no node may have by the class's allowedTopologies. */
 export function topologyUnsatisfied({ object, world }: About<'Volume'>): Remedy {
   const { storageClassName: name } = object;
   const storageClass = world.storageClasses.find((each) => each.name === name);

@@ -5,12 +5,12 @@ export type ReasonEntry =
   | { readonly type: 'settled'; readonly meaning: string }
   | { readonly type: 'unmet'; readonly meaning: string; readonly remedy: RemedyOf };
 
-/** A reason of something that is as it should be. */
+/** A reason that describes a desired state. */
 export function settled(meaning: string): { readonly type: 'settled'; readonly meaning: string } {
   return { type: 'settled', meaning };
 }
 
-/** A reason of something that is not as it should be: it has a remedy. */
+/** A reason that describes a problem, with its remedy. */
 export function unmet(
   meaning: string,
   remedy: RemedyOf,

@@ -2,9 +2,9 @@ import type { About, SubjectKind } from './world.js';
 
 /** The remedy of a problem. */
 export type Remedy =
-  /** A command does it as it is printed. */
+  /** The printed command solves the problem as it is. */
   | { readonly type: 'run'; readonly command: string; readonly text: string }
-  /** A field gets a value that only the reader can choose; the command is the way to write it. */
+  /** A field needs a value that only the reader can choose. The command changes the field. */
   | {
       readonly type: 'set';
       /** `service/web command[0]` */
@@ -14,12 +14,12 @@ export type Remedy =
       readonly command: string;
       readonly text: string;
     }
-  /** It goes on by itself. */
+  /** The problem is solved without an action. */
   | {
       readonly type: 'wait';
       readonly waitsFor: string;
       readonly until: string;
-      /** The command that changes it. */
+      /** The command for a reader who does not want to wait. */
       readonly command: string;
       readonly text: string;
     };
@@ -32,13 +32,13 @@ export function run(command: string, what: string): Remedy {
   return { type: 'run', command, text: `${what}: ${command}` };
 }
 
-/** @param more what may be done instead, without a full stop */
+/** @param more the alternative, without a full stop */
 export function set(field: string, value: string, command: string, more = ''): Remedy {
   const text = `set ${field} to ${value}: ${command}${more === '' ? '' : `; ${more}`}`;
   return { type: 'set', field, value, command, text };
 }
 
-/** @param otherwise when the command is of use, such as `to give it up` */
+/** @param otherwise the purpose of the command, such as `to give it up` */
 export function wait(
   waitsFor: string,
   until: string,
@@ -49,7 +49,7 @@ export function wait(
   return { type: 'wait', waitsFor, until, command, text };
 }
 
-/** A remedy for some kinds, and one for all others: a reason that several kinds have means something else in each. */
+/** A remedy for some kinds and one for all others, for a reason whose meaning depends on the kind. */
 export function byKind(
   ofKind: { readonly [K in SubjectKind]?: RemedyOf<K> },
   otherwise: RemedyOf,

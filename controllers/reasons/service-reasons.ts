@@ -5,7 +5,7 @@ import { unmet } from './reason.js';
 import { byKind, type Remedy, type RemedyOf, wait } from './remedy.js';
 import type { About } from './world.js';
 
-/** A service whose instances tell nothing of their own. */
+/** The remedy for a service whose instances report no problem. */
 function instancesOf(about: About<'Service'>): Remedy {
   const { namespace, name } = about.object;
   return wait(
@@ -20,7 +20,7 @@ const ofService: RemedyOf = byKind({ Service: instancesOf }, (about) =>
   wait('what the message names', 'once that is so', deletionOf(about), 'to do without it'),
 );
 
-/** Reasons of the condition of services, which are their phases. */
+/** Reasons of the condition of services, which are the phases of a service. */
 export const serviceReasons = {
   Pending: unmet('no instance is ready yet', ofService),
   Deploying: unmet('instances are being replaced', ofService),

@@ -6,7 +6,7 @@ export type NewCondition = Omit<Condition, 'lastTransitionAt' | 'reason'> & {
   readonly reason: Reason;
 };
 
-/** As `setCondition` of the library, for the conditions of Kedge: their reasons are those of {@link reasonTable}. */
+/** As `setCondition` of the library, limited to the reasons of {@link reasonTable}. */
 export const setCondition: (
   conditions: readonly Condition[] | undefined,
   next: NewCondition,

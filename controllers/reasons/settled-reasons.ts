@@ -1,6 +1,6 @@
 import { settled } from './reason.js';
 
-/** Reasons of objects that are as they should be. */
+/** Reasons of objects without a problem. */
 export const settledReasons = {
   AgentRunning: settled('the agent of the node tells of itself'),
   Bound: settled('an instance has the volume'),

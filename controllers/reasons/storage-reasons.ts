@@ -6,11 +6,11 @@ import { byKind, type Remedy, type RemedyOf, run, wait } from './remedy.js';
 import { again, retryCommand } from './storage-subject.js';
 import { type About, findByKey } from './world.js';
 
-/** The driver is at work. */
+/** The remedy while the driver works. */
 const underWay: RemedyOf = (about) =>
   wait('its driver', 'when that has finished', deletionOf(about), 'to give it up');
 
-/** A volume that is made from a snapshot. */
+/** The remedy for a volume that is created from a snapshot. */
 function snapshotNotReady(about: About<'Volume'>): Remedy {
   const [, key = ''] = /snapshot "([^"]+)"/.exec(about.message) ?? [];
   const snapshot = findByKey(about.world.snapshots, key);
@@ -27,7 +27,7 @@ function snapshotNotReady(about: About<'Volume'>): Remedy {
   return wait(`snapshot ${key}`, 'once that is Ready', deletionOf(about), 'to do without it');
 }
 
-/** A volume that is smaller than the snapshot that it is made from. */
+/** The remedy for a volume that is smaller than its source snapshot. */
 function sizeTooSmall(about: About<'Volume'>): Remedy {
   const { object } = about;
   const [, least = ''] = /needs: (\d+) bytes/.exec(about.message) ?? [];
@@ -38,7 +38,7 @@ function sizeTooSmall(about: About<'Volume'>): Remedy {
   );
 }
 
-/** A snapshot whose volume can't be copied. */
+/** The remedy for a snapshot whose volume can't be copied. */
 function sourceNotReady(about: About<'Snapshot'>): Remedy {
   const { namespace, source } = about.object;
   const key = `${namespace}/${source.volume}`;
@@ -50,7 +50,7 @@ function sourceNotReady(about: About<'Snapshot'>): Remedy {
   return wait(`volume ${key}`, 'once that is made', deletionOf(about), 'to do without the copy');
 }
 
-/** A snapshot that is being deleted while volumes are made from it. */
+/** The remedy for a snapshot that is being deleted while volumes are created from it. */
 function restoreInFlight(about: About<'Snapshot'>): Remedy {
   const { namespace, name } = about.object;
   const made = about.world.volumes.find(
@@ -65,7 +65,7 @@ function restoreInFlight(about: About<'Snapshot'>): Remedy {
   );
 }
 
-/** A volume that its service left behind. */
+/** The remedy for a volume whose service was deleted. */
 function released(about: About<'Volume'>): Remedy {
   const { object } = about;
   const policy = object.reclaimPolicy ?? object.effectiveReclaimPolicy;
@@ -82,7 +82,7 @@ function released(about: About<'Volume'>): Remedy {
   );
 }
 
-/** The file system grows where the volume is mounted. */
+/** The remedy for a file system that is resized only while the volume is mounted. */
 function fileSystemPending(about: About<'Volume'>): Remedy {
   const [user] = about.object.attachments ?? [];
   if (!user)

@@ -3,12 +3,12 @@ import { command, deletionOf, scaleToNothing, serviceOfClaim } from './commands.
 import { type Remedy, run, wait } from './remedy.js';
 import { type About, findByKey } from './world.js';
 
-/** A volume or a snapshot: what a driver makes. */
+/** A volume or a snapshot: an object that a driver provisions. */
 export type Storage =
   | { readonly kind: 'Volume'; readonly object: Volume }
   | { readonly kind: 'Snapshot'; readonly object: Snapshot };
 
-/** The volume or snapshot that a remedy is about: an instance tells of a volume that it mounts. */
+/** The volume or snapshot that a remedy is about. For an instance that is a volume that it mounts. */
 export function storageOf(about: About): Storage | undefined {
   if (about.kind === 'Volume' || about.kind === 'Snapshot') return about;
   const [, key = ''] = /volume "?([-a-z0-9]+\/[-a-z0-9]+)/.exec(about.message) ?? [];
@@ -16,7 +16,7 @@ export function storageOf(about: About): Storage | undefined {
   return object && { kind: 'Volume', object };
 }
 
-/** Tries an object that failed to be made again. */
+/** The command that provisions a failed object again. */
 export function retryCommand({ kind, object }: Storage): string {
   return kind === 'Volume'
     ? command('volume retry-provision', 'volume', object)
@@ -29,13 +29,13 @@ export function canRetry({ object }: Storage): boolean {
   return object.status === 'Failed' && !object.handle && !isDeleting;
 }
 
-/** When the driver is called again without anybody's doing. */
+/** When the driver is called again without an action. */
 export function nextTry({ object }: Storage): string {
   const at = object.lastOperation?.nextTryAt;
   return at ? `at ${at} at the latest` : 'with the next try';
 }
 
-/** The call is made again: by hand where it was given up, else by itself. */
+/** Repeats the call: by a command if it was given up, else automatically. */
 export function again(about: About, needed: string): Remedy {
   const storage = storageOf(about);
   if (!storage) return wait(needed, 'with the next try', deletionOf(about), 'to give it up');

@@ -11,7 +11,7 @@ describe('the reasons of conditions', () => {
     of(() => setCondition([], { ...told, reason: 'NoNodeFits' }, ''));
     // @ts-expect-error a reason that the table does not have
     of(() => setCondition([], { ...told, reason: 'MadeUp' }, ''));
-    // @ts-expect-error any text is no reason
+    // @ts-expect-error a reason is not any text
     of(() => setCondition([], { ...told, reason: String('NoNodeFits') }, ''));
   });
 

@@ -7,8 +7,8 @@ import { settledReasons } from './settled-reasons.js';
 import { storageReasons } from './storage-reasons.js';
 
 /**
- * Every reason that a condition, a volume or a snapshot has. A reason that is not here can't be set, and one that
- * is here has a remedy, or stands for something that needs none.
+ * Every reason of a condition, a volume or a snapshot. Other reasons can't be set. Each reason has a remedy,
+ * unless it describes a desired state.
  */
 export const reasonTable = {
   ...settledReasons,
@@ -19,7 +19,7 @@ export const reasonTable = {
   ...driverErrors,
 } as const satisfies Readonly<Record<string, ReasonEntry>>;
 
-/** The same by what tells them. */
+/** The same reasons by the objects that have them. */
 export const reasonGroups = {
   'Driver errors': driverErrors,
   'Volumes and snapshots': storageReasons,
@@ -29,10 +29,10 @@ export const reasonGroups = {
   'As it should be': settledReasons,
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ReasonEntry>>>>;
 
-/** A reason that is known. */
+/** A known reason. */
 export type Reason = keyof typeof reasonTable;
 
-/** The meaning of a reason; undefined for one of another release. */
+/** The meaning of a reason; undefined for a reason of another release. */
 export function entryOf(reason: string): ReasonEntry | undefined {
   return Object.hasOwn(reasonTable, reason) ? reasonTable[reason as Reason] : undefined;
 }

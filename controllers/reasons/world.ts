@@ -18,7 +18,7 @@ export interface World {
   readonly nodes: readonly Node[];
 }
 
-/** A world in which nothing was read. */
+/** A world without any objects. */
 export const emptyWorld: World = {
   services: [],
   instances: [],
@@ -28,7 +28,7 @@ export const emptyWorld: World = {
   nodes: [],
 };
 
-/** An object that is explained. */
+/** The subject of an explanation. */
 export type Subject =
   | { readonly kind: 'Service'; readonly object: Service }
   | { readonly kind: 'Instance'; readonly object: Instance }
@@ -37,7 +37,7 @@ export type Subject =
   | { readonly kind: 'Node'; readonly object: Node }
   | { readonly kind: 'Namespace'; readonly object: Namespace };
 
-/** Kinds that are explained. */
+/** Kinds with explanations. */
 export type SubjectKind = Subject['kind'];
 
 /** The subject of one kind. */
@@ -45,7 +45,7 @@ export type SubjectOf<K extends SubjectKind> = Extract<Subject, { readonly kind:
 
 /** The inputs of a remedy: the object, its status, and its dependencies. */
 export type About<K extends SubjectKind = SubjectKind> = SubjectOf<K> & {
-  /** The sentence of the condition, the failure or the driver. */
+  /** The message of the condition, the failure or the driver. */
   readonly message: string;
   readonly world: World;
 };

@@ -12,7 +12,7 @@ export function engineUnavailable({ object }: About<'Instance'>): Remedy {
   );
 }
 
-/** The image of a container could not be had. */
+/** The remedy if the image of a container could not be provided. */
 export function imageFailed({ object }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
   return set(
@@ -23,7 +23,7 @@ export function imageFailed({ object }: About<'Instance'>): Remedy {
   );
 }
 
-/** The kernel ended it, since it used more memory than it may. */
+/** The remedy for a workload that the kernel killed because it exceeded its memory limit. */
 export function outOfMemory({ object }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
   return set(
