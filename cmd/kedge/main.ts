@@ -28,7 +28,7 @@ async function explain(error: unknown): Promise<void> {
   if (advice !== undefined) note(printable(advice));
 }
 
-// A closed pipe (head, less) is no failure.
+// A closed pipe (head, less) is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? exitCodes.ok : exitCodes.error);
 });

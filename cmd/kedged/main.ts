@@ -84,7 +84,7 @@ async function serve(options: ConfigOptions): Promise<void> {
     return;
   }
   const logger = daemonLogger(config.logLevel);
-  // The database replays its log in a thread of its own: meanwhile this one loads the rest of the program.
+  // The database replays its log in a separate thread. Meanwhile this thread loads the rest of the program.
   const opening = openDaemonData(config, logger);
   opening.catch(() => undefined); // its error is reported where it is awaited later
   const { startDaemon } = await import('./wire.js');
@@ -104,7 +104,7 @@ async function serve(options: ConfigOptions): Promise<void> {
   const sinceStartMs = Math.round(performance.now());
   logger.info('ready', { ...daemon.ports, node: config.nodeName, sinceStartMs });
   if (!options.local) return;
-  // It runs, and goes on doing so: on a full disk neither examples nor a context can be written.
+  // A running daemon continues: on a full disk neither examples nor a context can be written.
   await greet(config, daemon).catch((error: unknown) =>
     say(`Kedge is running, but ${messageOf(error)}`),
   );

@@ -16,7 +16,7 @@ export interface NodeRuntimes {
   readonly all: readonly Runtime[];
 }
 
-/** What the runtimes share with the rest of the daemon. */
+/** The dependencies of the runtimes. */
 interface RuntimeParts {
   readonly dataFiles: DataFiles;
   /** Id of the cluster. */
@@ -25,7 +25,7 @@ interface RuntimeParts {
   readonly logger: Logger;
 }
 
-/** Makes the runtimes that a configuration asks for. */
+/** Creates the configured runtimes. */
 export async function nodeRuntimes(
   config: DaemonConfig,
   { dataFiles, cluster, clock, logger }: RuntimeParts,

@@ -60,7 +60,7 @@ import type { DaemonConfig } from './config/settings.js';
 /** A running daemon. */
 export interface Daemon {
   readonly ports: { readonly grpc: number; readonly rest: number; readonly ops: number };
-  /** Workloads, volumes, controllers, store: in this order, within the budget. */
+  /** Stops workloads, volumes, controllers and store in this order, within the budget. */
   stop(budgetMs: number): Promise<void>;
 }
 
@@ -79,9 +79,9 @@ async function bound<T>(key: string, address: string, listen: Promise<T>): Promi
 }
 
 /**
- * The composition root: the only place that constructs concrete things. `beforeListen` runs when the store is open
- * and before the API listens; `driversOf` gives the drivers, of this project or of another. Who has begun to open
- * the data directory already gives it as `opening`.
+ * The composition root: the only place that constructs concrete objects. `beforeListen` runs when the store is
+ * open and before the API listens. `driversOf` returns the drivers, of this project or of another one. A caller
+ * that already opens the data directory passes it as `opening`.
  */
 export async function startDaemon(
   config: DaemonConfig,
@@ -100,7 +100,7 @@ export async function startDaemon(
   }
 }
 
-/** Certificates, where any are configured. */
+/** Reads the configured certificates. */
 async function tlsOf(config: DaemonConfig, logger: Logger): Promise<TlsSource | undefined> {
   const { tlsCertFile, tlsKeyFile, tlsClientCaFile } = config;
   if (tlsCertFile === '') return undefined;
@@ -226,7 +226,7 @@ async function assemble(
     onListening: (listening) => Object.assign(ports, listening),
   });
 
-  // Made before the start: the caches that they watch are filled with the others.
+  // Created before the start: their informers are filled with the others.
   const { all: controllers, callers } = kindsApi.controllers({
     ...common,
     drivers,
@@ -235,7 +235,8 @@ async function assemble(
   });
   manager
     .addRunnable(new StorageRootWatch({ ...common, keeper: storageRoot, node }))
-    // The ports first: when one is taken, no agent has touched the workloads of the daemon before.
+    // Listens before the agent starts: if a port is taken, no agent has touched the workloads of the running
+    // daemon.
     .addRunnable({
       ...apiRunnable,
       start: (signal) => {
@@ -275,7 +276,7 @@ async function assemble(
     .addRunnable(agent);
   await thawLeftovers({ journal, logger, clock });
   await manager.start();
-  // Last: the first reconcile of each object would compete with the start of everything else.
+  // Last: the first reconcile of each object would compete with the rest of the start.
   for (const controller of controllers) manager.addController(controller);
   try {
     await Promise.all(controllers.map((controller) => controller.start()));

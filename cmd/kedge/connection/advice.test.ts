@@ -27,7 +27,7 @@ describe('what a command says about a call that did not arrive', () => {
 
   it('is how to get a token that is good', () => {
     expect(advice('has expired', 'Unauthenticated', 'InvalidToken')).to.contain('kedge login');
-    // It says so itself.
+    // The message already says so.
     expect(advice('no token is stored', 'Unauthenticated', 'NoContext')).to.equal(undefined);
   });
 

@@ -1,14 +1,14 @@
 import type { StatusError } from 'kedge';
 import type { Installation } from '../../installation.js';
 
-/** Where a call went to, and how the programs are called here. */
+/** The server of a call, and the names of the programs. */
 export interface Called {
-  /** As it was given; undefined when it was not found out. */
+  /** The address as configured; undefined if it is not known. */
   readonly server: string | undefined;
   readonly installation: Pick<Installation, 'kedge' | 'start'>;
 }
 
-/** The text of grpc-js around the cause. */
+/** The text that grpc-js puts around the cause. */
 const wrapping =
   /^No connection established\. Last error: (?:Error: )?(.*?)\.? *Resolution note: *$/s;
 

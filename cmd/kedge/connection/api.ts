@@ -26,7 +26,7 @@ async function tlsOf({
   };
 }
 
-/** The server of the last client. */
+/** The address of the last client. */
 let called: string | undefined;
 
 /** The target of the last call, for error messages. */
@@ -34,7 +34,7 @@ export function calledServer(): string | undefined {
   return called;
 }
 
-/** A client for a context; the stored one by default. @throws StatusError InvalidArgument for what is no token */
+/** A client for a context; the stored one by default. @throws StatusError InvalidArgument for an invalid token */
 export async function connect(context?: Context): Promise<ApiClient> {
   return kedgeClient(await connectionOf(context)).api;
 }
@@ -48,7 +48,7 @@ export async function connectTo(packageName: string): Promise<ApiClient> {
 async function connectionOf(context?: Context): Promise<KedgeClientOptions> {
   const { server, token, ...certificates } = context ?? (await currentContext());
   called = server;
-  // Refused later, it would be shown.
+  // The server's refusal would show the token.
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
     throw invalid([
       {
@@ -61,13 +61,13 @@ async function connectionOf(context?: Context): Promise<KedgeClientOptions> {
   return {
     server,
     token,
-    // A daemon that restarts is back within seconds.
+    // A daemon that restarts is available again within seconds.
     retry: { attempts: 4 },
     ...(tls ? { tls } : {}),
   };
 }
 
-/** The kind that a word on the command line means. @throws StatusError InvalidArgument listing them. */
+/** The kind for a word of the command line. @throws StatusError InvalidArgument listing the kinds */
 export function kindNamed(word: string): AnyKind {
   const wanted = word.toLowerCase();
   const kind = allKinds.find(
@@ -100,12 +100,12 @@ function methodIdFor(kind: AnyKind, verb: string): string | undefined {
   });
 }
 
-/** Whether the API has a method that does `verb` for a kind. */
+/** Whether the API has the method `verb` for a kind. */
 export function canDo(kind: AnyKind, verb: string): boolean {
   return methodIdFor(kind, verb) !== undefined;
 }
 
-/** The RPC that does `verb` for a kind. @throws StatusError NotFound when the API has none. */
+/** The RPC `verb` of a kind. @throws StatusError NotFound if the API has none */
 export function methodFor(kind: AnyKind, verb: string): string {
   const found = methodIdFor(kind, verb);
   if (found !== undefined) return found;
@@ -130,7 +130,7 @@ export async function listAll(
   return items;
 }
 
-/** One call without a needed answer, and the message after it. */
+/** One call whose answer is not used, and the message after it. */
 export async function callAndSay(method: string, request: JsonObject, done: string): Promise<void> {
   const client = await connect();
   try {

@@ -4,17 +4,17 @@ import { subjectOf } from '../output/subjects.js';
 import { explainRemote } from './api-reader.js';
 import type { Told } from './follow.js';
 
-/** An object of a cast that does not run. */
+/** An object of a cast that is not ready. */
 export interface Stuck {
   /** `Service default/web` */
   readonly label: string;
-  /** As it was followed. */
+  /** The state that the cast received. */
   readonly detail: string;
-  /** As it was seen last; undefined for one that was not. */
+  /** The last state; undefined for an object that was not received. */
   readonly told: Told | undefined;
 }
 
-/** If the server does not answer any more, the states that the cast received are used. */
+/** If the server no longer answers, the states that the cast received are used. */
 async function explained(client: ApiClient, { told }: Stuck): Promise<Explanation | undefined> {
   const subject = told && subjectOf(told.kind, told.object);
   if (!subject) return undefined;
@@ -25,7 +25,7 @@ async function explained(client: ApiClient, { told }: Stuck): Promise<Explanatio
   }
 }
 
-/** A paragraph for each object that does not run: its cause, what to do, and the command on a line of its own. */
+/** One paragraph per object that is not ready: its cause, the remedy, and the command on a separate line. */
 export async function remediesOf(client: ApiClient, stuck: readonly Stuck[]): Promise<string> {
   const lines: string[] = [];
   for (const each of stuck) {

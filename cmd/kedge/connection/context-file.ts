@@ -7,7 +7,7 @@ export function contextFolder(): string {
   return join(base, 'kedge');
 }
 
-/** Its file of contexts. */
+/** The file of contexts. */
 export function contextFile(): string {
   return join(contextFolder(), 'config.yaml');
 }

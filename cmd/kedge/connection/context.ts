@@ -7,15 +7,15 @@ import { contextFile } from './context-file.js';
 
 /** Server and credentials of the CLI. */
 export interface Context {
-  /** gRPC, `host:port`. */
+  /** The gRPC address, `host:port`. */
   readonly server: string;
   readonly restServer?: string;
   readonly token?: string;
-  /** Authority of the server's certificate (PEM); with it, or with `tls`, connections are encrypted. */
+  /** CA of the server's certificate (PEM); with it or with `tls`, connections are encrypted. */
   readonly caFile?: string;
-  /** Encrypted, checked with the system's authorities. */
+  /** Encrypts connections and verifies the server with the system's CAs. */
   readonly tls?: boolean;
-  /** For mutual TLS. */
+  /** Client certificate and key for mutual TLS. */
   readonly certFile?: string;
   readonly keyFile?: string;
 }
@@ -64,7 +64,7 @@ async function writeContexts(next: Contexts): Promise<void> {
   }
 }
 
-/** Before there is something that must not be lost. @throws StatusError where contexts can't be stored */
+/** Checks this before a token is created, which would be lost. @throws StatusError if contexts can't be stored */
 export async function demandWritable(): Promise<void> {
   await writeContexts(await readContexts());
 }
@@ -81,7 +81,7 @@ export async function useContext(name: string): Promise<void> {
   await writeContexts({ current: name, contexts });
 }
 
-/** Forgets a context. */
+/** Removes a context. */
 export async function deleteContext(name: string): Promise<void> {
   const { current, contexts } = await readContexts();
   const others = Object.entries(contexts).filter(([other]) => other !== name);
@@ -91,7 +91,7 @@ export async function deleteContext(name: string): Promise<void> {
   });
 }
 
-/** The context to use: the current one, overridden by KEDGE_SERVER and KEDGE_TOKEN where they are not empty. */
+/** The context to use: the current one, overridden by KEDGE_SERVER and KEDGE_TOKEN if they are not empty. */
 export async function currentContext(): Promise<Context> {
   const { current, contexts } = await readContexts();
   const stored = contexts[current];

@@ -8,15 +8,15 @@ export interface CommandExit {
   readonly signal: string;
 }
 
-/** Where output goes. */
+/** The outputs of a command. */
 export interface OutputStreams {
   readonly stdout: { write(data: Buffer): unknown };
   readonly stderr: { write(data: Buffer): unknown };
 }
 
 /**
- * Shows the output of a command and returns how it ended.
- * @throws StatusError when the answers end before that: success would be a guess.
+ * Prints the output of a command and returns its exit.
+ * @throws StatusError if the answers end before the exit, since the result is unknown
  */
 export async function shownExit(
   answers: AsyncIterable<JsonObject>,

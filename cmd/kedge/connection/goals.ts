@@ -59,7 +59,7 @@ function conditionsOf(object: JsonObject): readonly Condition[] {
   return (Array.isArray(object.conditions) ? object.conditions : []) as readonly Condition[];
 }
 
-/** Whether an object that exists is as it should be. */
+/** Whether an existing object is ready. */
 export function reached(goal: Goal, object: JsonObject): boolean {
   if (goal.type === 'delete') return false;
   if (goal.type === 'status')
@@ -68,14 +68,14 @@ export function reached(goal: Goal, object: JsonObject): boolean {
   return condition?.status === goal.status && !isStale(object, condition.observedGeneration);
 }
 
-/** The goal in words, behind the name of an object. */
+/** The goal as text that follows the name of an object. */
 export function goalText(goal: Goal): string {
   if (goal.type === 'delete') return 'is gone';
   if (goal.type === 'status') return `is ${goal.status}`;
   return `has condition ${goal.condition}=${goal.status}`;
 }
 
-/** How far an object is that is not as it should be. */
+/** The state of an object that is not ready. */
 export function presentState(goal: Goal, object: JsonObject): string {
   const conditions = conditionsOf(object);
   const status = textOf(object, 'status');

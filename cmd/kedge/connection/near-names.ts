@@ -40,7 +40,7 @@ async function lookFor(
 
 /** A suggestion for a missing object, or nothing. */
 export async function nearNames(error: StatusError): Promise<string> {
-  // Some refusals are about either of two kinds: "Instance or Service".
+  // Some errors refer to two kinds: "Instance or Service".
   const words = error.resource?.kind.split(' or ') ?? [];
   const kinds = allKinds.filter(({ kind }) => words.includes(kind));
   if (error.code !== 'NotFound' || !error.resource || kinds.length === 0) return '';

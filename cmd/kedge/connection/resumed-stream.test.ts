@@ -7,7 +7,7 @@ import { resumed } from './resumed-stream.js';
 const gone = (code: 'Unavailable' | 'NotFound' = 'Unavailable') =>
   new StatusError({ code, reason: code, message: 'the server is away' });
 
-/** Lines 0 to 9, of which each opening gives two before the server goes away. */
+/** Lines 0 to 9. Each opened stream returns two before the server becomes unavailable. */
 class FailingLog {
   readonly opened: string[] = [];
   readonly #error: Error;

@@ -12,7 +12,7 @@ import { type JsonObject, textOf } from 'kedge/rpc';
 
 /** A stream whose answers have a `position`. */
 export interface ResumableStream {
-  /** Starts after a position; the empty one is the beginning. */
+  /** Starts after a position; the empty position is the beginning. */
   readonly open: (after: string) => AsyncIterable<JsonObject>;
   readonly signal: AbortSignal;
   /** Called once per outage of the server. */
@@ -22,8 +22,9 @@ export interface ResumableStream {
 const backoff = { baseMs: 100, maxMs: 5_000, jitter: 0.5 };
 
 /**
- * The answers of a stream, each once, also when the server goes away meanwhile. The caller must check that the
- * server is reachable at the start. @throws any other error of the stream.
+ * The answers of a stream, each once, resumed after outages of the server. The caller must check that the
+ * server is reachable at the start.
+ * @throws any other error of the stream
  */
 export async function* resumed(
   { open, signal, onLost }: ResumableStream,

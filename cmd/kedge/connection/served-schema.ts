@@ -9,7 +9,7 @@ import { type AnyKind, StatusError } from 'kedge';
 import { type DescMessage, isJsonObject, SchemaRegistry } from 'kedge/rpc';
 import { connectTo } from './api.js';
 
-/** A kind as the server describes it. */
+/** A kind as described by the server. */
 export interface ServedSchema {
   readonly schemas: SchemaRegistry;
   readonly message: DescMessage;
@@ -17,7 +17,7 @@ export interface ServedSchema {
   readonly comment: (fullName: string) => string;
 }
 
-/** Files with what they import before them. */
+/** Files, each after the files that it imports. */
 function sorted(files: readonly FileDescriptorProto[]): readonly FileDescriptorProto[] {
   const byName = new Map(files.map((file) => [file.name, file]));
   const out = new Set<FileDescriptorProto>();
@@ -57,8 +57,8 @@ function commentsOf(file: FileDescriptorProto, into: Map<string, string>): void 
 }
 
 /**
- * Asks the server what objects of a kind are made of, by gRPC reflection.
- * @throws StatusError NotFound when it does not serve the kind
+ * Reads the schema of a kind from the server by gRPC reflection.
+ * @throws StatusError NotFound if the server does not have the kind
  */
 export async function servedSchema({ kind, plural }: AnyKind): Promise<ServedSchema> {
   const client = await connectTo('grpc.reflection.v1');

@@ -2,7 +2,7 @@ import type { AnyKind } from 'kedge';
 import { usageError } from '../program/usage.js';
 import { kindNamed } from './api.js';
 
-/** An object as it is named on the command line. */
+/** An object named on the command line. */
 export interface Target {
   readonly kind: AnyKind;
   readonly name: string;
@@ -23,8 +23,8 @@ function pairOf(word: string): Target {
 }
 
 /**
- * Reads `TYPE`, `TYPE,TYPE`, `TYPE NAME...` or `TYPE/NAME...`.
- * @throws StatusError InvalidArgument for a kind that is not known
+ * Parses `TYPE`, `TYPE,TYPE`, `TYPE NAME...` or `TYPE/NAME...`.
+ * @throws StatusError InvalidArgument for an unknown kind
  * @throws CommanderError for a mixture of the forms
  */
 export function namedBy(words: readonly string[]): Named {
@@ -42,8 +42,8 @@ export function namedBy(words: readonly string[]): Named {
 }
 
 /**
- * The objects that are named, at least one.
- * @throws CommanderError when only a kind is named
+ * The named objects, at least one.
+ * @throws CommanderError if only a kind is named
  */
 export function objectsNamedBy(words: readonly string[]): readonly Target[] {
   const { kinds, objects } = namedBy(words);
@@ -56,7 +56,7 @@ export function objectsNamedBy(words: readonly string[]): readonly Target[] {
 }
 
 /**
- * The name in `NAME` or `TYPE/NAME`, where the command is about certain kinds.
+ * The name in `NAME` or `TYPE/NAME`, for commands that are limited to certain kinds.
  * @throws CommanderError for another kind
  */
 export function nameOf(kinds: readonly string[], word: string): string {
@@ -67,7 +67,7 @@ export function nameOf(kinds: readonly string[], word: string): string {
   throw usageError(`${JSON.stringify(word)} is a ${kind.kind.toLowerCase()}; name a ${wanted}`);
 }
 
-/** The namespace of a request about a kind; nothing where the kind has none. */
+/** The namespace of a request for a kind; empty if the kind has none. */
 export function scopeOf(kind: AnyKind, namespace: string): { readonly namespace?: string } {
   return kind.scope === 'Cluster' ? {} : { namespace };
 }

@@ -6,10 +6,10 @@ import { canDo, methodFor } from './api.js';
 import { writableOf } from './fields.js';
 import { scopeOf, type Target } from './targets.js';
 
-/** Another writer was faster this often in a row: something writes all the time. */
+/** Maximum number of consecutive conflicts. More indicate a writer that writes continuously. */
 const triesMax = 5;
 
-/** Reads one object as it can be written again, with the version that it has. */
+/** Reads one object in the form of a write, with its version. */
 export async function readObject(
   client: ApiClient,
   target: Target,
@@ -22,15 +22,15 @@ export async function readObject(
   return writableOf(kind, await client.call(methodFor(kind, 'Get'), request));
 }
 
-/** The version that an object was read in. */
+/** The version in which an object was read. */
 export function versionOf(object: JsonObject): string {
   return isJsonObject(object.metadata) ? textOf(object.metadata, 'resourceVersion') : '';
 }
 
 /**
- * Replaces an object if it still has the version that it carries.
- * @returns whether that changed anything
- * @throws StatusError Aborted if it was changed meanwhile
+ * Replaces an object if it still has the version of the given one.
+ * @returns whether the write changed anything
+ * @throws StatusError Aborted if the object was changed meanwhile
  */
 export async function putObject(
   client: ApiClient,
@@ -44,12 +44,12 @@ export async function putObject(
     [bodyField(kind)]: object,
     ...(dryRun ? { dryRun } : {}),
   };
-  // A write whose answer was lost may have been committed: its repetition would fail on its own version.
+  // A write whose answer was lost may have been committed. A retry would then conflict with its own version.
   const stored = await client.call(methodFor(kind, 'Update'), request, { attempts: 1 });
   return versionOf(stored) !== versionOf(object);
 }
 
-/** How an object is changed. */
+/** The change of an object. */
 export interface Change {
   readonly namespace: string;
   readonly dryRun?: boolean;
@@ -57,8 +57,8 @@ export interface Change {
 }
 
 /**
- * Reads an object, changes it, and writes it with the version that was read; again from the start after a conflict.
- * @returns whether that changed anything
+ * Reads an object, changes it, and writes it with the version that was read. Starts again after a conflict.
+ * @returns whether the write changed anything
  * @throws StatusError Aborted after repeated conflicts, or if the change contains a version
  */
 export async function changeObject(

@@ -19,14 +19,14 @@ export interface CastResult {
   readonly changes: readonly string[];
 }
 
-/** How far a cast object is. */
+/** The progress of a cast object. */
 type Progress =
   | { readonly state: 'settled' }
   | { readonly state: 'going'; readonly detail: string }
-  /** It is blocked until an operator acts. */
+  /** The object is blocked until an operator acts. */
   | { readonly state: 'stuck'; readonly detail: string };
 
-/** How far a volume or a snapshot is. */
+/** The progress of a volume or a snapshot. */
 function storageProgress(object: JsonObject): Progress {
   const status = String(object.status);
   if (['Available', 'Bound', 'Ready'].includes(status)) return { state: 'settled' };
@@ -55,7 +55,7 @@ function instanceProgress(object: JsonObject): Progress {
   return { state: stuck ? 'stuck' : 'going', detail };
 }
 
-/** Waits for the objects of one cast and prints every change of status on the way. */
+/** Waits for the objects of one cast and prints every status change meanwhile. */
 class CastWatch {
   readonly #wanted: ReadonlyMap<string, CastResult>;
   readonly #objects = new Map<string, Told>();
@@ -85,7 +85,7 @@ class CastWatch {
     return this.#verdict() !== undefined;
   }
 
-  /** Takes all objects of a kind, and forgets those that are gone. */
+  /** Stores all objects of a kind, and removes those that were deleted. */
   replace(kind: AnyKind, namespace: string, objects: readonly JsonObject[]): void {
     for (const [label, told] of this.#objects)
       if (told.kind === kind && told.object.namespace === namespace) this.#objects.delete(label);
@@ -162,7 +162,7 @@ class CastWatch {
       .filter((object) => object.ownerService === `${namespace}/${name}`);
   }
 
-  /** Instances whose output may tell why what is stuck does not run. */
+  /** Instances whose output may explain the stuck objects. */
   get ended(): readonly { readonly namespace: string; readonly name: string }[] {
     return [...this.#wanted.values()]
       .filter(({ kind }) => kind === 'Service')
@@ -177,7 +177,7 @@ class CastWatch {
     return (this.#verdict() ?? []).length > 0;
   }
 
-  /** Undefined while something is in progress; else the stuck objects, none meaning success. */
+  /** Undefined while something is in progress; else the stuck objects, none on success. */
   #verdict(): readonly Stuck[] | undefined {
     const stuck: Stuck[] = [];
     for (const [label, result] of this.#wanted) {
@@ -192,7 +192,7 @@ class CastWatch {
     return { label, detail, told: this.#objects.get(label) };
   }
 
-  /** @throws StatusError when something is stuck or time ran out. */
+  /** @throws StatusError if something is stuck or the timeout expired */
   async conclude(client: ApiClient, timedOut: boolean): Promise<void> {
     const verdict = this.#verdict();
     if (verdict?.length === 0) {
@@ -218,11 +218,11 @@ class CastWatch {
   }
 }
 
-/** Lines of output that are shown of each instance that ended. */
+/** Number of output lines that are shown of each ended instance. */
 const linesMax = 5;
 const shownMax = 3;
 
-/** The last output of what ended: most often it says why. */
+/** The last output of ended instances, which usually explains the end. */
 async function showOutput(client: ApiClient, watch: CastWatch, signal: AbortSignal): Promise<void> {
   for (const { namespace, name } of watch.ended.slice(0, shownMax)) {
     const lines: string[] = [];
@@ -240,7 +240,7 @@ async function showOutput(client: ApiClient, watch: CastWatch, signal: AbortSign
   }
 }
 
-/** Streams of two kinds are not in step: what looks stuck may be what was there before the cast. */
+/** Streams of two kinds are not synchronized: an apparently stuck object may be in its state before the cast. */
 async function stillStuck(client: ApiClient, watch: CastWatch): Promise<boolean> {
   for (const { kind, namespace } of watch.targets) {
     const { items } = await client.resource(kind).list({ namespace });
@@ -249,7 +249,7 @@ async function stillStuck(client: ApiClient, watch: CastWatch): Promise<boolean>
   return watch.stuck;
 }
 
-/** Waits until every service and volume of a cast runs. @throws StatusError with the reasons when not. */
+/** Waits until every service and volume of a cast is ready. @throws StatusError with the reasons otherwise */
 export async function waitForCast(
   client: ApiClient,
   results: readonly CastResult[],

@@ -17,7 +17,7 @@ import { didYouMean, nearest } from '../../near-miss.js';
 import { kindSpelled } from '../connection/api.js';
 import { tooDeep } from './yaml-depth.js';
 
-/** An object of a cast file, with the means to point at its fields. */
+/** An object of a cast file, with the lines of its fields. */
 export interface CastItem {
   readonly kind: string;
   readonly object: JsonObject;
@@ -25,7 +25,7 @@ export interface CastItem {
   readonly locate: (field: string) => string;
 }
 
-/** Short keyed form: `service:` and so on, each one object or a list. */
+/** Short form: `service:` and so on as the key, each with one object or a list. */
 const keyed: Readonly<Record<string, string>> = Object.fromEntries(
   allKinds.map((kind) => [kind.kind.charAt(0).toLowerCase() + kind.kind.slice(1), kind.kind]),
 );
@@ -54,7 +54,7 @@ function refuse(where: string, description: string): StatusError {
   return invalid([{ field: where, description }]);
 }
 
-/** A list as `kedge get -o yaml` prints it. Its kind is that of each item, which may have a field of that name. */
+/** A list as printed by `kedge get -o yaml`. Its kind is that of each item, because items may have a field `kind`. */
 function listItems(given: {
   readonly file: string;
   readonly lines: LineCounter;
@@ -74,7 +74,7 @@ function listItems(given: {
   });
 }
 
-/** A list of several kinds, as `kedge get` prints it: each item tells its kind, or is under the name of it. */
+/** A list of several kinds as printed by `kedge get`: each item has its kind, or is below the name of its kind. */
 function mixedItems(at: (field: string) => string, list: unknown): CastItem[] {
   if (!Array.isArray(list)) throw refuse(at('items'), 'items must be a list of objects');
   return list.map((item: unknown, index): CastItem => {
@@ -192,7 +192,7 @@ export async function readCastFiles(paths: readonly string[]): Promise<readonly 
     for (const document of Array.isArray(documents) ? documents : []) {
       const [error] = document.errors;
       if (error) {
-        // A line that is indented too far goes on with the value of the line before: it is the one to look at.
+        // A line with too much indentation continues the value of the previous line, so that line is reported.
         const tooFar = document.errors.find(({ code }) => code === 'MULTILINE_IMPLICIT_KEY');
         if (tooFar) {
           const { line } = lines.linePos(tooFar.pos[1]);
@@ -211,7 +211,7 @@ export async function readCastFiles(paths: readonly string[]): Promise<readonly 
   return all;
 }
 
-/** The server's violations with the places in the files that they are about. */
+/** The server's violations with their lines in the files. */
 export function located(error: StatusError, cast: readonly CastItem[]): StatusError {
   if (error.violations.length === 0) return error;
   const violations = error.violations.map((violation): FieldViolation => {
@@ -229,9 +229,9 @@ export function located(error: StatusError, cast: readonly CastItem[]): StatusEr
   return new StatusError({ code, reason, message, violations });
 }
 
-/** An object that names no namespace, in the one that the command line names. */
+/** An object without a namespace gets that of the command line. */
 export function placed(item: CastItem, namespace: string | undefined): CastItem {
-  // A file may hold cluster-scoped objects, such as their namespace, beside those that go into it.
+  // A file may mix cluster-scoped objects, such as a namespace, with objects in that namespace.
   const clusterScoped = kindSpelled(item.kind)?.scope === 'Cluster';
   if (namespace === undefined || clusterScoped || item.object.namespace !== undefined) return item;
   return { ...item, object: { ...item.object, namespace } };

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from 'kedge/rpc';
 /** The server's mask of a hidden value. */
 export const mask = '********';
 
-/** A value that differs; absent on one side where it is added or removed. */
+/** A value that differs; absent on one side if it was added or removed. */
 export interface Difference {
   readonly path: string;
   readonly before?: unknown;
@@ -39,7 +39,7 @@ export function valueAt(object: JsonObject, path: string): unknown {
   return at;
 }
 
-/** A value with every text in it masked. */
+/** A value with all its texts masked. */
 export function masked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(masked);
   if (isJsonObject(value))

@@ -14,7 +14,7 @@ export function mergePatched(before: unknown, patch: unknown): unknown {
   return Object.fromEntries(after);
 }
 
-/** A patch without its nulls: what it sets. */
+/** A patch without its nulls, which contains the values that it sets. */
 export function setBy(patch: JsonObject): JsonObject {
   return mergePatched({}, patch) as JsonObject;
 }
@@ -26,7 +26,7 @@ async function standardInput(): Promise<string> {
 }
 
 /**
- * Reads a patch, JSON or YAML: the text itself, `@FILE`, or `-` for standard input.
+ * Reads a patch as JSON or YAML: the text itself, `@FILE`, or `-` for standard input.
  * @throws StatusError InvalidArgument
  */
 export async function readPatch(source: string): Promise<JsonObject> {

@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { invalid } from 'kedge';
 
-/** Where the values of a secret or configmap come from. */
+/** The sources of the values of a secret or configmap. */
 export interface ValueOptions {
   readonly fromLiteral?: readonly string[];
   readonly fromFile?: readonly string[];
   readonly fromEnvFile?: readonly string[];
 }
 
-/** Values are text: bytes that are none would be stored as something else. */
+/** Values must be text: other bytes would be changed by the conversion. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function refuse(field: string, description: string): Error {
@@ -63,7 +63,7 @@ async function fromEnvFile(path: string): Promise<(readonly [key: string, value:
 
 /**
  * Reads the values of the options.
- * @throws StatusError InvalidArgument; no message has a value in it
+ * @throws StatusError InvalidArgument; no message contains a value
  */
 export async function valuesOf(options: ValueOptions): Promise<Readonly<Record<string, string>>> {
   const { fromLiteral = [], fromFile: files = [], fromEnvFile: envFiles = [] } = options;

@@ -1,10 +1,10 @@
 import { limits } from 'kedge';
 import { Lexer } from 'yaml';
 
-/** Columns in front of a line's content: 64 levels of eight. */
+/** Maximum indentation of a line in columns: 64 levels of eight. */
 const indentMax = 512;
 
-/** What is nested too deeply, and where. */
+/** The position of a value that is nested too deeply. */
 export interface TooDeep {
   /** Characters from the beginning of the text. */
   readonly offset: number;
@@ -12,8 +12,8 @@ export interface TooDeep {
 }
 
 /**
- * The first place in a YAML text that is nested more deeply than the API takes. The parser recurses, and
- * ends the process on a text of a few thousand levels, so this is judged from the tokens, before it runs.
+ * The first position in a YAML text that exceeds the nesting limit of the API. The parser recurses and would
+ * end the process on a text of a few thousand levels, so the tokens are checked before it runs.
  */
 export function tooDeep(text: string): TooDeep | undefined {
   const { jsonDepthMax } = limits;
@@ -23,7 +23,7 @@ export function tooDeep(text: string): TooDeep | undefined {
   /** True until the line's first token that is neither space nor an indicator of a list or a key. */
   let leading = true;
   for (const token of new Lexer().lex(text)) {
-    // The lexer's own marks: the beginning of a document, of a flow, of a scalar.
+    // Marker tokens of the lexer: the beginning of a document, of a flow, of a scalar.
     if (token === '\u0002' || token === '\u0018' || token === '\u001f') continue;
     if (token === '[' || token === '{') flow += 1;
     else if (token === ']' || token === '}') flow = Math.max(0, flow - 1);

@@ -10,7 +10,7 @@ export interface Told {
   readonly object: string;
   readonly status: string;
   readonly explanation: Explanation | undefined;
-  /** The last call of its driver, where it has one. */
+  /** The last call of its driver, if it has one. */
   readonly lastCall: readonly (readonly [string, string])[];
 }
 
@@ -55,7 +55,7 @@ export function explanationText({ object, status, explanation, lastCall }: Told)
   return [head, ...shown, ...end].join('\n');
 }
 
-/** An explanation as programs read it. */
+/** An explanation as data for programs. */
 export function explanationData({ object, status, explanation }: Told): JsonObject {
   if (!explanation) return { object, status };
   const { reason, meaning, message, path, remedy } = explanation;

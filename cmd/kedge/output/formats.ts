@@ -8,7 +8,7 @@ import { evaluateJsonPath, parseJsonPath, type Template } from './jsonpath.js';
 import { demandKnownPaths } from './jsonpath-fields.js';
 import { castable, objectRows, table, type TableOptions } from './output.js';
 
-/** How results are printed. */
+/** The output options of a command. */
 export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name' | { readonly jsonpath: Template };
 
 const words = ['table', 'wide', 'json', 'yaml', 'name'] as const;
@@ -39,7 +39,7 @@ export interface Group {
 
 /** How objects are rendered. */
 export interface RenderOptions extends Omit<TableOptions, 'wide'> {
-  /** One object was asked for: it is not wrapped into a list. */
+  /** A single object was requested: it is not wrapped into a list. */
   readonly single: boolean;
 }
 
@@ -107,7 +107,7 @@ export function render(
   return renderGroups([{ kind, objects }], format, options);
 }
 
-/** Data that is no object of a kind, where only these formats make sense. @throws StatusError InvalidArgument */
+/** Data other than objects of a kind, limited to these formats. @throws StatusError InvalidArgument */
 export function parseDataFormat(word: string): 'table' | 'json' | 'yaml' {
   const known = ['table', 'json', 'yaml'] as const;
   const format = known.find((f) => f === word);

@@ -3,7 +3,7 @@ import { print, table } from './output.js';
 /** Number of recent rows that determine the widths. */
 const rememberedMax = 50;
 
-/** A table whose rows come one at a time: the header once, then each row in columns as wide as those before it. */
+/** A table whose rows arrive one at a time: the header once, then each row in the column widths of the recent rows. */
 export class GrowingTable {
   readonly #header: readonly string[];
   #rows: readonly (readonly string[])[] = [];

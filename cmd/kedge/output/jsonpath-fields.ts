@@ -28,7 +28,7 @@ function shapeOfField(field: DescField): Shape {
   return field.fieldKind === 'map' ? { type: 'map', of: inner } : inner;
 }
 
-/** The shape of what `kedge get` prints: one object, or a list of them. */
+/** The shape of the output of `kedge get`: one object, or a list of objects. */
 function shapeOfAnswer(kind: AnyKind, single: boolean): Shape {
   const object = shapeOfMessage(apiSchemas().message(`api.${kind.kind}`));
   if (object.type !== 'object') return unknown;
@@ -79,8 +79,8 @@ function follow({ from, segments }: Path, root: Shape, current: Shape): Shape {
 }
 
 /**
- * Refuses paths to fields that no object of the kind has: such a path would print nothing.
- * @throws StatusError InvalidArgument naming the field, and the one that may be meant
+ * Rejects paths to fields that no object of the kind has: such a path would print nothing.
+ * @throws StatusError InvalidArgument naming the field and a suggestion
  */
 export function demandKnownPaths(template: Template, kind: AnyKind, single: boolean): void {
   const root = shapeOfAnswer(kind, single);

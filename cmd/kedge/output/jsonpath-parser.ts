@@ -26,7 +26,7 @@ export type Part =
   | { readonly type: 'path'; readonly path: Path }
   | { readonly type: 'range'; readonly path: Path; readonly body: readonly Part[] };
 
-/** A template that was read. */
+/** A parsed template. */
 export type Template = readonly Part[];
 
 const lengthMax = 4_096;
@@ -52,7 +52,7 @@ export class JsonPathParser {
     return parts;
   }
 
-  /** Up to the end of the text, or that of the range. */
+  /** Parses up to the end of the text, or of the range. */
   #parts(depth: number): readonly Part[] {
     if (depth > depthMax) throw this.#refuse(`has more than ${depthMax} ranges in each other`);
     const parts: Part[] = [];
@@ -111,7 +111,7 @@ export class JsonPathParser {
     }
     if (!root && !current && segments.length === 0 && this.#text[this.#at - 1] !== '.')
       throw this.#refuse('a path such as .status is expected');
-    // As kubectl has it: a path begins with the present item of a range.
+    // As in kubectl: a path begins with the current item of a range.
     return { from: root ? 'root' : 'current', segments };
   }
 
@@ -185,7 +185,7 @@ export class JsonPathParser {
     if (!this.#take('}')) throw this.#refuse('"}" is expected');
   }
 
-  /** A word that stands alone. */
+  /** A separate word. */
   #word(word: string): boolean {
     const rest = this.#text.slice(this.#at);
     if (!rest.startsWith(word) || /^[\w-]/.test(rest.slice(word.length))) return false;

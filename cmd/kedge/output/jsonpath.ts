@@ -10,7 +10,7 @@ import {
 
 export type { Path, Segment, Template };
 
-/** Ranges inside ranges multiply what is printed. */
+/** Nested ranges multiply the output. */
 const outputMax = 16 * 1024 * 1024;
 const itemsMax = 1_000_000;
 

@@ -22,14 +22,14 @@ function cell(value: unknown): string {
 const good = new Set(['Running', 'Available', 'Bound', 'Ready', 'Active', 'True']);
 const bad = new Set(['Failed', 'Stalled', 'NotReady', 'Degraded', 'False']);
 
-/** A status word in its colour, where colours are on (a terminal, and NO_COLOR unset). */
+/** A status word in its colour, if colours are enabled (a terminal, and NO_COLOR unset). */
 export function coloured(word: string): string {
   if (good.has(word)) return pc.green(word);
   if (bad.has(word)) return pc.red(word);
   return word;
 }
 
-/** Age as people read it: 5s, 3m, 2h, 4d. */
+/** Age as text: 5s, 3m, 2h, 4d. */
 export function age(createdAt: unknown, now: number): string {
   const since = Date.parse(String(createdAt));
   if (Number.isNaN(since)) return '<unknown>';
@@ -40,7 +40,7 @@ export function age(createdAt: unknown, now: number): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** Rows in columns, no borders, as kubectl prints them. Whatever a cell holds, it is one printable line. */
+/** Rows in columns without borders, as kubectl prints them. Each cell is one printable line. */
 export function table(raw: readonly (readonly string[])[]): string {
   const rows = raw.map((row) => row.map(printableLine));
   const widths: number[] = [];
@@ -59,7 +59,7 @@ export function table(raw: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** How a table of a kind looks. */
+/** The layout of a table of a kind. */
 export interface TableOptions {
   readonly wide: boolean;
   /** NAMESPACE first. */
@@ -103,8 +103,8 @@ export function objectRows(
 }
 
 /**
- * An object as `kedge cast` takes it: with its kind, or under the name of its kind where it has a field `kind` of
- * its own.
+ * An object in the form that `kedge cast` accepts: with its kind, or below the name of its kind if it has its
+ * own field `kind`.
  */
 export function castable({ kind }: AnyKind, object: JsonObject | undefined): JsonObject {
   if (object?.kind === undefined) return { kind, ...object };

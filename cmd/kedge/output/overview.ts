@@ -5,7 +5,7 @@ import { labelOf } from '../connection/follow.js';
 import type { Group } from './formats.js';
 import { subjectOf } from './subjects.js';
 
-/** Statuses without open work. */
+/** Statuses of settled objects. */
 const settled = new Set([
   'Running',
   'Available',
@@ -16,7 +16,7 @@ const settled = new Set([
   'Stopped',
 ]);
 
-/** How many objects of a kind are in which status. */
+/** The number of objects of a kind by status. */
 export interface KindCount {
   readonly kind: AnyKind;
   readonly total: number;
@@ -24,7 +24,7 @@ export interface KindCount {
   readonly statuses: string;
 }
 
-/** Something that is not as it should be. */
+/** An object with a problem. */
 export interface NotReady {
   /** `Volume default/data` */
   readonly object: string;

@@ -16,7 +16,7 @@ export function isExplained({ kind }: AnyKind): boolean {
   return explained.includes(kind);
 }
 
-/** An object of a kind that is explained; undefined for another kind. */
+/** An object of a kind that can be explained; undefined for another kind. */
 export function subjectOf(kind: AnyKind, object: JsonObject): Subject | undefined {
   return isExplained(kind) ? ({ kind: kind.kind, object } as unknown as Subject) : undefined;
 }

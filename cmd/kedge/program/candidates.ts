@@ -145,7 +145,7 @@ function flagsOf(command: Command): readonly Candidate[] {
   return [...own, { word: '--help', about: 'what the command does' }];
 }
 
-/** The words that fit behind the name of the program; the last word is the one under the cursor. */
+/** The words that fit after the name of the program; the last word is the one under the cursor. */
 export async function candidates(
   root: Command,
   words: readonly string[],
@@ -164,7 +164,7 @@ export async function candidates(
     try {
       fitting = await fromSource(sourceOf(line), line, namespaceIn(words));
     } catch {
-      // A type that is misspelt has no names.
+      // A misspelt type has no names.
       fitting = [];
     }
   const inWord = last.slice(0, last.length - current.length);

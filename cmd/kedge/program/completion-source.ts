@@ -1,15 +1,15 @@
 import type { Argument, Command, Option } from 'commander';
 
-/** Where the words come from that fit an argument or the value of an option. */
+/** The source of the words that fit an argument or the value of an option. */
 export type Source =
   | { readonly type: 'words'; readonly words: readonly string[] }
   | { readonly type: 'files' | 'contexts' | 'fields' | 'namespaces' | 'nothing' }
-  /** `TYPE NAME...` or `TYPE/NAME...`; of some kinds alone where those are named. */
+  /** `TYPE NAME...` or `TYPE/NAME...`; limited to some kinds if they are given. */
   | { readonly type: 'targets'; readonly kinds: readonly string[] }
   /** Names of objects of some kinds. */
   | { readonly type: 'names'; readonly kinds: readonly string[] };
 
-/** `volume/NAME` in a text says that volumes are meant. */
+/** `volume/NAME` in a text refers to volumes. */
 function kindsIn(text: string): readonly string[] {
   return [...text.matchAll(/\b([a-z]+)\/NAME/g)].map(([, kind = '']) => kind);
 }
@@ -19,7 +19,7 @@ function isFile(name: string): boolean {
 }
 
 /**
- * What fits an argument, as its declaration tells it: its choices, `TYPE` and `volume/NAME` in its description, or
+ * The source for an argument by its declaration: its choices, `TYPE` or `volume/NAME` in its description, or
  * its name.
  */
 export function sourceOfArgument(argument: Argument): Source {
@@ -42,7 +42,7 @@ const kindsByOption: Readonly<Record<string, readonly string[]>> = {
   '--node': ['node'],
 };
 
-/** What fits the value of an option. */
+/** The source for the value of an option. */
 export function sourceOfOption(option: Option): Source {
   const { long = '', flags, description } = option;
   if (option.argChoices) return { type: 'words', words: option.argChoices };
@@ -60,12 +60,12 @@ export function sourceOfOption(option: Option): Source {
   return kinds ? { type: 'names', kinds } : { type: 'nothing' };
 }
 
-/** What is being typed: the command, the words before, and the one under the cursor. */
+/** The incomplete command line: the command, the words before, and the word under the cursor. */
 export interface Typed {
   readonly command: Command;
   readonly arguments: readonly string[];
   readonly current: string;
-  /** The option whose value is being typed. */
+  /** The option whose value is incomplete. */
   readonly option?: Option;
 }
 
@@ -73,7 +73,7 @@ function optionNamed(command: Command, word: string): Option | undefined {
   return command.options.find(({ long, short }) => word === long || word === short);
 }
 
-/** Reads the words behind the name of the program, the last of them under the cursor. */
+/** Parses the words after the name of the program, the last of them under the cursor. */
 export function typed(root: Command, words: readonly string[]): Typed {
   let command = root;
   let option: Option | undefined;
@@ -105,7 +105,7 @@ export function typed(root: Command, words: readonly string[]): Typed {
   return { command, arguments: found, current, ...(own ? { option: own } : {}) };
 }
 
-/** The source for the word under the cursor, when that is no option and no command. */
+/** The source for the word under the cursor, unless it is an option or a command. */
 export function sourceOf({ command, arguments: words, option }: Typed): Source {
   if (option) return sourceOfOption(option);
   const declared = command.registeredArguments;

@@ -10,7 +10,7 @@ export interface Example {
 
 const examplesByCommand = new WeakMap<Command, readonly Example[]>();
 
-/** Gives a command its examples: its help shows them, and so does the reference page. */
+/** Adds examples to a command, for its help and the reference page. */
 export function withExamples(
   command: Command,
   ...pairs: readonly (readonly [line: string, about: string])[]

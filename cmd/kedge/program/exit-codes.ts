@@ -23,7 +23,7 @@ const byCode: Readonly<Partial<Record<StatusCode, number>>> = {
   DeadlineExceeded: exitCodes.timeout,
 };
 
-/** The exit code that an error stands for; of several errors that of the first. */
+/** The exit code of an error; of several errors that of the first. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof AggregateError) return exitCodeOf(error.errors[0]);
   return error instanceof StatusError ? (byCode[error.code] ?? exitCodes.error) : exitCodes.error;

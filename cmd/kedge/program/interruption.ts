@@ -3,9 +3,9 @@ import { note } from '../output/output.js';
 const ends = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /**
- * Runs work that waits for something which goes on without this command. One that is interrupted says so: nobody is
- * left to guess whether it was undone.
- * @param goesOn what goes on, and what to type next
+ * Runs work that waits for something that continues without this command. On a signal it prints what continues,
+ * because nothing is undone.
+ * @param goesOn what continues, and the next command
  */
 export async function interruptible<T>(goesOn: string, work: () => Promise<T>): Promise<T> {
   const handlers = Object.entries(ends).map(([signal, code]) => {

@@ -1,11 +1,11 @@
 import { invalid } from 'kedge';
 
-/** The longest wait in seconds: a timer of Node.js holds no more. */
+/** The longest wait in seconds: timers of Node.js have no larger delay. */
 export const waitSecondsMax = 2_147_483;
 
 /**
- * Reads an option that is a whole number, before anything is sent.
- * @param flag the option as it is typed, such as `--tail`
+ * Parses an option that is a whole number, before any request.
+ * @param flag the option as typed, such as `--tail`
  * @returns the parser of the option's text
  * @throws StatusError InvalidArgument with the option, its text and the range (from the parser)
  */

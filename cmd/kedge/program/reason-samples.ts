@@ -43,7 +43,7 @@ export const samples = {
   Namespace: { kind: 'Namespace', object: namespace },
 } as const satisfies { readonly [K in Subject['kind']]: Extract<Subject, { readonly kind: K }> };
 
-/** What a remedy of a sample is made of. */
+/** The inputs of a sample's remedy. */
 export function aboutSample(kind: Subject['kind'], message: string): About {
   return { ...samples[kind], message, world };
 }

@@ -11,7 +11,7 @@ service and instance \`web\`, volume \`data\`, snapshot \`copy\`, node \`n1\`, c
 This page is made from the table of reasons in \`controllers/reasons\`: \`node scripts/reasons-page.mjs\`.
 `;
 
-/** The kind that an example is of, by the heading. */
+/** The kind of an example, by the heading. */
 const kinds: Readonly<Record<keyof typeof reasonGroups, Subject['kind']>> = {
   'Driver errors': 'Volume',
   'Volumes and snapshots': 'Volume',
@@ -20,7 +20,7 @@ const kinds: Readonly<Record<keyof typeof reasonGroups, Subject['kind']>> = {
   'Nodes, namespaces and storage roots': 'Node',
   'As it should be': 'Service',
 };
-/** Reasons that another kind has. */
+/** Reasons of another kind. */
 const others: Readonly<Record<string, Subject['kind']>> = {
   Creating: 'Snapshot',
   Finalizing: 'Namespace',

@@ -22,7 +22,7 @@ function harmless(): Command {
   return program;
 }
 
-/** The calls of kedge in a line of shell, each as the shell splits it. */
+/** The calls of kedge in a shell line, each split as by the shell. */
 function calls(line: string): readonly (readonly string[])[] {
   const found = line.match(/\bkedge (?:'[^']*'|"[^"]*"|[^'"|<>)])*/g) ?? [];
   return found.map((text) => {

@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander';
 import { examplesOf } from './examples.js';
 
-/** Commands that do something, and not only hold others, with the words that lead to them. */
+/** Commands with an action, not only subcommands, with the words that lead to them. */
 export function leafCommands(
   command: Command,
   path: readonly string[] = [],

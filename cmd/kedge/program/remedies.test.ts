@@ -14,7 +14,7 @@ import { aboutSample, samples } from './reason-samples.js';
 import { reasonsPage } from './reasons-page.js';
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
-/** What the remedies look for in a message. */
+/** The patterns that remedies search in a message. */
 const messages = [
   '',
   'volume default/data: it does not exist',
@@ -47,7 +47,7 @@ const entries = Object.values(reasonGroups).flatMap(
 /** Commands that change nothing: they are no remedy by themselves. */
 const looking = ['describe', 'why', 'logs', 'get', 'events', 'explain', 'status', 'health', 'diff'];
 
-/** What a reader may be told to run besides kedge, on the node. */
+/** Other commands that a reader may be asked to run on the node. */
 const programs = ['apt-get install', 'systemctl', 'mkdir -p', 'chmod', 'kedged --', "printf '%s"];
 
 function remedies(): readonly { readonly of: string; readonly remedy: Remedy }[] {
@@ -61,7 +61,7 @@ function remedies(): readonly { readonly of: string; readonly remedy: Remedy }[]
           })),
         ),
   );
-  // Many are the same: one of each is enough.
+  // Many commands are equal: one of each is enough.
   return [...new Map(found.map((each) => [each.remedy.text, each])).values()];
 }
 

@@ -1,7 +1,7 @@
-/** A shell that completions are written for. */
+/** A shell with a completion script. */
 export type Shell = 'bash' | 'zsh' | 'fish';
 
-/** Each asks the program that is typed: what fits is known to it alone. */
+/** Each script calls the typed program, which computes the candidates. */
 const scripts: Readonly<Record<Shell, string>> = {
   bash: `# Completion of kedge for bash: source <(kedge completion bash)
 _kedge() {

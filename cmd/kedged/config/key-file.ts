@@ -16,7 +16,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** One key a line (or between commas): the first seals, all open. */
+/** One key per line (or separated by commas): the first seals, all open. */
 function decodeAll(text: string, source: string): readonly Buffer[] {
   const words = text.split(/[\s,]+/).filter((word) => word !== '');
   return (words.length === 0 ? [''] : words).map((word) => decode(word, source));
@@ -33,7 +33,7 @@ function decode(text: string, source: string): Buffer {
   ]);
 }
 
-/** Of a file that is configured. @throws StatusError that names the setting */
+/** The keys of a configured file. @throws StatusError that names the setting */
 async function textOf(kekFile: string): Promise<string> {
   try {
     return await readFile(kekFile, 'utf8');
@@ -70,12 +70,12 @@ async function ownKeys(dataDirectory: string, file: string): Promise<readonly Bu
   return [key];
 }
 
-/** The key-encryption keys of a daemon, and where a rotation finds the next. */
+/** The key-encryption keys of a daemon, and the source of the next key of a rotation. */
 export interface DaemonKeys extends KeySource {
   readonly keys: readonly Buffer[];
 }
 
-/** Where the key-encryption keys are, for people. */
+/** The location of the key-encryption keys, for messages. */
 export function keyPlace(
   dataDirectory: string,
   kekFile: string,
@@ -85,7 +85,7 @@ export function keyPlace(
   return kekFile === '' ? join(dataDirectory, keyFileName) : `${kekFile} (secrets.kekFile)`;
 }
 
-/** The existing key-encryption keys; creates none. */
+/** Reads the existing key-encryption keys without creating any. */
 export async function findKeys(
   dataDirectory: string,
   kekFile: string,

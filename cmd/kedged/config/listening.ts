@@ -12,7 +12,7 @@ export interface ListenSettings {
   readonly tlsClientCaFile: string;
 }
 
-/** A `host:port` in its parts. @throws StatusError InvalidArgument. */
+/** Parses a `host:port`. @throws StatusError InvalidArgument */
 export function parseAddress(
   key: string,
   address: string,
@@ -34,7 +34,8 @@ function isLoopback(host: string): boolean {
 }
 
 /**
- * Certificates come complete, and listening in the clear beyond this machine must be asked for.
+ * Certificate and key must be set together. Listening without encryption on a non-loopback address must be
+ * allowed.
  * @throws StatusError InvalidArgument naming every setting that must change
  */
 export function demandSafeListening(config: ListenSettings): void {

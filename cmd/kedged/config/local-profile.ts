@@ -17,7 +17,7 @@ export function localProfile(exampleDirectory: string): Readonly<Record<string, 
 /** Whether to create a missing directory of the examples; printing the configuration does not. */
 export type Missing = 'make' | 'leave';
 
-/** Mode 0700 and the caller's, or made so. */
+/** Ensures that the directory belongs to the caller and has mode 0700. */
 async function isOwn(
   directory: string,
   uid: number | undefined,
@@ -28,7 +28,7 @@ async function isOwn(
     if (missing === 'leave' && error.code === 'ENOENT') return undefined;
     throw error;
   });
-  // The start would make it.
+  // The start would create it.
   if (!stat) return true;
   return stat.isDirectory() && stat.uid === (uid ?? stat.uid) && (stat.mode & 0o022) === 0;
 }
@@ -40,7 +40,7 @@ async function makeOwn(directory: string): Promise<void> {
   });
 }
 
-/** The directory of one user where another one has that of the examples. */
+/** The directory of this user if the one of the examples belongs to another user. */
 export function ownExampleDirectory(
   shared = sharedExampleDirectory,
   uid = process.getuid?.(),
@@ -114,7 +114,7 @@ export async function ensureLocalContext(addresses: LocalAddresses): Promise<Loc
   const { contexts } = await readContexts();
   const known = contexts.local;
   if (!known) return 'missing';
-  // The port may be another one this time.
+  // The port may have changed.
   if (known.server !== addresses.server) await writeContext('local', { ...known, ...addresses });
   return 'kept';
 }

@@ -184,7 +184,7 @@ async function restore(file: string, flags: RestoreFlags, options: ConfigOptions
     as: flags.asCopy ? 'copy' : 'original',
     replace: flags.replace ?? false,
     afterRevision: flags.afterRevision,
-    // Create the key even if nothing is sealed: a daemon with a database and no key does not start.
+    // Creates the key even if nothing is sealed: a daemon with a database and no key does not start.
     beforeWriting: async () => {
       await loadKeys(...keySource(config));
     },
@@ -208,7 +208,7 @@ async function salvage(file: string | undefined, options: ConfigOptions): Promis
   const { dataDirectory } = await loadConfig(options);
   await demandStore(dataDirectory);
   if (file !== undefined) await demandOutside(dataDirectory, file);
-  // Not on the damaged disk: the disk of the backup needs room anyway.
+  // Not on the damaged disk. The disk of the backup needs the space anyway.
   const scratch = file === undefined ? tmpdir() : dirname(file);
   const found = await salvageStore(dataDirectory, { scratch }).catch((error: unknown) => {
     throw orElsewhere(orOnline(error, `kedge admin backup ${file ?? 'FILE'}`));

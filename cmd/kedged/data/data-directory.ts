@@ -11,14 +11,14 @@ import {
 import { type DaemonKeys, keyFileName, loadKeys } from '../config/key-file.js';
 import type { DaemonConfig } from '../config/settings.js';
 
-/** The keys and the store of a data directory. */
+/** The keys and the open store of a data directory. */
 export interface DaemonData {
   readonly keys: DaemonKeys;
-  /** Open, its lock held. */
+  /** The open store, with its lock held. */
   readonly store: EmbeddedStore;
 }
 
-/** Opens the store of a data directory, its lock held. */
+/** Opens the store of a data directory and takes its lock. */
 export async function openDataDirectory(directory: string, logger: Logger): Promise<EmbeddedStore> {
   const engine = new LevelEngine({ directory, copiedBeforeMigration: [keyFileName] });
   const { reserveBytes } = limits;
@@ -39,7 +39,7 @@ export async function makeDataDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Keys and store of a daemon; the directory is made where it is not there. */
+/** The keys and the store of a daemon. Creates a missing directory. */
 export async function openDaemonData(
   { dataDirectory, kekFile }: DaemonConfig,
   logger: Logger,

@@ -1,6 +1,6 @@
 import type { RevisionRange, Salvaged } from 'kedge';
 
-/** The objects that could be read, one a line. */
+/** The salvaged objects, one per line. */
 export function foundLines({ objects }: Salvaged): readonly string[] {
   return objects.map(({ kind, namespace, name }) =>
     namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`,

@@ -12,9 +12,9 @@ function say(text: string): void {
 const whileRunning =
   'stop it first, which ends its workloads, or kill it with SIGKILL, which leaves them running; or try the upgrade on a copy: kedge admin backup FILE, then kedged restore FILE --as-copy --data-directory DIRECTORY';
 
-/** The objects that the daemon writes at every start: what this release has built in. */
+/** The built-in objects of this release, which the daemon writes at every start. */
 async function writeBuiltIn(store: EmbeddedStore): Promise<readonly string[]> {
-  // Loaded here, so that the daemon does not load them before it opens its store.
+  // Imported here, so that the daemon does not load them before it opens its store.
   const { policies, seedPolicies } = await import('kedge/server');
   const { accessPolicies, namespaces, seedClasses, seedNamespaces, storageClasses } = await import(
     '@kedge/controllers'

@@ -64,7 +64,7 @@ describe('audit log', () => {
       const file = `flood-${flooder}.jsonl`;
       const warnings: unknown[] = [];
       const log = open(file, warnings);
-      // The first entry is on its way to the disk; all that come in this turn wait for it.
+      // The write of the first entry is pending; all entries of this turn wait for it.
       log.record(entry('ann', 'first'));
       for (let n = 0; n < 20; n += 1) log.record(entry('ann', `a${n}`));
       for (let n = 0; n < 30_000; n += 1) log.record(entry(flooder, `m${n}`));
@@ -96,7 +96,7 @@ describe('audit log', () => {
     const file = 'late/audit.jsonl';
     const log = open(file, [], () => mkdirSync(join(directory, 'late')));
     log.record(entry('ann', 'lost'));
-    // Behind the batch that is refused, which leaves them waiting.
+    // These entries wait behind the batch whose write fails.
     for (const name of ['second', 'third']) log.record(entry('ann', name));
     await log.close();
     const found = await lines(file);

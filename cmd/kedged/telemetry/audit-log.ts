@@ -7,7 +7,7 @@ import { FairQueue } from './fair-queue.js';
 
 const fileBytesMax = 64 * 1024 * 1024;
 const filesKept = 4;
-/** Lines that wait for the disk, 2 KiB at most each unless a name is full of escapes. */
+/** Maximum lines that wait for the disk, 2 KiB each unless names contain many escapes. */
 const waitingMax = 20_000;
 /** Maximum subjects with a separate share of waiting lines. */
 const subjectsMax = 256;
@@ -29,15 +29,15 @@ export interface AuditLogOptions {
 }
 
 /**
- * The file that a configured path leads to now. Links are followed here and never again: one that takes the place of
- * the file later would lead what is appended anywhere, and of a link rotation would rename the link.
+ * Resolves the links of the configured path once. A link that replaces the file later could redirect appended
+ * lines, and rotation would rename the link instead of the file.
  */
 export async function auditFileAt(path: string): Promise<string> {
   const file = resolve(path);
   try {
     return await realpath(file);
   } catch {
-    // It is created at the first entry, which reports errors of its folder.
+    // The first entry creates the file and reports errors of its folder.
     const folder = await realpath(dirname(file)).catch(() => dirname(file));
     return join(folder, basename(file));
   }
@@ -74,7 +74,7 @@ export class AuditLog implements AuditSink {
   readonly #logger: Logger;
   readonly #droppedTotal: Counter;
   readonly #waiting: FairQueue<string>;
-  /** Since the file last told. */
+  /** Lost lines since the last report in the file. */
   #dropped = 0;
   #handle: FileHandle | undefined;
   #bytes = 0;
@@ -115,7 +115,7 @@ export class AuditLog implements AuditSink {
     try {
       while (this.#waiting.length > 0) await this.#append(this.#waiting.drain());
     } finally {
-      // In the same turn as the last look: what is recorded from now on starts a drain of its own.
+      // In the same turn as the last check of the queue: a later entry starts its own drain.
       this.#writing = undefined;
     }
   }

@@ -9,7 +9,7 @@ function standardError(): DestinationStream {
   return process.stderr.isTTY ? { write: (line) => lines.write(readableLine(line)) } : lines;
 }
 
-/** One constant message and fields a line, on standard error: JSON, and on a terminal text. */
+/** One constant message with fields per line, on standard error: JSON, or text on a terminal. */
 export function daemonLogger(level: string): Logger {
   const log = pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },

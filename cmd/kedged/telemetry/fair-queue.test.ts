@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { FairQueue } from './fair-queue.js';
 
-/** The same by looking at everything each time. */
+/** A reference implementation that searches all owners each time. */
 class Model {
   items: { readonly owner: string; readonly item: number }[] = [];
   readonly #itemsMax: number;
@@ -20,7 +20,7 @@ class Model {
     return counts.get(owner) === most ? this.#remove(owner) : undefined;
   }
 
-  /** Follows the queue where several owners have the most. */
+  /** Compares the results also if several owners have the most items. */
   follow(item: number): void {
     const owner = this.items.find((one) => one.item === item)!.owner;
     const counts = (of: string) => this.items.filter((one) => one.owner === of).length;

@@ -1,8 +1,8 @@
 /** Bounds of a {@link FairQueue}. */
 export interface FairQueueOptions {
-  /** Items that wait at once, at least 1. */
+  /** Maximum number of waiting items, at least 1. */
   readonly itemsMax: number;
-  /** Owners with a share of their own at once; all others share one more. */
+  /** Maximum number of owners with separate shares; all others have one common share. */
   readonly ownersMax: number;
 }
 
@@ -19,7 +19,7 @@ class Lane {
     this.#numbers.push(number);
   }
 
-  /** Removes the oldest. */
+  /** Removes the oldest item. */
   shift(): number | undefined {
     const number = this.#numbers[this.#head];
     if (number === undefined) return undefined;
@@ -33,13 +33,14 @@ class Lane {
 }
 
 /**
- * A bounded queue that many owners fill. Once it is full, each new item removes the oldest one of the owner that
- * has the most, which is the new item's own where several have as many. An owner within its fair share therefore
- * loses nothing, regardless of the others. `push` takes amortised constant time.
+ * A bounded queue for many owners. If it is full, each new item removes the oldest item of the owner with the
+ * most items. If several owners have the most, and the owner of the new item is one of them, its own is
+ * removed. An owner within its fair share therefore loses nothing, regardless of the others. `push` takes
+ * amortised constant time.
  */
 export class FairQueue<T> {
   readonly #options: FairQueueOptions;
-  /** In the order of arrival. */
+  /** Items in the order of arrival. */
   readonly #items = new Map<number, T>();
   readonly #lanes = new Map<string, Lane>();
   readonly #others = new Lane();
@@ -56,7 +57,7 @@ export class FairQueue<T> {
     return this.#items.size;
   }
 
-  /** Adds an item; returns the one that was removed for it. */
+  /** Adds an item; returns the item that was removed for it. */
   push(owner: string, item: T): T | undefined {
     const lane = this.#laneOf(owner);
     this.#items.set(this.#next, item);
@@ -65,7 +66,7 @@ export class FairQueue<T> {
     return this.#items.size > this.#options.itemsMax ? this.#evict(lane) : undefined;
   }
 
-  /** Removes everything; returns it in the order of arrival. */
+  /** Removes all items; returns them in the order of arrival. */
   drain(): readonly T[] {
     const items = [...this.#items.values()];
     this.#items.clear();
@@ -96,7 +97,7 @@ export class FairQueue<T> {
     return item;
   }
 
-  /** Changes a lane by one item, and keeps {@link FairQueue.#byLength} in step. */
+  /** Changes a lane by one item and updates {@link FairQueue.#byLength}. */
   #resize<R>(lane: Lane, change: () => R): R {
     const before = this.#byLength.get(lane.length);
     before?.delete(lane);
@@ -104,7 +105,7 @@ export class FairQueue<T> {
     const result = change();
     const lanes = this.#byLength.get(lane.length) ?? new Set();
     if (lane.length > 0) this.#byLength.set(lane.length, lanes.add(lane));
-    // By one at most, so the next shorter length is there.
+    // The length changed by at most one, so the next shorter length exists.
     if (lane.length > this.#longest) this.#longest = lane.length;
     else if (!this.#byLength.has(this.#longest)) this.#longest = lane.length;
     return result;

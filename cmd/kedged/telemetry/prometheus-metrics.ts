@@ -40,7 +40,7 @@ export class PrometheusMetrics implements Metrics {
     return { observe: (values, seconds) => metric.observe(values, seconds) };
   }
 
-  /** Everything measured, in Prometheus' text form. */
+  /** All metrics in Prometheus' text format. */
   text(): Promise<string> {
     return this.#registry.metrics();
   }
@@ -57,7 +57,7 @@ export class PrometheusMetrics implements Metrics {
     return new type({ name, help, labelNames: [...labels], registers: [this.#registry] });
   }
 
-  /** Registering a name twice gives the same metric. */
+  /** A second registration of a name returns the same metric. */
   #known<T>(name: string, make: () => T): T {
     return (this.#registry.getSingleMetric(name) as T | undefined) ?? make();
   }

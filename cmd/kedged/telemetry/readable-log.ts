@@ -12,7 +12,7 @@ function shown(value: unknown): string {
   return bare ? value : printable(JSON.stringify(value));
 }
 
-/** A line of the log as people read it on a terminal: time of day, level, message, fields. */
+/** A log line as text for a terminal: time of day, level, message, fields. */
 export function readableLine(json: string): string {
   let line: unknown;
   try {

@@ -20,7 +20,7 @@ const verbs = [
   ...['scale', 'exec', 'reveal', 'elevate'],
 ] as const;
 
-/** Rights that are about no kind. */
+/** Rights that do not refer to a kind. */
 const furtherResources = ['exec', 'logs', 'health', 'backups', 'keys'];
 const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources].sort();
 

@@ -48,7 +48,7 @@ async function createWithValues(
   await create(kind, word, { data }, options);
 }
 
-/** An option that may be repeated: each has one value, so that no name is taken for another one. */
+/** A repeatable option that takes one value each, so that it does not consume the name. */
 function more(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
 }

@@ -30,7 +30,7 @@ interface DeleteOptions {
   readonly timeout: number;
 }
 
-/** An object and where it is. */
+/** An object with its namespace. */
 interface Placed extends Target {
   readonly namespace: string;
 }

@@ -53,17 +53,17 @@ async function edited(file: string, { kind, name }: Target): Promise<JsonObject>
   return item.object;
 }
 
-/** With the version that was read, regardless of the text. */
+/** The edited object with the version that was read, regardless of the text. */
 function withMetadataOf(read: JsonObject, object: JsonObject): JsonObject {
   const own = isJsonObject(object.metadata) ? object.metadata : {};
   const { resourceVersion } = isJsonObject(read.metadata) ? read.metadata : {};
   return { ...object, metadata: { ...own, resourceVersion } };
 }
 
-/** How often a controller may be faster in a row. */
+/** Maximum number of consecutive conflicts with a controller. */
 const triesMax = 5;
 
-/** An object without what its controllers change. */
+/** An object without the fields that its controllers change. */
 function written(object: JsonObject): JsonObject {
   const {
     resourceVersion: _version,
@@ -74,9 +74,9 @@ function written(object: JsonObject): JsonObject {
 }
 
 /**
- * Writes what was edited. A status that changed meanwhile, as that of a workload that is started again and again, is
- * in nobody's way.
- * @throws StatusError Aborted when somebody else changed the object itself
+ * Writes the edited object. A status change meanwhile is no conflict, for example that of a crash-looping
+ * workload.
+ * @throws StatusError Aborted if another writer changed the object itself
  */
 async function putEdited(
   client: ApiClient,
@@ -97,7 +97,7 @@ async function putEdited(
     }
 }
 
-/** The same error, with the place of the text that would be lost otherwise. */
+/** The same error with the location of the edited text, which would be lost otherwise. */
 function keptIn(file: string, error: unknown): unknown {
   const next = hasCode(error, 'Aborted')
     ? 'somebody else has changed the object; edit it again, and take over what you wrote'

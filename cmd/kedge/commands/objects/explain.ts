@@ -12,7 +12,7 @@ interface ExplainOptions {
   readonly recursive?: boolean;
 }
 
-/** Messages may hold themselves. */
+/** Messages may be recursive. */
 const depthMax = 8;
 
 const scalars: Readonly<Record<number, string>> = {
@@ -34,7 +34,7 @@ function typeOf(field: DescField): string {
   return field.fieldKind === 'list' ? `list of ${plainType(field)}` : plainType(field);
 }
 
-/** `required, immutable`, or what else there is to know at a glance. */
+/** The properties of a field, such as `required, immutable`. */
 function flagsOf(rules: FieldRules): string {
   const flags = [
     rules.required ? 'required' : '',
@@ -59,7 +59,7 @@ class Explanation {
     return this.#schema.comment(`${field.parent.typeName}.${field.name}`);
   }
 
-  /** The field that a path names. @throws StatusError NotFound with the one that may be meant */
+  /** The field at a path. @throws StatusError NotFound with a suggestion */
   find(kind: string, path: readonly string[]): DescField | undefined {
     let message: DescMessage | undefined = this.#schema.message;
     let field: DescField | undefined;
@@ -91,7 +91,7 @@ class Explanation {
     return table([['FIELD', 'TYPE', '', 'DESCRIPTION'], ...rows]);
   }
 
-  /** Every field below, by its path. */
+  /** All fields below a message, by path. */
   tree(message: DescMessage, prefix = '', depth = 0): readonly (readonly string[])[] {
     return message.fields.flatMap((field) => {
       const path = prefix === '' ? field.jsonName : `${prefix}.${field.jsonName}`;

@@ -31,7 +31,7 @@ interface GetOptions {
   readonly watch?: boolean;
 }
 
-/** Where to look, `-` for everywhere. */
+/** The namespace to read, `-` for all. */
 function placeOf({ allNamespaces, namespace }: GetOptions): string {
   return allNamespaces ? '-' : namespace;
 }
@@ -63,7 +63,7 @@ async function watchObjects(
       if (names.size > 0 && !names.has(String(object.name))) return false;
       const now = Date.now();
       if (!isTable(format)) {
-        // Documents of one stream.
+        // Documents of one YAML stream.
         if (format === 'yaml') print('---');
         print(render(kind, [object], format, { single: true, namespaces, now }));
         return false;
@@ -173,7 +173,7 @@ async function show(
   print(renderGroups(list, format, shown));
 }
 
-/** The objects of a name: one, or in all namespaces as many as have it. @throws StatusError NotFound */
+/** The objects with a name: one, or one in each namespace that has it. @throws StatusError NotFound */
 async function objectsOf(
   client: ApiClient,
   { kind, name }: Target,

@@ -15,7 +15,7 @@ interface PatchOptions {
   readonly dryRun?: boolean;
 }
 
-/** A patch that names another object would be refused, or do something else than it says. */
+/** A patch that names another object would be rejected, or have a different effect than its text suggests. */
 function demandSameName(patch: JsonObject): void {
   for (const field of ['name', 'namespace'])
     if (field in patch) throw invalid([{ field, description: "can't be changed" }]);

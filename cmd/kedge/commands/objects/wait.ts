@@ -30,11 +30,11 @@ interface WaitOptions {
 /** The awaited objects of one kind. */
 interface Wanted {
   readonly kind: AnyKind;
-  /** Undefined: every object that is there at the beginning. */
+  /** Undefined: every object that exists at the beginning. */
   readonly names: readonly string[] | undefined;
 }
 
-/** Objects of one kind on their way to the goal. */
+/** The awaited objects of one kind and their states. */
 class Waiting {
   readonly #kind: AnyKind;
   readonly #goal: Goal;
@@ -49,7 +49,7 @@ class Waiting {
     return this.#open.size === 0;
   }
 
-  /** Takes what is there at the beginning. @throws StatusError NotFound */
+  /** Selects the objects that exist at the beginning. @throws StatusError NotFound */
   begin(
     names: readonly string[] | undefined,
     items: readonly ApiObject[],

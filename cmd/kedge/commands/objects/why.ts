@@ -16,7 +16,7 @@ interface WhyOptions {
   readonly output: string;
 }
 
-/** Tells why objects are as they are, one after the other. */
+/** Explains objects, one after the other. */
 export async function why(
   targets: readonly Target[],
   { namespace, output }: WhyOptions,

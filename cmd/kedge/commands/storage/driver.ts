@@ -28,7 +28,7 @@ function pair(text: string, before: Readonly<Record<string, string>>): Record<st
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
-/** Makes new instances of the driver: each knows nothing of the one before. */
+/** Creates new instances of the driver, which share no state. */
 async function makerOf(
   name: string,
   settings: StorageSettings,

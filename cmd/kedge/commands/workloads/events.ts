@@ -69,7 +69,7 @@ async function watchEvents(
   const onAway = (error: unknown): void =>
     note(`The server does not answer (${printable(messageOf(error))}); trying again until it does`);
   const changes = remote.follow({ ...selection, cursor, known: items, signal, onAway });
-  // They go after a day: nothing happens then.
+  // Deletions of events are ignored: events expire after a day.
   for await (const { type, object } of changes)
     if (type !== 'DELETED') tell(object as unknown as JsonObject);
 }

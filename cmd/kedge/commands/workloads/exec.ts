@@ -17,7 +17,7 @@ interface ExecOptions {
   readonly tty?: boolean;
 }
 
-/** Messages for the server as they come: keystrokes, sizes, signals. */
+/** Messages for the server in the order of input: keystrokes, sizes, signals. */
 class Outgoing {
   readonly #waiting: JsonObject[] = [];
   #wake: () => void = () => undefined;
@@ -50,7 +50,7 @@ function terminalSize(): JsonObject {
   return { columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 };
 }
 
-/** Sends standard input, window sizes and (without a terminal) interrupts. Gives what undoes it. */
+/** Sends standard input, window sizes and (without a terminal) interrupts. Returns the function that stops it. */
 function forward(outgoing: Outgoing, options: ExecOptions): () => void {
   const { stdin, stdout } = process;
   const raw = options.tty === true && stdin.isTTY;
@@ -76,7 +76,7 @@ function forward(outgoing: Outgoing, options: ExecOptions): () => void {
   };
 }
 
-/** The signal that an exit code of a shell stands for, or the empty text. */
+/** The signal of a shell's exit code, or the empty text. */
 function signalOf(code: number): string {
   return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? '';
 }

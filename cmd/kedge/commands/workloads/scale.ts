@@ -7,7 +7,7 @@ import { print } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
 import { wholeNumber } from '../../program/number-option.js';
 
-/** More replicas than any service takes: the server knows its own bound. */
+/** Above the limit of the server, which validates its own limit. */
 const replicasMax = 1_000_000;
 
 interface ScaleOptions {
