@@ -1,5 +1,5 @@
-// Checks import boundaries and cycles, and that modules were really looked at: with a compiler the
-// tool does not know it reports success over nothing.
+// Checks import boundaries and cycles, and that modules were checked at all: with an unsupported compiler the tool
+// reports success over no modules.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { root } from './steps.mjs';

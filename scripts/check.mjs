@@ -1,4 +1,4 @@
-// npm run check: everything a commit must pass, quick things first. --no-tests leaves the unit tests out.
+// npm run check: everything that a commit must pass, fast checks first. --no-tests skips the unit tests.
 import { runParts, unitParts } from './parts.mjs';
 import { demandNode, install, run } from './steps.mjs';
 

@@ -1,4 +1,4 @@
-// Writes docs/reference/cli.md from the commands of kedge. `--check` fails when it is not as committed.
+// Writes docs/reference/cli.md from the commands of kedge. `--check` fails if it differs from the committed one.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 // Generates TypeScript and the descriptor set from the .proto files.
-// `--check` generates into a temporary folder and fails when it differs from what is committed.
-// `--baseline` also notes the API as released: `npm run check` refuses changes that break it.
+// `--check` generates into a temporary folder and fails if the result differs from the committed files.
+// `--baseline` also records the API as released: `npm run check` refuses changes that break it.
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,
@@ -34,7 +34,7 @@ const options = [
   'unrecognizedEnum=false',
   'useOptionals=messages',
   'exportCommonSymbols=false',
-  // Messages on the wire are proto3 JSON of descriptors: nothing calls these functions of single messages.
+  // Messages on the wire are proto3 JSON by descriptors: these functions of single messages are not called.
   'outputJsonMethods=false',
   'outputPartialMethods=false',
 ];
@@ -44,7 +44,7 @@ function buf(...args) {
   execFileSync(bin, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
 }
 
-/** @param input what the compiler reads: the workspace, or an image of it */
+/** @param input the compiler's input: the workspace, or an image of it */
 function generate(target, services, input, ...paths) {
   const template = {
     version: 'v2',
@@ -79,7 +79,7 @@ const folders = [
 ];
 const pages = [join(out, 'services'), join(root, 'docs/reference/services')];
 
-/** The .proto files of some paths and all that they import, with comments. */
+/** The .proto files of some paths and all their imports, with comments. */
 function readSet(...paths) {
   const image = join(out, 'descriptors.binpb');
   const pathArgs = paths.flatMap((path) => ['--path', path]);
@@ -87,7 +87,7 @@ function readSet(...paths) {
   return fromBinary(FileDescriptorSetSchema, readFileSync(image));
 }
 
-/** What is stored, and the part of it that the API has. */
+/** The stored fields, and the part of them in the API. */
 const stored = readSet('proto/api');
 const served = withoutHidden(stored);
 const servedImage = join(out, 'served.binpb');

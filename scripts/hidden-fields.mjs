@@ -1,13 +1,13 @@
-// Takes what the API does not have (fields with the option kedge.hidden) out of a descriptor set.
+// Removes the fields that the API does not have (option kedge.hidden) from a descriptor set.
 import { clone, createFileRegistry, getOption } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
-// Numbers of the fields of descriptor.proto, which places of comments are made of.
+// Field numbers of descriptor.proto, which form the paths of comments.
 const messagesOfFile = 4;
 const fieldsOfMessage = 2;
 const messagesOfMessage = 3;
 
-/** A copy of the set without hidden fields; comments stay with what they are about. */
+/** A copy of the set without hidden fields; comments keep their targets. */
 export function withoutHidden(set) {
   const registry = createFileRegistry(set);
   const hidden = registry.getExtension('kedge.hidden');
@@ -16,7 +16,7 @@ export function withoutHidden(set) {
     if (!file.package.startsWith('api')) continue;
     const walk = (message, typeName, path) => {
       const fields = registry.getMessage(typeName).fields;
-      // From the last one on, so that the places of those before it stay as they are.
+      // In reverse order, so that the paths of earlier ones stay valid.
       for (let at = message.field.length - 1; at >= 0; at -= 1) {
         const { name } = message.field[at];
         const field = fields.find((each) => each.name === name);
@@ -36,7 +36,7 @@ export function withoutHidden(set) {
   return copy;
 }
 
-/** Comments of the entry `at` of a list go, those of the entries behind it move up. */
+/** Removes the comments of entry `at` of a list and shifts those of later entries. */
 function dropPlace(info, list, at) {
   if (!info) return;
   const isIn = ({ path }) => list.every((part, i) => path[i] === part) && path.length > list.length;

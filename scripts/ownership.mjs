@@ -1,4 +1,4 @@
-// Says in words that a checkout, or a part of it, belongs to another user, and what to do.
+// Explains that a checkout, or a part of it, belongs to another user, and what to do.
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -20,7 +20,7 @@ function nameOf(uid) {
   }
 }
 
-/** Why this user can't install or build in `root`, and the remedy; undefined when ownership is no reason. */
+/** Why this user can't install or build in `root`, and the remedy; undefined if ownership is not the reason. */
 export function foreignCheckout(root) {
   const own = process.getuid?.();
   for (const path of written) {

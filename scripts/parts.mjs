@@ -1,5 +1,5 @@
-// The suites in parts, each run by a mocha of its own. To start a program, a process is forked, and a
-// fork takes as long as its memory is large: in one process for all suites it came to take 20 times as long.
+// Runs the suites in parts, each in a separate mocha process. Starting a program forks the process, and a fork
+// takes time in proportion to its memory: in one process for all suites it took 20 times as long in the end.
 import { spawn } from 'node:child_process';
 import {
   closeSync,
@@ -22,7 +22,7 @@ function specsBelow(folder) {
     .sort();
 }
 
-/** Tests that stand beside the code, by workspace. */
+/** Tests beside the code, by workspace. */
 export function unitParts() {
   return ['lib', 'drivers/sdk', 'drivers', 'controllers', 'cmd'].map((folder) => ({
     name: folder,
@@ -30,7 +30,7 @@ export function unitParts() {
   }));
 }
 
-/** Tests over several packages, by folder of test/; acceptance tests, most of the time of all, by the folders in it. */
+/** Tests across packages, by folder of test/; acceptance tests, which take most of the time, by their subfolders. */
 export function suiteParts() {
   const parts = new Map();
   for (const spec of specsBelow('test/dist')) {
@@ -41,7 +41,10 @@ export function suiteParts() {
   return [...parts].map(([name, specs]) => ({ name, specs }));
 }
 
-/** The longest part takes 6 minutes on two cores, and may take four times as long elsewhere; one that hangs is killed, so that the others still run. */
+/**
+ * Timeout of a part. The longest takes 6 minutes on two cores, and may take four times as long elsewhere. A
+ * part that hangs is killed, so that the others still run.
+ */
 const partMs = 60 * 60_000;
 
 /** Parts that take longest start first, so that none of them runs alone at the end. */
@@ -54,7 +57,7 @@ const longest = [
   'test/storage',
 ];
 
-/** What one mocha counted; a mocha that died silently counts as one failure. */
+/** The totals of one mocha run; a mocha without a report counts as one failure. */
 async function runPart({ name, specs }, args, file, alone) {
   const started = performance.now();
   if (alone) console.log(`\ntests of ${name}`);
@@ -68,7 +71,7 @@ async function runPart({ name, specs }, args, file, alone) {
   return { ...counted, failures: 1, failed: [why] };
 }
 
-/** Runs mocha. Its output goes to the terminal if it runs alone, and otherwise to a file, from where it is returned. */
+/** Runs mocha. Its output goes to the terminal if it runs alone, otherwise to a file whose content is returned. */
 function runMocha(args, totals, alone) {
   const log = alone ? undefined : openSync(`${totals}.log`, 'w+');
   return new Promise((resolve, reject) => {
@@ -99,8 +102,8 @@ function readTotals(file) {
 }
 
 /**
- * Runs all parts, whatever fails, and prints the sum and each failure. Exits with 1 if one failed.
- * With two or more cores, two parts run at a time: most of a part is spent waiting for processes.
+ * Runs all parts regardless of failures, and prints the sum and each failure. Exits with 1 if one failed. With
+ * two or more cores, two parts run at a time: a part mostly waits for processes.
  */
 export async function runParts(parts, args = []) {
   const empty = parts.filter(({ specs }) => specs.length === 0);

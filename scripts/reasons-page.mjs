@@ -1,4 +1,4 @@
-// Writes docs/reference/reasons.md from the table of reasons. `--check` fails when it is not as committed.
+// Writes docs/reference/reasons.md from the table of reasons. `--check` fails if it differs from the committed one.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
-// Records the terminal session of README.md from a real daemon, as docs/session.svg.
-// `--check` records again and fails when it reads otherwise, times and counts apart.
+// Records the terminal session of README.md from a real daemon, as docs/session.svg. `--check` records again and
+// fails if the text differs, apart from times and counts.
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ const data = join(folder, 'data');
 const host = join(folder, 'host');
 const kedge = join(root, 'cmd/bin/kedge.mjs');
 
-/** Lines as they are typed; one that begins with # is shown and not typed. */
+/** Lines as typed; a line that begins with # is shown but not typed. */
 const script = [
   'npx kedge cast docs/examples/journal.yaml',
   'npx kedge get instances',
@@ -33,7 +33,7 @@ const environment = {
   KEDGE_STORAGE_HOST_PATH_ALLOWLIST: host,
 };
 
-/** A daemon on free ports that is ready to be asked. */
+/** Starts a daemon on free ports and waits until it is ready. */
 function start() {
   const addresses = ['grpc', 'rest', 'ops'].flatMap((name) => [`--${name}-address`, '127.0.0.1:0']);
   const child = spawn(
@@ -51,7 +51,7 @@ function start() {
   });
 }
 
-/** What a line prints, with the shell's own words about jobs left out. */
+/** The output of a line without the shell's messages about jobs. */
 function type(line) {
   const npx = `npx() { shift; "${process.execPath}" "${kedge}" "$@"; }`;
   const { stdout, stderr, status } = spawnSync('bash', ['-c', `${npx}\n${line}`], {
@@ -118,7 +118,7 @@ function picture(lines) {
   ].join('\n');
 }
 
-/** Times, ages, counts and the steps of progress differ between two recordings. */
+/** Replaces times, ages, counts and progress steps, which differ between two recordings. */
 const normalized = (svg) =>
   svg
     .replaceAll(/^<text[^>]*>  (Volume|Service|Instance) .*$\n/gm, '')

@@ -1,5 +1,5 @@
-// npm run release: builds what is installed outside a checkout, the tarballs for npm and the Debian package,
-// into dist/release. `npm run release -- tarballs` or `-- deb [amd64|arm64]` builds one of the two.
+// npm run release: builds the packages for installations, the tarballs for npm and the Debian package, into
+// dist/release. `npm run release -- tarballs` or `-- deb [amd64|arm64]` builds one of the two.
 import { join } from 'node:path';
 import { architectures, debianPackage } from './release/debian-package.mjs';
 import { build, demandNode, install, root } from './steps.mjs';

@@ -1,7 +1,7 @@
 // Writes the reference pages of services from the .proto files.
 import { createFileRegistry, getOption, ScalarType } from '@bufbuild/protobuf';
 
-/** Pages by the name of their file, one a service: methods with their paths, and the messages they use. */
+/** Pages by file name, one per service: methods with their paths, and the messages they use. */
 export function servicePages(set, comments) {
   const registry = createFileRegistry(set);
   const http = registry.getExtension('google.api.http');
@@ -35,7 +35,7 @@ export function servicePages(set, comments) {
         .map((b) => notes[b] ?? '')
         .filter(Boolean);
       const { refersTo } = getOption(field, stored);
-      // A port of the controllers, in lower case, is no page to look up.
+      // A port of the controllers, in lower case, has no page.
       if (/^[A-Z]/.test(refersTo))
         flags.push(
           `${field.fieldKind === 'map' ? 'values may refer to' : 'refers to'} ${refersTo}`,

@@ -1,4 +1,4 @@
-// npm start: installs and builds what is missing, then becomes the daemon with the local profile.
+// npm start: installs and builds missing parts, then becomes the daemon with the local profile.
 import { build, demandNode, install } from './steps.mjs';
 
 demandNode();

@@ -1,4 +1,4 @@
-// Runs commands one after the other and says what each took; stops at the first that fails.
+// Runs commands one after the other and prints the duration of each; stops at the first that fails.
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ export function demandNode() {
   process.exit(1);
 }
 
-/** `explain` says why it failed, where that is known. */
+/** `explain` returns the reason of a failure, if it is known. */
 export function run(name, command, args = [], env = {}, explain = () => undefined) {
   const started = performance.now();
   const path = existsSync(join(bin, command)) ? join(bin, command) : command;
@@ -36,12 +36,12 @@ export function run(name, command, args = [], env = {}, explain = () => undefine
   console.error(`ok ${name} (${seconds} s)`);
 }
 
-// Not npm ci: it refuses a lock file made where packages for other platforms were not to be had.
+// Not npm ci: it refuses a lock file that was written without access to packages of other platforms.
 export function install() {
   const lock = join(root, 'package-lock.json');
   const marker = join(root, 'node_modules/.package-lock.json');
   if (existsSync(marker) && statSync(marker).mtimeMs >= statSync(lock).mtimeMs) return;
-  // npm's own words about it are forty lines.
+  // The output of npm would be forty lines.
   const foreign = foreignCheckout(root);
   if (foreign) {
     console.error(foreign);
@@ -58,6 +58,6 @@ export function install() {
 }
 
 export function build() {
-  // What is built already needs no right to write.
+  // An existing build needs no write permission.
   run('build', 'tsc', ['-b'], {}, () => foreignCheckout(root));
 }

@@ -1,4 +1,4 @@
-// npm test: sets itself up and runs every suite. Arguments go to mocha.
+// npm test: sets itself up and runs every suite. Arguments are passed to mocha.
 import { runParts, suiteParts, unitParts } from './parts.mjs';
 import { build, demandNode, install } from './steps.mjs';
 

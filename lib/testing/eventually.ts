@@ -1,6 +1,6 @@
 /**
- * Waits for a condition instead of sleeping: polls `probe` until it gives a value other than
- * undefined or false. For tests that involve real processes; with a fake clock, advance it instead.
+ * Waits for a condition instead of sleeping: polls `probe` until it returns a value other than undefined or
+ * false. For tests with real processes; with a fake clock, advance it instead.
  * @throws Error naming `what` after `timeoutMs` (default 30 s).
  */
 export async function eventually<T>(

@@ -6,7 +6,7 @@ interface Entry {
   readonly callback: () => void;
 }
 
-/** Time that moves only when told; timers due at one instant run in the order they were set. */
+/** Time that moves only by request; timers due at one instant run in the order in which they were set. */
 export class FakeClock implements Clock {
   #now: number;
   #order = 0;
@@ -44,7 +44,7 @@ export class FakeClock implements Clock {
     setImmediate(callback);
   }
 
-  /** Moves time on, running what falls due on the way and letting promises settle after each. */
+  /** Advances the time, runs the timers that become due and lets promises settle after each. */
   async advance(byMs: number): Promise<void> {
     const end = this.#now + byMs;
     for (;;) {
@@ -62,7 +62,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets everything that is ready run: promise chains and I/O callbacks of a few turns. */
+/** Runs pending promise chains and I/O callbacks of a few turns. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 8; turn += 1)
     await new Promise<void>((resolve) => {

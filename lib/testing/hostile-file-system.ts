@@ -17,9 +17,9 @@ function systemError(code: string, path: string): Error {
 }
 
 /**
- * A disk in memory that does everything a real one may: what was not synced is lost at a power loss,
- * wholly or in part and torn between sectors; names that were not synced appear or do not; and any
- * call can be made to fail. Driven by a seed, so a failure can be repeated.
+ * A disk in memory with all failures of a real one. A power loss discards unsynced content, wholly or partly
+ * and torn between sectors, and unsynced names may appear or not. Any call can be made to fail. The failures
+ * come from a seed, so they can be repeated.
  */
 export class HostileFileSystem implements FileSystem {
   readonly #root = emptyDirectory();
@@ -29,7 +29,7 @@ export class HostileFileSystem implements FileSystem {
   #pending: NameChange[] = [];
   #calls = 0;
   #dead = false;
-  /** Handles of an earlier life do nothing any more. */
+  /** The number of restarts. Handles of an earlier number are invalid. */
   #life = 0;
 
   constructor(options: HostileOptions = {}) {
@@ -37,7 +37,7 @@ export class HostileFileSystem implements FileSystem {
     this.#random = options.random ?? seededRandom(1);
   }
 
-  /** Calls so far, of the file system and of open files. */
+  /** The number of calls so far, of the file system and of open files. */
   get calls(): number {
     return this.#calls;
   }
@@ -47,12 +47,12 @@ export class HostileFileSystem implements FileSystem {
     return this.#dead;
   }
 
-  /** Sets what happens at the call with this number, counted as `calls` counts: 1 is the first. */
+  /** Sets a fault for the call with this number, counted like `calls`: 1 is the first. */
   faultAt(call: number, fault: Fault): void {
     this.#faults.set(call, fault);
   }
 
-  /** Loses power, unless that happened, and comes back with what survived. Faults are forgotten. */
+  /** Loses power, unless that happened, and restarts with the surviving content. Removes the faults. */
   restart(): void {
     const { names = 'any' } = this.#options;
     const cut = Math.floor(this.#random.next() * (this.#pending.length + 1));
@@ -194,7 +194,7 @@ export class HostileFileSystem implements FileSystem {
   }
 
   async #call<R>(work: () => R): Promise<R> {
-    // A turn of its own, as with a disk: what runs beside it gets in between.
+    // Takes a separate turn like a disk, so that concurrent work runs in between.
     await Promise.resolve();
     if (this.#dead) throw systemError('EIO', 'the machine has no power');
     this.#calls += 1;
@@ -202,7 +202,7 @@ export class HostileFileSystem implements FileSystem {
     if (fault?.type === 'error') throw systemError(fault.code, `call ${this.#calls}`);
     if (fault?.type === 'powerLoss') {
       this.#dead = true;
-      // Whether the call had done its work by then is open.
+      // The call may or may not have been executed by then.
       if (this.#random.next() < 0.5) work();
       throw systemError('EIO', 'the machine lost power');
     }
@@ -256,7 +256,7 @@ export class HostileFileSystem implements FileSystem {
     return bytes;
   }
 
-  /** What is left of everything below a directory after a power loss. */
+  /** The content below a directory after a power loss. */
   #survive(directory: DirectoryNode): void {
     directory.current.clear();
     for (const [name, node] of directory.durable) {
@@ -266,7 +266,7 @@ export class HostileFileSystem implements FileSystem {
     }
   }
 
-  /** The synced content, what was written after it, or a mixture of both by sectors. */
+  /** The synced content, the content written later, or a mixture of both by sectors. */
   #torn({ durable, current }: FileNode): Buffer {
     if (durable === current) return durable;
     const choice = this.#random.next();

@@ -1,24 +1,24 @@
-/** Disks write sectors whole; a write of several may be torn between them. */
+/** Disks write sectors atomically; a write of several may be torn between them. */
 export const sectorBytes = 512;
 
-/** A file: what programs see, and what a power loss leaves. */
+/** A file: its content for programs, and its content after a power loss. */
 export interface FileNode {
   readonly type: 'file';
   current: Buffer;
   durable: Buffer;
 }
 
-/** A directory, likewise. */
+/** A directory: its names for programs, and its names after a power loss. */
 export interface DirectoryNode {
   readonly type: 'directory';
   readonly current: Map<string, Node>;
   readonly durable: Map<string, Node>;
 }
 
-/** What a name leads to. */
+/** The target of a name. */
 export type Node = FileNode | DirectoryNode;
 
-/** One change of names that the disk applies whole or not at all. */
+/** One change of names that the disk applies atomically. */
 export interface NameChange {
   readonly steps: readonly {
     readonly directory: DirectoryNode;
@@ -32,7 +32,7 @@ export function emptyDirectory(): DirectoryNode {
   return { type: 'directory', current: new Map(), durable: new Map() };
 }
 
-/** A change of names that survives from here on. */
+/** Makes a change of names survive a power loss. */
 export function applyDurably({ steps }: NameChange): void {
   for (const { directory, name, node } of steps) {
     if (node) directory.durable.set(name, node);

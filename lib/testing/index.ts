@@ -1,4 +1,4 @@
-/** The test kit: a clock under the test's control, waiting for conditions. The memory engine is the fake store. */
+/** The test kit: a fake clock and waiting for conditions. The memory engine is the fake store. */
 export { FakeClock, settle } from './fake-clock.js';
 export type { ModelDriverOptions } from './model-database.js';
 export { loseNewestTable, modelDriver } from './model-driver.js';

@@ -15,33 +15,33 @@ import {
 /** Options of {@link modelDriver}. */
 export interface ModelDriverOptions {
   readonly files: FileSystem;
-  /** Decides when memory becomes a table; default seed 1. */
+  /** Random source that decides when memory becomes a table; default seed 1. */
   readonly random?: Random;
-  /** Bytes that are gathered in memory before the log is left for a new one; default 4096. */
+  /** Bytes in memory after which a new log is begun; default 4096. */
   readonly memoryBytes?: number;
 }
 
 const tablesMax = 4;
 
 /**
- * A database that keeps its promises as LevelDB does, no better, on files that tests own:
- * - A write that is not synced is lost at a power loss, alone or with those after it. When the log is
- *   left for a new one the old one is not synced: its end is lost while writes of the new one hold.
- * - A record of the log that makes no sense is passed over silently, with the rest of its block.
- * - After a write that failed the next one is taken. What lies behind half a record is not found
- *   again when the database is opened.
+ * A database with the guarantees of LevelDB and no more, on files of the tests:
+ * - An unsynced write is lost at a power loss, alone or with the ones after it. A log is not synced when a new
+ *   one is begun: its end is lost while writes of the new log survive.
+ * - An invalid record of the log is skipped silently, with the rest of its block.
+ * - After a failed write the next one is accepted. Records after a partial record are not found when the
+ *   database is opened again.
  * - After a failed sync or a failed table every write fails until the database is opened again.
- * - Values in tables are given back as they lie there: nothing looks at a checksum.
+ * - Values in tables are returned as stored: no checksum is verified.
  *
- * The name of a new log is durable with its first sync, as on file systems that order names in a
- * journal (ext4, XFS, btrfs).
+ * The name of a new log is durable with its first sync, as on file systems that order names in a journal (ext4,
+ * XFS, btrfs).
  */
 export class ModelDatabase implements Database {
   readonly #files: FileSystem;
   readonly #path: string;
   readonly #random: Random;
   readonly #memoryBytes: number;
-  /** What readers see. */
+  /** The content that readers see. */
   readonly #current = new Map<string, Buffer>();
   #sorted: string[] | undefined;
   #manifest: Manifest = { tables: [], log: 1, next: 1 };
@@ -51,7 +51,7 @@ export class ModelDatabase implements Database {
   #logEnd = 0;
   #logNamed = false;
   #encoder = new LogEncoder();
-  /** Memory of the log before, on its way into a table, and the writes until it is there. */
+  /** Memory of the previous log that becomes a table, and the number of writes until then. */
   #leaving:
     | { readonly entries: ReadonlyMap<string, Buffer | undefined>; writesLeft: number }
     | undefined;
@@ -142,14 +142,14 @@ export class ModelDatabase implements Database {
     this.#log = undefined;
   }
 
-  /** One call at a time. */
+  /** Serializes the calls. */
   #alone<R>(work: () => Promise<R>): Promise<R> {
     const result = this.#work.then(work);
     this.#work = result.catch(() => undefined);
     return result;
   }
 
-  /** Reads from the disk, for the faults that a read may have. */
+  /** Reads from the disk, so that read faults take effect. */
   async #touch(): Promise<void> {
     try {
       await this.#files.size(this.#at('CURRENT'));
@@ -168,7 +168,7 @@ export class ModelDatabase implements Database {
       await log.write(record, this.#logEnd);
       this.#logEnd += record.length;
     } catch (error) {
-      // A disk that is full takes a part of it.
+      // A full disk accepts a part of the record.
       const part = record.subarray(0, Math.floor(this.#random.next() * record.length));
       await log.write(part, this.#logEnd).then(
         () => (this.#logEnd += part.length),
@@ -192,7 +192,7 @@ export class ModelDatabase implements Database {
     this.#logNamed = true;
   }
 
-  /** A failure of these makes all later writes fail. */
+  /** Runs work whose failure makes all later writes fail. */
   async #failing(work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -202,7 +202,7 @@ export class ModelDatabase implements Database {
     }
   }
 
-  /** Begins a new log. The old one is not synced, and its memory becomes a table some writes later. */
+  /** Begins a new log. The old one is not synced, and its memory becomes a table after some writes. */
   async #leaveLog(): Promise<void> {
     await this.#failing(() => this.#finishLeaving());
     const old = this.#log;
@@ -228,7 +228,7 @@ export class ModelDatabase implements Database {
     this.#encoder = new LogEncoder();
   }
 
-  /** Makes a table durable, then the manifest that names it; logs before `log` are not needed then. */
+  /** Makes a table durable, then the manifest that names it. Logs before `log` are not needed afterwards. */
   async #writeTable(entries: ReadonlyMap<string, Buffer | undefined>, log: number): Promise<void> {
     const number = Math.max(this.#manifest.next, log);
     let { tables } = this.#manifest;

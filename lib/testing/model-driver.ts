@@ -3,8 +3,8 @@ import type { DatabaseDriver, FileSystem } from '../store/index.js';
 import { encodeManifest, readManifest, writeWhole } from './model-files.js';
 
 /**
- * Takes the newest table away as if it had never been: what was written last is gone, and nothing in
- * the database tells. The database must not be open.
+ * Removes the newest table without a trace: the last writes are lost, and the database does not report it. The
+ * database must not be open.
  */
 export async function loseNewestTable(files: FileSystem, path: string): Promise<void> {
   const manifest = await readManifest(files, path);
@@ -13,7 +13,7 @@ export async function loseNewestTable(files: FileSystem, path: string): Promise<
   await writeWhole(files, `${path}/${name}`, encodeManifest(lost));
 }
 
-/** Databases on files that tests own, for `LevelEngine`; see the guide to testing. */
+/** Databases on files of the tests, for `LevelEngine`; see the testing guide. */
 export function modelDriver(options: ModelDriverOptions): DatabaseDriver {
   return {
     lock: () => Promise.resolve({ release: () => Promise.resolve() }),

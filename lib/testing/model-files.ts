@@ -7,20 +7,20 @@ export type Entry = readonly [key: string, value: Buffer | undefined];
 /** The files of the database according to its manifest. */
 export interface Manifest {
   readonly tables: readonly number[];
-  /** Logs from this number on are not in tables yet. */
+  /** Logs from this number on are not yet in tables. */
   readonly log: number;
   readonly next: number;
 }
 
-/** In place of the size of a value: there is none. */
+/** In place of the size of a value: the key is deleted. */
 export const deleted = 0xffffffff;
 
-/** Damage, in the words of LevelDB. */
+/** A corruption error with the message of LevelDB. */
 export function corrupt(what: string): Error {
   return Object.assign(new Error(`Corruption: ${what}`), { code: 'LEVEL_CORRUPTION' });
 }
 
-/** A file that the database names. LevelDB calls it damage, too, when there is none. */
+/** Reads a file that the database names. LevelDB reports a missing one as corruption, too. */
 export async function readNamed(files: FileSystem, path: string): Promise<Buffer> {
   try {
     return await files.readFile(path);
@@ -31,7 +31,7 @@ export async function readNamed(files: FileSystem, path: string): Promise<Buffer
   }
 }
 
-/** Entries as a table or a log holds them. */
+/** Encodes entries as in a table or a log. */
 export function encodeEntries(entries: Iterable<Entry>): Buffer {
   const parts: Buffer[] = [];
   for (const [key, value] of entries) {
@@ -59,7 +59,7 @@ export function decodeEntries(bytes: Buffer): readonly Entry[] {
   return entries;
 }
 
-/** A manifest with its checksum. */
+/** Encodes a manifest with its checksum. */
 export function encodeManifest(manifest: Manifest): Buffer {
   const text = JSON.stringify(manifest);
   return Buffer.from(`${crc32(text)} ${text}`);

@@ -1,10 +1,6 @@
 import { crc32 } from 'node:zlib';
 
-/*
- * The log of the model of LevelDB, in LevelDB's own form with small blocks: a record is cut into
- * fragments that never cross a block, so that a reader finds its way again at the next block.
- *   0 u32 CRC-32 of type and payload   4 u16 bytes of payload   6 u8 type   7 payload
- */
+/* PLACEHOLDER */
 const blockBytes = 2_048;
 const headerBytes = 7;
 const types = { full: 1, first: 2, middle: 3, last: 4 } as const;
@@ -22,7 +18,7 @@ function fragment(type: number, payload: Buffer): Buffer {
 export class LogEncoder {
   #blockOffset = 0;
 
-  /** The bytes of a record where the file should end now. */
+  /** The bytes of a record at the expected end of the file. */
   encode(record: Buffer): Buffer {
     const parts: Buffer[] = [];
     let at = 0;

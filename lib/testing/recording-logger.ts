@@ -1,13 +1,13 @@
 import type { LogFields, Logger } from '../base/index.js';
 
-/** One line as it was logged, with the fields of its child loggers. */
+/** One logged line with the fields of its child loggers. */
 export interface RecordedLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly message: string;
   readonly fields: LogFields;
 }
 
-/** A logger whose lines a test can look at; child loggers write to the same list. */
+/** A logger that records its lines for tests; child loggers write to the same list. */
 export class RecordingLogger implements Logger {
   readonly lines: RecordedLine[];
   readonly #fields: LogFields;

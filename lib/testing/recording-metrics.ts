@@ -1,6 +1,6 @@
 import type { MetricLabels, Metrics, MetricSpec } from '../base/index.js';
 
-/** Metrics that a test can look at: last value or sum by name and labels. */
+/** Metrics that are recorded for tests: last value or sum by name and labels. */
 export class RecordingMetrics implements Metrics {
   readonly #values = new Map<string, number>();
   readonly #specs = new Map<string, MetricSpec>();
@@ -26,7 +26,7 @@ export class RecordingMetrics implements Metrics {
     };
   }
 
-  /** Every metric that was registered. */
+  /** The registered metrics. */
   get names(): readonly string[] {
     return [...this.#specs.keys()];
   }

@@ -1,22 +1,22 @@
 import type { ObjectStore } from '../store/index.js';
 
-/** What becomes of calls from now on. */
+/** The effect of the mode on later calls. */
 export type CallMode = 'pass' | 'hang' | 'fail';
 
-/** A handle on a store, as another process has it, whose calls can hang, fail, or come late. */
+/** A handle on a store, as in another process, whose calls can hang, fail or be delayed. */
 export interface UnreliableStore {
   readonly store: ObjectStore;
-  /** Of reads and writes alike. */
+  /** Applies to reads and writes. */
   mode: CallMode;
   /** Only these methods obey the mode; default: `get`, `create`, `update`, `transact`. */
   methods: ReadonlySet<string>;
-  /** Calls that hang now. */
+  /** The number of hanging calls. */
   readonly hanging: number;
-  /** Carries out what hangs, late, in the order it was asked for. */
+  /** Executes the hanging calls in their order. */
   release(): void;
 }
 
-/** A handle of its own on `store`; nothing else sees its faults. */
+/** A separate handle on `store`; other handles are not affected by its faults. */
 export function unreliableStore(store: ObjectStore): UnreliableStore {
   let hung: (() => void)[] = [];
   const handle: UnreliableStore = {

@@ -1,5 +1,5 @@
-// Leaves of ts-proto's output what a client calls: requests are encoded and responses decoded. Servers work on
-// descriptors, so nobody decodes a request or encodes a response by these functions.
+// Keeps the part of ts-proto's output that a client calls: requests are encoded and responses decoded. Servers use
+// descriptors, so these functions never decode a request or encode a response.
 import { createFileRegistry } from '@bufbuild/protobuf';
 
 /** Names of the messages, as ts-proto writes them, that are part of a request and of a response. */
@@ -27,7 +27,7 @@ export function messagesOf(set) {
   return { requests, responses };
 }
 
-/** The text of one generated file without what only a server would call. */
+/** The text of one generated file without the functions that only a server would call. */
 export function withoutServerCodecs(text, { requests, responses }) {
   const method = (name) => new RegExp(`^  ${name}\\([\\s\\S]*?^  \\},\\n\\n?`, 'm');
   const codec = /^export const (\w+): MessageFns<\w+> = \{\n([\s\S]*?)^\};\n/gm;

@@ -1,13 +1,13 @@
-// Bundles kedge and kedged, each into a folder with one file to start and chunks that load when used.
+// Bundles kedge and kedged, each into a folder with one file to start and chunks that are loaded on demand.
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { root } from '../steps.mjs';
 
-/** The only package that is not bundled: it loads a binary that lies beside it. */
+/** The only package that is not bundled: it loads a binary from its own folder. */
 const native = 'classic-level';
 
-/** Bundled packages that are CommonJS ask for these. */
+/** Globals that bundled CommonJS packages need. */
 const banner = [
   "import { createRequire as __createRequire } from 'node:module';",
   "import { dirname as __dirnameOf } from 'node:path';",
@@ -17,7 +17,7 @@ const banner = [
   'const __dirname = __dirnameOf(__filename);',
 ].join('\n');
 
-/** The folder of a package as one in `from` finds it, and what its package.json says. */
+/** The folder of a package as resolved from `from`, and its package.json. */
 function packageOf(name, from) {
   for (let at = from; ; at = dirname(at)) {
     const folder = join(at, 'node_modules', name);
@@ -27,7 +27,7 @@ function packageOf(name, from) {
   }
 }
 
-/** Copies what the native package loads when it runs, with the binaries of one platform. */
+/** Copies the files that the native package loads at run time, with the binaries of one platform. */
 function copyNative(target, platform) {
   const copied = new Map();
   const copy = (name, from) => {
@@ -64,7 +64,7 @@ function licences(inputs, copied) {
   return texts.join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Optional peers are in the bundle: whether they are installed is not asked. */
+/** Optional peers are bundled, whether they are installed or not. */
 const peersAreBundled = {
   name: 'peers are bundled',
   setup(setup) {
@@ -116,7 +116,7 @@ export async function bundle(target, platform) {
       { mode: 0o755 },
     );
   }
-  // What lies in this folder is ESM, the chunks too.
+  // The files of this folder are ESM, including the chunks.
   writeFileSync(join(target, 'package.json'), '{ "type": "module" }\n');
   return licences(inputs, copied);
 }

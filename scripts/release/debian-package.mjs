@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { bundle } from './bundle.mjs';
 import { root } from '../steps.mjs';
 
-/** Debian's name of an architecture, and Node's. */
+/** The names of an architecture in Debian and in Node. */
 export const architectures = { amd64: 'linux-x64', arm64: 'linux-arm64' };
 
 const maintainerScripts = ['postinst', 'prerm', 'postrm'];
@@ -69,7 +69,7 @@ export async function debianPackage(folder, architecture) {
     write(join(meta, 'control'), control(version, architecture, size));
     write(join(meta, 'conffiles'), '/etc/kedge/kedged.toml\n');
     for (const name of maintainerScripts) write(join(meta, name), debian(name), 0o755);
-    // Directories that mkdtemp and a strict umask made are for everybody here.
+    // Makes directories of mkdtemp or with a strict umask readable for all users.
     execFileSync('chmod', ['-R', 'u=rwX,go=rX', tree]);
     mkdirSync(folder, { recursive: true });
     const file = join(folder, `kedge_${version}_${architecture}.deb`);

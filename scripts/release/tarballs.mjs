@@ -1,5 +1,5 @@
-// Packs what npm installs: the library's packages, and @kedge/cmd with Kedge's own packages inside it, so that it
-// installs where no registry has them.
+// Packs the packages for npm: the library's packages, and @kedge/cmd with Kedge's own packages inside it, so that
+// it installs without a registry that has them.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ export function tarballs(folder) {
       execFileSync('tar', ['-xzf', file, '-C', inside, '--strip-components=1']);
     }
     const description = JSON.parse(readFileSync(join(root, 'cmd/package.json'), 'utf8'));
-    // npm takes what a bundled package depends on as bundled too: the outer package depends on it instead.
+    // npm bundles the dependencies of a bundled package too: the outer package depends on them instead.
     const dependencies = {};
     for (const { name } of packed) {
       const path = join(stage, 'node_modules', name, 'package.json');

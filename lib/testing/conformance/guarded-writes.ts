@@ -3,7 +3,7 @@ import { hasCode } from '../../base/index.js';
 import type { Operation } from '../../store/index.js';
 import { type ConformanceTest, key, refused, thing, things } from './subject.js';
 
-/** What guards an update and a deletion, and the calls that go without. */
+/** Preconditions of updates and deletions, and calls without them. */
 export const guardedWriteTests: readonly ConformanceTest[] = [
   {
     name: 'an update with a stale object is refused, and what others wrote stays',

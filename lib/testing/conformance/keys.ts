@@ -6,7 +6,7 @@ import { type ConformanceTest, refused, things } from './subject.js';
 const half = '\ud800';
 const overlong = 'x'.repeat(limits.nameCharactersMax + 1);
 
-/** Keys that no thing may have. */
+/** Keys that no object may have. */
 const impossible: readonly ObjectKey[] = [
   { name: 'a' },
   { namespace: '', name: 'a' },
@@ -19,7 +19,7 @@ const impossible: readonly ObjectKey[] = [
   { namespace: 'a', name: `b${half}` },
 ];
 
-/** What is no key is refused by reads and writes alike. */
+/** Invalid keys are refused by reads and writes alike. */
 export const keyTests: readonly ConformanceTest[] = [
   {
     name: 'a key that no object may have is refused by every read and write',

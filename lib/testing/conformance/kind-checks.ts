@@ -29,7 +29,7 @@ const inNamespace = (revision: number, value: string): KindCheck => ({
 });
 const anyOther = (revision: number): KindCheck => ({ op: 'checkKind', kind: others, revision });
 
-/** Whether a check of each holds now, as a list of those that do not. */
+/** The names of the checks that fail now. */
 async function failing(
   store: ObjectStore,
   checks: Readonly<Record<string, KindCheck>>,
@@ -45,7 +45,7 @@ async function failing(
   return failed;
 }
 
-/** What transactions check beside the versions of single objects, and lists by index. */
+/** Checks of transactions other than object versions, and lists by index. */
 export const kindCheckTests: readonly ConformanceTest[] = [
   {
     name: 'a check of the generation fails after a change of the spec, not after one of status or finalizers',

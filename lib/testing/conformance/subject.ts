@@ -17,27 +17,27 @@ export interface StoreSubject {
   cleanUp(): Promise<void>;
 }
 
-/** What a store promises beyond the core, so that the suite can hold it to that. */
+/** The guarantees of a store beyond the core, which the suite then tests. */
 export interface StoreCapabilities {
-  /** Data outlives `close`. */
+  /** Data survives `close`. */
   readonly durable: boolean;
-  /** Each transaction that changes something takes the next integer. */
+  /** Each transaction with a change takes the next integer. */
   readonly denseRevisions: boolean;
   /**
-   * The store is an `EmbeddedStore`: it verifies its data, and a write shows to reads when its
-   * promise resolves, not while the answer is still on its way. Default true.
+   * The store is an `EmbeddedStore`: it verifies its data, and a write is visible to reads when its promise
+   * resolves, not before. Default true.
    */
   readonly embedded?: boolean;
-  /** The store judges `checkKind` and lists by index. Default true. */
+  /** The store supports `checkKind` and lists by index. Default true. */
   readonly kindChecks?: boolean;
 }
 
-/** What {@link storeConformance} runs on. */
+/** Options of {@link storeConformance}. */
 export interface StoreConformanceOptions {
-  /** In the tests' names. */
+  /** The name of the store in the tests' names. */
   readonly name: string;
   readonly capabilities: StoreCapabilities;
-  /** A fresh, empty subject; called once a test. */
+  /** Creates a new, empty subject; called once per test. */
   readonly subject: () => Promise<StoreSubject>;
   readonly runner: TestRunner;
 }
@@ -45,7 +45,7 @@ export interface StoreConformanceOptions {
 /** One test of the suite. */
 export interface ConformanceTest {
   readonly name: string;
-  /** Runs only where the store has all of these. */
+  /** Runs only if the store has all of these. */
   readonly needs?: readonly (keyof StoreCapabilities)[];
   readonly body: (store: ObjectStore, reopen: () => Promise<ObjectStore>) => Promise<void>;
 }
@@ -56,7 +56,7 @@ export interface Thing extends ApiObject {
   readonly seen?: number;
 }
 
-/** Its kind. A thing of a negative value can't be indexed. */
+/** The kind of a thing. A thing of a negative value can't be indexed. */
 export const things = kindOf<Thing>()({
   kind: 'Thing',
   plural: 'things',
@@ -72,7 +72,7 @@ export const things = kindOf<Thing>()({
   },
 });
 
-/** A second kind, to see that kinds do not mix. */
+/** A second kind, to check that kinds are separate. */
 export const others = kindOf<Thing>()({
   kind: 'Other',
   plural: 'others',
@@ -95,7 +95,7 @@ export function thing(
   return { name, namespace, value };
 }
 
-/** The operation that creates it. */
+/** The operation that creates a thing. */
 export function creation(name: string, value = 0): Operation {
   return { op: 'create', kind: things, object: thing(name, value) };
 }
@@ -108,7 +108,7 @@ export async function refused(code: StatusCode, promise: Promise<unknown>): Prom
   });
 }
 
-/** Batches of a watch until `enough` says so. */
+/** The batches of a watch until `enough` returns true. */
 export async function collect(
   store: ObjectStore,
   options: WatchStart & Pick<WatchOptions, 'namespace' | 'labels' | 'fields'>,
@@ -123,12 +123,12 @@ export async function collect(
   return batches;
 }
 
-/** True once so many events came. */
+/** True once this many events arrived. */
 export function events(count: number): (batches: readonly WatchBatch<Thing>[]) => boolean {
   return (batches) => batches.reduce((sum, batch) => sum + batch.events.length, 0) >= count;
 }
 
-/** What a watch told, as `TYPE name`. */
+/** The events of a watch as `TYPE name`. */
 export function told(batches: readonly WatchBatch<Thing>[]): readonly string[] {
   return batches.flatMap((batch) => batch.events.map((e) => `${e.type} ${e.object.name}`));
 }

@@ -13,7 +13,7 @@ import {
   told,
 } from './subject.js';
 
-/** The six watch rules, and what selects. */
+/** The six watch rules, and selections. */
 export const watchTests: readonly ConformanceTest[] = [
   {
     name: 'watch is ordered, unique and reliable: from any revision every later event once',
@@ -129,7 +129,7 @@ export const watchTests: readonly ConformanceTest[] = [
       const labels = parseLabelSelector('tier=web');
       const live = await collect(store, { fromRevision: from, labels }, events(5));
       assert.deepEqual(told(live), expected);
-      // After reopening nothing is in memory: the states before come from the log.
+      // After reopening the cache is empty: earlier states come from the log.
       const again = await reopen();
       const fromLog = await collect(again, { fromRevision: from, labels }, events(5));
       assert.deepEqual(told(fromLog), expected);
