@@ -17,7 +17,7 @@ export interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-/** What a finished program left. */
+/** The result of a finished program. */
 export interface Finished {
   readonly code: number | null;
   readonly stdout: string;
@@ -34,14 +34,14 @@ interface ReadyLine {
 /** Options of a daemon under test. */
 export interface DaemonOptions {
   readonly arguments?: readonly string[];
-  /** A kedged with other drivers; it takes the same addresses. Default: that of this project. */
+  /** The main file of a kedged with other drivers and the same addresses. Default: that of this project. */
   readonly program?: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** Program and arguments that run before it, such as setpriv. */
+  /** Program and arguments that wrap it, such as setpriv. */
   readonly prefix?: readonly string[];
-  /** False: nobody has a token yet. */
+  /** False: no token was created yet. */
   readonly bootstrap?: boolean;
-  /** Runs before the first start, with the data directory's path; nothing is there yet. */
+  /** Runs before the first start with the path of the data directory, which does not exist yet. */
   readonly prepare?: (data: string) => Promise<void>;
 }
 
@@ -62,7 +62,7 @@ export function finish(
   });
 }
 
-/** A real kedged on a data directory of its own, on free ports. */
+/** A real kedged on a separate data directory and free ports. */
 export class TestDaemon {
   readonly home: string;
   readonly data: string;
@@ -170,7 +170,7 @@ export class TestDaemon {
       () => this.#ready !== undefined || child.exitCode !== null,
       90_000,
     ).catch((error: unknown) => {
-      // Nobody disposes of a daemon that did not start.
+      // A daemon that failed to start has no other owner that disposes of it.
       child.kill('SIGKILL');
       throw new Error(`${String(error)}\n${this.log}`, { cause: error });
     });
@@ -193,13 +193,13 @@ export class TestDaemon {
     await eventually('kedged to answer', async () => (await this.rest('GET', '/')).status > 0);
   }
 
-  /** kill -9, and the same again. */
+  /** Kills it with SIGKILL and starts it again. */
   async crash(): Promise<void> {
     await this.end('SIGKILL');
     await this.run();
   }
 
-  /** Stops it and removes everything. */
+  /** Stops it and removes its files. */
   async dispose(): Promise<void> {
     await this.end('SIGTERM');
     await rm(this.home, { recursive: true, force: true });
@@ -237,7 +237,7 @@ export class TestDaemon {
     return (await this.ok('GET', path)).items as Record<string, unknown>[];
   }
 
-  /** Server-sent events of a path until `enough` says so. */
+  /** Server-sent events of a path until `enough` returns true. */
   async events(
     path: string,
     lastEventId: string | undefined,
@@ -264,7 +264,7 @@ export class TestDaemon {
         if (enough(events)) break;
       }
     } catch {
-      // The daemon was killed: what came so far is the answer.
+      // The daemon was killed: the events so far are the answer.
     }
     stop.abort();
     return events;

@@ -195,7 +195,7 @@ describe('access to a running daemon', () => {
     const env = { T: daemon.token, U: `http://${daemon.restAddress}` };
     for (const block of blocks) {
       const watching = block.includes('watch=true');
-      // Functions of that name, so that the commands stay as they are printed.
+      // Shell functions of these names, so that the commands are used as printed.
       const curl = `curl() { command curl -sS ${watching ? '--max-time 1' : ''} "$@"; }`;
       const done = await finish('bash', ['-ec', `${curl}\n${block}`], env);
       // 28 is curl's own time limit: a watch does not end.

@@ -27,9 +27,9 @@ const methods = [
   ...methodsOf(baseDescriptors, 'grpc.health.v1'),
   ...methodsOf(baseDescriptors, 'grpc.reflection.v1'),
 ];
-/** Needs no token; it has tests of its own. */
+/** Needs no token; other tests cover it. */
 const open = ['AdminService.Bootstrap', 'AdminService.AdminBootstrap'];
-/** Any valid token may call these; what they do is checked per object. */
+/** Any valid token may call these; rights are checked per object. */
 const anyToken = [
   'AuthService.WhoAmI',
   'AuthService.CanI',
@@ -39,7 +39,7 @@ const anyToken = [
   'ServerReflection.ServerReflectionInfo',
 ];
 
-/** How a call stood: refused as nobody, refused as somebody, or let in. */
+/** The outcome of a call: unauthenticated, permission denied, or allowed. */
 type Outcome = 'unauthenticated' | 'denied' | 'allowed';
 
 function outcomeOfGrpc(code: status): Outcome {
@@ -61,7 +61,7 @@ describe('every method, by who calls it', function () {
   this.timeout(180_000);
   let daemon: TestDaemon;
   const tokens: Record<string, string | undefined> = {};
-  /** `<method> <caller> <transport>`; asked all at once, for wrong tokens are answered slowly. */
+  /** `<method> <caller> <transport>`. All calls run concurrently, because answers for wrong tokens are delayed. */
   const outcomes = new Map<string, Promise<Outcome>>();
 
   const overGrpc = (path: string, token: string | undefined): Promise<Outcome> => {
@@ -118,7 +118,7 @@ describe('every method, by who calls it', function () {
         outcomes.set(`${id} ${caller} gRPC`, overGrpc(path, tokens[caller]));
         if (route) outcomes.set(`${id} ${caller} REST`, overRest(route, tokens[caller]));
       }
-    // Each is awaited by its own test.
+    // Each call is awaited by its own test.
     for (const outcome of outcomes.values()) outcome.catch(() => undefined);
   });
   after(() => daemon.dispose());

@@ -12,11 +12,11 @@ const right = 'the-stored-value';
 const wrong = 'another-one-4711';
 const mask = '********';
 
-/** A kind with a hidden value, and an object of it that has this one. */
+/** A kind with a hidden value, and an object of it with that value. */
 interface Hidden {
   readonly kind: string;
   readonly path: string;
-  /** Of the service of its own. */
+  /** The field in the messages of the kind's own service. */
   readonly field: string;
   object(name: string, value: string): JsonObject;
 }
@@ -57,7 +57,7 @@ const hidden: readonly Hidden[] = [
       storageClassName: 'cloud',
       size: '1Gi',
       accessMode: 'ReadWriteOnce',
-      // The reference leads nowhere, so no provider is called.
+      // The reference has no target, so no provider is called.
       parameters: { region: 'secret:none/k', apiToken: value },
     }),
   },
@@ -85,7 +85,7 @@ const hidden: readonly Hidden[] = [
   },
 ];
 
-/** What controllers write meanwhile. */
+/** Fields that controllers write meanwhile. */
 const written =
   /^(status|reason|attempts|failureMessage|conditions|lastOperation|\w+Instances|observedGeneration)$/;
 
@@ -186,7 +186,7 @@ describe('guesses of hidden values', function () {
       transact(checkOf(attempt, 'data.k', attempt.guess), checkOf(attempt, 'name', attempt.name)),
   };
 
-  /** Without what is random, a time, or a position of the store. */
+  /** The answer without random values, times and positions of the store. */
   function comparable(value: unknown, { name, guess }: Attempt): string {
     const own = (key: string, inner: unknown): unknown => {
       if (written.test(key)) return undefined;
@@ -237,7 +237,7 @@ describe('guesses of hidden values', function () {
         return (answer.body.metadata as { readonly generation: number }).generation;
       };
       expect(await put(mask, token)).to.equal(1);
-      // Who may reveal is told nothing new.
+      // A caller with the right to reveal learns nothing new.
       expect(await put(right, daemon.token)).to.equal(1);
       expect(await put(right, token)).to.equal(2);
       expect(await put(mask, token)).to.equal(2);

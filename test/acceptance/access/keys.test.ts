@@ -53,7 +53,7 @@ describe('rotation of the key-encryption key while running', function () {
     expect(Number(done.resealed)).to.be.at.least(5);
     const second = await readFile(kek, 'utf8');
     expect(second).to.not.equal(first);
-    // The one before goes on opening what is still under way.
+    // The previous key still opens data of calls in progress.
     expect(second.trim().split('\n')[1]).to.equal(first.trim());
     await daemon.crash();
     const secret = await daemon.ok('GET', `${base}/secrets/s?reveal=true`);
@@ -61,7 +61,7 @@ describe('rotation of the key-encryption key while running', function () {
     expect(await uid()).to.equal(before);
     const again = await daemon.ok('POST', '/v1/admin/keys:rotate', {});
     expect(again.keyId).to.not.equal(done.keyId);
-    // Written under the newest key, and under none of the old ones.
+    // Sealed with the newest key, not with an old one.
     await daemon.ok('PUT', `${base}/secrets/s`, { name: 's', data: { k: 'sesame' } });
     expect((await daemon.ok('GET', `${base}/secrets/s`)).version).to.equal(1);
   });

@@ -138,7 +138,7 @@ describe("what a node's token writes into volumes", function () {
     expect((await caller.transact({ type: 'CREATE', ...record })).code).to.equal('OK');
     expect((await caller.read('EffectRecord', name)).code).to.equal('OK');
     expect((await caller.transact({ type: 'OVERWRITE', ...record })).code).to.equal('OK');
-    // A daemon could not start any more with a record that its controllers can't read.
+    // With a record that controllers can't read, a daemon could no longer start.
     const unread = { name, of: 'Volume', key: 'default/disk', effects: { 'driver attach': null } };
     const unreadable = await caller.transact({
       ...record,

@@ -82,7 +82,7 @@ describe('rights in a running daemon', function () {
     expect(await ask(old)).to.equal('401 NodeGone');
     await daemon.ok('POST', '/v1/nodes', { name: 'far' });
     expect(await ask(old)).to.equal('401 NodeGone');
-    // Another grant, or a change of the account, does not bring it back.
+    // Another grant or a change of the account does not restore it.
     await daemon.ok('POST', '/v1/admin/users/agent-far:attachPolicy', { policy: 'readonly' });
     expect(await ask(old)).to.equal('401 NodeGone');
     expect(await ask(await user('agent-far-2', ['node'], account))).to.match(/^200/);
@@ -156,7 +156,7 @@ describe('rights in a running daemon', function () {
 
     it('when its token expires', async () => {
       await user('brief', ['readonly']);
-      // Long enough for the stream to be opened before.
+      // Long enough for the stream to be open before.
       await ends(watching(await token('brief', { ttlSeconds: 6 })), 'TokenExpired');
     });
 
@@ -271,7 +271,7 @@ describe('rights in a running daemon', function () {
       await daemon.ok('POST', `${base}/secrets`, { name, data: { k: 'v' } });
     const { volume, service } = workload(daemon, 'bound', 'sleep 600');
     await daemon.ok('POST', `${base}/volumes`, volume);
-    // On no node: not provisioned, since its parameters lead nowhere.
+    // On no node and not provisioned, since its parameters have no target.
     const nowhere = { hostPath: 'secret:none/path' };
     await daemon.ok('POST', `${base}/volumes`, { ...volume, name: 'foreign', parameters: nowhere });
     await daemon.ok('POST', `${base}/services`, {
@@ -322,7 +322,7 @@ describe('rights in a running daemon', function () {
     await daemon.ok('GET', `${base}/secrets/audited?reveal=true`);
     await daemon.rest('DELETE', `${base}/secrets/audited`, undefined, await user('weak', []));
     await daemon.rest('GET', `${base}/secrets`, undefined, 'kedge_wrong');
-    // A token where its id is meant.
+    // A token in place of its id.
     await daemon.rest('DELETE', `/v1/auth/tokens/${daemon.token}`);
     const set = { objects: [{ kind: 'Configmap', object: { name: 'in-a-set' } }] };
     await daemon.ok('POST', '/v1/cast', set);

@@ -11,7 +11,7 @@ const id = 64_124;
 const become = ['setpriv', `--reuid=${id}`, `--regid=${id}`, '--clear-groups'] as const;
 const workspaces = ['lib', 'proto', 'drivers/sdk', 'drivers', 'controllers', 'cmd', 'test'];
 
-/** The project in a folder, as it is built. */
+/** The built project in a folder. */
 async function copyProject(folder: string): Promise<void> {
   const copy =
     'git ls-files -z -co --exclude-standard | tar --null --ignore-failed-read -T - -c | tar -x -C "$0"';
@@ -21,7 +21,7 @@ async function copyProject(folder: string): Promise<void> {
     await cp(join(root, dist), join(folder, dist), { recursive: true, preserveTimestamps: true });
   }
   await linkPackages(folder);
-  // Older than the record of what is installed: nothing is to be installed.
+  // Older than the record of the installation, so nothing is installed.
   await utimes(join(folder, 'package-lock.json'), 0, 0);
 }
 

@@ -9,7 +9,7 @@ import { eventually } from 'kedge/testing';
 import { kedgeClient } from '@kedge/api/client';
 import { finish, root, TestDaemon } from '../daemon.js';
 
-/** Certificates by OpenSSL: an authority, a server's and a client's, and another server's. */
+/** Certificates by OpenSSL: a CA, a server's and a client's, and another server's. */
 function makeCertificates(folder: string): void {
   const openssl = (...args: string[]) =>
     execFileSync('openssl', args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -132,7 +132,7 @@ describe('TLS on both ports', function () {
       const subjects = [await subjectOf(daemon.grpcAddress), await subjectOf(daemon.restAddress)];
       return subjects.every((subject) => subject === 'later');
     });
-    // What does not fit together is not taken.
+    // Certificates and keys that do not match are refused.
     execFileSync('sh', ['-c', 'cp server.crt live.crt'], { cwd: folder });
     await eventually('the warning', () => daemon.log.includes('the old ones stay'));
     expect(await subjectOf(daemon.restAddress)).to.equal('later');

@@ -20,7 +20,7 @@ describe('user and capabilities of a service in a running daemon', function () {
     minReadySeconds: 0,
     ...more,
   });
-  /** The instance, once it runs with this user. */
+  /** The instance once it runs as this user. */
   const running = (name: string, user: string | undefined) =>
     eventually(`${name} Running`, async () => {
       const { body } = await daemon.rest('GET', `${path}/instances/${name}-0`);

@@ -6,7 +6,7 @@ import { allKinds } from '@kedge/controllers/kinds';
 import { type KedgeClient, kedgeClient } from '@kedge/api/client';
 import { TestDaemon } from '../daemon.js';
 
-/** What came of a request, without what must differ: namespace, versions, times. */
+/** The outcome of a request without the parts that must differ: namespace, versions, times. */
 interface Outcome {
   readonly code: number;
   readonly reason: string;
@@ -21,7 +21,7 @@ interface Step {
   readonly name: string;
   readonly object: JsonObject;
   readonly dryRun: boolean;
-  /** Of the stored object: none, the right one, or another. */
+  /** The version in the request: none, that of the stored object, or another one. */
   readonly version: 'none' | 'right' | 'wrong';
   readonly query: JsonObject;
 }
@@ -104,7 +104,7 @@ describe('gRPC and REST', function () {
     await daemon.dispose();
   });
 
-  /** Fields that the server stamps or controllers write are not compared. */
+  /** Fields that the server or controllers write are not compared. */
   function plain(kind: Step['kind'], answer: JsonObject, namespace: string): unknown {
     const { statusFields = [] } = allKinds.find((k) => k.kind === kind) ?? {};
     const one = (object: JsonObject): JsonObject =>
@@ -200,7 +200,7 @@ describe('gRPC and REST', function () {
         const [grpc, rest] = [`grpc-${run}`, `rest-${run}`];
         for (const name of [grpc, rest]) await daemon.ok('POST', '/v1/namespaces', { name });
         for (const step of all) {
-          // A path without a name is another path: REST can't ask that.
+          // A path without a name is another path, so REST can't express that.
           if (step.name === '' && step.verb !== 'Create' && step.verb !== 'List') continue;
           const [first, second] = [await overGrpc(step, grpc), await overRest(step, rest)];
           expect(first, JSON.stringify(step)).to.deep.equal(second);

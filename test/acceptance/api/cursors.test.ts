@@ -7,7 +7,7 @@ import { TestDaemon } from '../daemon.js';
 const cursorForm = /^\d+\.[0-9a-f-]{36}$/;
 const base = '/v1/namespaces/default/configmaps';
 
-/** A refusal as a client tells it apart. */
+/** The parts of a refusal that clients distinguish. */
 type Verdict = string;
 
 describe('cursors and page tokens of a running daemon', function () {
@@ -94,7 +94,7 @@ describe('cursors and page tokens of a running daemon', function () {
     return `${statuses[response.status] ?? response.status} ${reason}`;
   }
 
-  /** The next page of a token, over both transports, which must agree. */
+  /** The next page of a token over both transports, which must agree. */
   async function page(
     { token, ...request }: { readonly token: string } & JsonObject,
     method: 'ConfigmapService.List' | 'SecretService.List' = 'ConfigmapService.List',
@@ -126,7 +126,7 @@ describe('cursors and page tokens of a running daemon', function () {
       const pageToken = await begin({ namespace });
       expect(await page({ token, namespace: 'default', pageToken })).to.equal(wrong);
       expect(await page({ token, namespace, pageToken })).to.equal(refused);
-      // Nor does it open another list for who may see both.
+      // It does not open another list either, for a caller who may read both.
       expect(await page({ token: daemon.token, namespace: 'default', pageToken })).to.equal(wrong);
       expect(await page({ token: daemon.token, namespace, pageToken })).to.equal('given');
     }
@@ -224,7 +224,7 @@ describe('cursors and page tokens of a running daemon', function () {
   it('a watch from a position of another store, of the future or of no form is refused by name', async () => {
     const { resourceVersion } = (await daemon.ok('GET', base)) as { resourceVersion: string };
     const [revision, storeId] = resourceVersion.split('.');
-    // So that a watch from there has something to tell.
+    // So that a watch from there has events.
     await daemon.ok('POST', base, { name: 'later', data: {} });
     const other = '00000000-0000-4000-8000-000000000000';
     const watch = async (text: string, header = false): Promise<Verdict> => {

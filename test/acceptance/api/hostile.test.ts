@@ -22,7 +22,7 @@ describe('hostile input', function () {
     daemon = await TestDaemon.start();
   });
   after(() => daemon.dispose());
-  /** Whatever was sent: it serves, and did not fail inside. */
+  /** Asserts that the server still answers and had no internal error. */
   const demandServing = async (): Promise<void> => {
     expect((await daemon.rest('GET', '/v1/nodes')).status).to.equal(200);
     expect(daemon.log).to.not.contain('request failed');
@@ -101,7 +101,7 @@ describe('hostile input', function () {
           resolve(error),
         );
       });
-    // Number 5000, a whole number.
+    // Field number 5000, an integer.
     const unknown = Buffer.from([0xc0, 0xb8, 0x02, 0x01]);
     for (const service of schemas.services('api'))
       for (const { name, methodKind, input } of service.methods) {
@@ -195,7 +195,7 @@ describe('hostile input', function () {
         Array.from({ length: 100 }, () => {
           const frames = Array.from({ length: random.next() * 4 }, () => {
             const frame = bytes(9 + random.next() * 60);
-            // A length that is nearly right keeps the parser going.
+            // With an almost correct length the parser continues.
             if (random.next() < 0.7) frame.writeUIntBE(Math.max(0, frame.length - 9), 0, 3);
             return frame;
           });
@@ -221,7 +221,7 @@ describe('hostile input', function () {
       const socket = connect(portOf(daemon.restAddress), '127.0.0.1');
       socket.on('error', () => undefined);
       socket.on('close', () => (closed += 1));
-      // What is not read is not seen to end.
+      // A connection that is not read does not report its end.
       socket.resume();
       socket.write('GET /v1/nodes HTTP/1.1\r\nhost: x\r\nx-slow: ');
       sockets.push(socket);
@@ -229,7 +229,7 @@ describe('hostile input', function () {
     const started = performance.now();
     for (let n = 0; n < 20; n += 1) await daemon.ok('GET', '/v1/nodes');
     const tookMs = performance.now() - started;
-    // Headers are waited for 10 s: who stood behind one of them would take that.
+    // Headers are awaited for 10 s: a connection queued behind one would take that long.
     expect(tookMs / 20, 'milliseconds for each other request').to.be.lessThan(2_000);
     await eventually('all of them to be cut', () => closed === sockets.length, 90_000);
   });
@@ -255,7 +255,7 @@ describe('hostile input', function () {
       await many(cycles / 10);
       resident.push(await residentMiB());
     }
-    // A leak shows in every round. A heap that waits for its next collection shows in some.
+    // A leak shows in every round. Uncollected garbage shows only in some.
     const grown = Math.min(...resident.slice(-3)) - Math.max(...resident.slice(0, 3));
     console.log(`      ${resident.map(Math.round).join(', ')} MiB during ${cycles} connections`);
     expect(grown).to.be.lessThan(40);

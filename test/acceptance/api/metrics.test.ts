@@ -6,7 +6,7 @@ import { root, TestDaemon, workload } from '../daemon.js';
 
 const base = '/v1/namespaces/default';
 
-/** Names of metrics in a guide; `..._name` stands for one of the group that was named before it. */
+/** Names of metrics in a guide; `..._name` abbreviates a metric of the group named before. */
 async function promised(guide: string): Promise<readonly string[]> {
   const text = await readFile(join(root, 'docs/guides', guide), 'utf8');
   const names = [

@@ -55,7 +55,7 @@ describe('the object service of a running daemon', function () {
       await daemon.ok('POST', `${base}/secrets`, { name, data: { k: 'sesame' } });
     const { volume, service } = workload(daemon, 'bound', 'sleep 600');
     await daemon.ok('POST', `${base}/volumes`, volume);
-    // On no node: not provisioned, since its parameters lead nowhere.
+    // On no node and not provisioned, since its parameters have no target.
     const nowhere = { hostPath: 'secret:none/path' };
     await daemon.ok('POST', `${base}/volumes`, { ...volume, name: 'foreign', parameters: nowhere });
     await daemon.ok('POST', `${base}/services`, { ...service, envFrom: [{ secret: 'used' }] });
@@ -79,7 +79,7 @@ describe('the object service of a running daemon', function () {
     }
     return client.call(`ObjectService.${method}`, request);
   }
-  /** Status as REST has it, and the answer. */
+  /** The status in REST's form, and the answer. */
   async function asked(
     subject: string,
     method: string,
@@ -87,7 +87,7 @@ describe('the object service of a running daemon', function () {
   ): Promise<{ readonly status: number; readonly answer: JsonObject }> {
     try {
       const answer = await call(subject, method, request);
-      // Over REST what is not there is a refusal.
+      // Over REST a missing object is a refusal.
       const missing = method === 'Get' && answer.object === '';
       return { status: missing ? 404 : 200, answer };
     } catch (error) {
@@ -121,7 +121,7 @@ describe('the object service of a running daemon', function () {
               undefined,
               tokens[subject],
             );
-            // A method that has no such option refuses it over REST.
+            // A method without such an option refuses it over REST.
             if (one.status === 400) continue;
             const got = await asked(subject, 'Get', { kind, namespace: 'default', name, reveal });
             expect(got.status, `get of ${kind} ${name}${query}`).to.equal(one.status);
@@ -245,7 +245,7 @@ describe('the object service of a running daemon', function () {
       operations: [{ ...secret, type: 'OVERWRITE', object: text }],
     });
     expect(JSON.stringify(answer)).to.not.contain('sesame').and.to.not.contain(btoa('sesame'));
-    // The mask that came back has changed nothing.
+    // The returned mask did not change the object.
     const kept = await daemon.ok('GET', `${base}/secrets/used?reveal=true`);
     expect((kept.data as JsonObject).k).to.equal('sesame');
   });

@@ -64,13 +64,13 @@ describe('what a daemon answers, against its own OpenAPI document', function () 
   function validatorOf(schema: Schema): ValidateFunction {
     const known = validators.get(schema);
     if (known) return known;
-    // References are within the document.
+    // References stay within the document.
     const text = JSON.stringify(schema).replaceAll('"#/', '"api#/');
     const made = ajv.compile(JSON.parse(text) as object);
     validators.set(schema, made);
     return made;
   }
-  /** Demands that a value is as the schema says, and that the schema does not take just anything. */
+  /** Asserts that a value matches the schema, and that the schema rejects other values. */
   function demand(schema: Schema, value: unknown, label: string): void {
     const validate = validatorOf(schema);
     expect(validate({ colour: 'red' }), `${label}: anything fits`).to.equal(false);
@@ -83,7 +83,7 @@ describe('what a daemon answers, against its own OpenAPI document', function () 
     return fetch(`http://${daemon.restAddress}${path}`, { ...init, headers });
   }
 
-  /** The events of a stream until `enough` of them came, or it ends. */
+  /** The events of a stream until `enough` of them arrived, or until it ends. */
   async function eventsOf(
     response: Response,
     enough: (events: readonly StreamEvent[]) => boolean,
@@ -111,7 +111,7 @@ describe('what a daemon answers, against its own OpenAPI document', function () 
     }
     return events;
   }
-  /** Demands of each event that its fields and the document in its data are as told. */
+  /** Asserts that the fields of each event and the document in its data match the schema. */
   function demandEvents(schema: Schema, events: readonly StreamEvent[], label: string): void {
     demand(schema, events, label);
     for (const event of events) {

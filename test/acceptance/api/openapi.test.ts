@@ -16,7 +16,7 @@ interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
-/** Objects that every route can be tried on. */
+/** Objects on which every route can be tested. */
 const fixtures: Readonly<Record<string, object>> = {
   namespaces: { name: 'fix' },
   storageclasses: { name: 'fix', driver: 'local' },
@@ -37,7 +37,7 @@ const fixtures: Readonly<Record<string, object>> = {
   registries: { name: 'fix', registry: 'r.example.com', auth: { type: 'token', token: 't' } },
   tokens: { subject: 'fix' },
 };
-/** Bodies and statuses of what follows no pattern. */
+/** Bodies and statuses of routes without a pattern. */
 const custom: Readonly<Record<string, { readonly body?: object; readonly status: number }>> = {
   AdminService_Bootstrap: { body: {}, status: 412 },
   AdminService_AttachPolicy: { body: { policy: 'readonly' }, status: 200 },
@@ -80,7 +80,7 @@ describe('the OpenAPI document and the server', function () {
     Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
     );
-  /** The plural that a path is about. */
+  /** The plural of a path. */
   const pluralOf = (path: string): string =>
     path
       .replace(/^\/v1\/(admin|auth)\//, '/v1/')
@@ -126,7 +126,7 @@ describe('the OpenAPI document and the server', function () {
     const rank = (path: string, method: string, id: string): number => {
       const plain = /_Create\w*$/.test(id);
       if (plain) return creations.indexOf(pluralOf(path));
-      // Restarts and the like while there is something to restart; deletions last, backwards.
+      // Restarts run while there are instances. Deletions run last and in reverse order.
       if (id === 'InstanceService_Delete') return 400;
       if (method === 'delete') return 1_000 - creations.indexOf(pluralOf(path));
       return 100 + order.indexOf(method) + (id.includes('Restart') ? 100 : 0);
@@ -163,14 +163,14 @@ describe('the OpenAPI document and the server', function () {
       let body: object | undefined = expected?.body;
       if (!expected && operation.requestBody) {
         const fixture = { ...fixtures[plural] };
-        // A status write takes the object as it is.
+        // A status write takes the whole object.
         body = method === 'put' && plural === 'instances' ? { name: 'fix-0' } : fixture;
         if (method === 'put' && plural === 'nodes') body = { name: 'fix', status: 'NotReady' };
       }
       const query = id === 'AuthService_CanI' ? '?verb=get&resource=volumes' : '';
       const call = () => daemon.rest(method.toUpperCase(), `${at(path)}${query}`, body);
       const wanted = expected?.status ?? 200;
-      // Between a restart and the next instance there is none for a moment.
+      // Between a restart and the next instance there is briefly none.
       const answer =
         plural === 'instances'
           ? await eventually(`${label} to find the instance`, async () => {
@@ -216,7 +216,7 @@ describe('the OpenAPI document and the server', function () {
       demandSchema(query, operation, label);
       if (!operation.requestBody) continue;
       const field = await daemon.rest(method.toUpperCase(), at, { colour: 'red' });
-      // What is not there is not judged.
+      // Absent values are not checked.
       const least = /UpdateStatus|_Update/.test(operation.operationId) ? [400, 404] : [400];
       expect(least, `${label}: ${JSON.stringify(field.body)}`).to.include(field.status);
       demandSchema(field, operation, label);

@@ -119,9 +119,9 @@ describe('gRPC health and reflection', () => {
     const texts = files(symbol).map((file) => Buffer.from(file, 'base64').toString('latin1'));
     expect(texts.some((text) => text.includes('api/volume.proto'))).to.equal(true);
     expect(texts.some((text) => text.includes('google/api/http.proto'))).to.equal(true);
-    // Comments are where tools such as grpcurl look for them.
+    // Comments are at the place where tools such as grpcurl read them.
     expect(texts.some((text) => text.includes('A unit of durable storage'))).to.equal(true);
-    // What this stream has been sent already is not sent again.
+    // Files already sent on this stream are not sent again.
     expect(files(again).length).to.equal(1);
     expect(isJsonObject(missing?.errorResponse)).to.equal(true);
   });
@@ -212,7 +212,7 @@ describe('the typed client', function () {
       }
     })();
     await client.configmaps.create(configmap('before'));
-    // The same port again, so that the client finds it.
+    // The same port again, so that the client can reconnect.
     const [, grpc = ''] = daemon.grpcAddress.split(':');
     const [, rest = ''] = daemon.restAddress.split(':');
     await daemon.end('SIGKILL');

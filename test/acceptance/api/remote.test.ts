@@ -8,7 +8,7 @@ import { SchemaRegistry } from 'kedge/rpc';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../daemon.js';
 
-/** A port that the server can have again after it was killed. */
+/** A port that the server can use again after it was killed. */
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
@@ -24,7 +24,7 @@ describe('a remote client', function () {
   this.timeout(180_000);
   let daemon: TestDaemon;
   let client: ApiClient;
-  /** Tokens that were asked for, and whether another one was wanted. */
+  /** Requested tokens, and whether another one was required. */
   let asked: boolean[];
   let token: string;
 
@@ -123,7 +123,7 @@ describe('a remote client', function () {
     await eventually('the channel', () =>
       remote.create({ name: 'after' }).then(
         () => true,
-        // The answer of an earlier try may be lost.
+        // The answer of an earlier attempt may be lost.
         (error: unknown) => hasCode(error, 'AlreadyExists'),
       ),
     );

@@ -19,7 +19,7 @@ describe('REST to the letter', () => {
   });
   after(() => daemon.dispose());
 
-  /** As it is on the wire: nothing unpacked. */
+  /** The answer as on the wire, not decompressed. */
   const raw = (
     method: string,
     path: string,

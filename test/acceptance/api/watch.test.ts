@@ -19,7 +19,7 @@ import { eventually } from 'kedge/testing';
 import { kedgeClient } from '@kedge/api/client';
 import { TestDaemon } from '../daemon.js';
 
-/** One change as the log has it and as a watcher was told. */
+/** One change in the log, as received by a watcher. */
 interface Change {
   readonly revision: number;
   readonly type: string;
@@ -55,7 +55,7 @@ describe('a watch over the wire, against the log of the store', function () {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-watch-'));
-    // So little history that whoever pauses falls out of it.
+    // The history is so short that a pausing watcher falls out of it.
     const engine = new LevelEngine({ directory: folder });
     store = await openStore({ engine, historyEvents: 20, historyAgeMs: 0 });
     server = new ApiServer({
@@ -100,7 +100,7 @@ describe('a watch over the wire, against the log of the store', function () {
     }
   }
 
-  /** Follows until `end`, with pauses and broken connections; relists when it fell out of history. */
+  /** Watches until `end`, with pauses and broken connections; relists after it fell out of history. */
   async function watcher(
     client: ApiClient,
     id: number,
@@ -149,7 +149,7 @@ describe('a watch over the wire, against the log of the store', function () {
           if (random.next() < 0.1) await pause(random.next() * 40);
         }
       } catch (error) {
-        // A server cuts a connection that ends very many streams; the watcher comes back.
+        // A server cuts a connection that ends very many streams; the watcher reconnects.
         if (hasCode(error, 'OutOfRange')) await relist();
         else if (!hasCode(error, 'Unavailable')) throw error;
       }
@@ -184,7 +184,7 @@ describe('a watch over the wire, against the log of the store', function () {
       }
     })();
     await Promise.all(Array.from({ length: 4 }, (_, n) => write(n, 700)));
-    // One more, so that everybody has something to wait for.
+    // One more event, so that every watcher receives one.
     await store.create(notes, { name: 'last', namespace, text: 'last' });
     last = store.revision;
     const told = await Promise.all(watchers);
@@ -233,7 +233,7 @@ describe('1,000 watchers on one busy kind', function () {
       }
       return seen;
     });
-    // They open a stream and never take a byte of it.
+    // They open a stream and never read a byte of it.
     const idle = await Promise.all(
       Array.from({ length: 100 }, () =>
         fetch(`http://${daemon.restAddress}${base}?watch=true&resourceVersion=${resourceVersion}`, {
@@ -250,7 +250,7 @@ describe('1,000 watchers on one busy kind', function () {
     for (const seen of await Promise.all(reading)) expect(seen).to.deep.equal(wanted);
     const grown = (await residentMiB()) - before;
     console.log(`      ${Math.round(grown)} MiB more for ${watchersMax} watchers`);
-    // All of it for each of them would be 2 GiB.
+    // Buffering all of it for each of them would take 2 GiB.
     expect(grown).to.be.lessThan(1_000);
     stop.abort();
     for (const client of clients) client.close();

@@ -6,7 +6,7 @@ import { apiSchemas } from '@kedge/api/client';
 import { allKinds } from '@kedge/controllers/kinds';
 import { TestDaemon, workload } from '../daemon.js';
 
-/** Objects by place and name, as one answer has them. */
+/** Objects by namespace and name from one answer. */
 type Shown = Readonly<Record<string, JsonObject>>;
 
 const all = { namespace: '-' };
@@ -59,7 +59,7 @@ describe('the present state that a watch starts with', function () {
     await daemon.dispose();
   });
 
-  /** Objects of a watch up to the message that ends the present state. */
+  /** Objects of a watch up to the message that ends the initial state. */
   async function watchedOverGrpc(id: string): Promise<Shown> {
     const stop = new AbortController();
     const objects: unknown[] = [];
@@ -87,7 +87,7 @@ describe('the present state that a watch starts with', function () {
       const watching = of('Watch');
       if (!listing?.route || !watching) throw new Error(`${kind.plural} can't be watched`);
       const path = listing.route.path.replace('{namespace}', '-');
-      // Until nothing was written in between, such as a heartbeat.
+      // Repeated until there was no write in between, such as a heartbeat.
       await eventually(`four answers of one state of ${kind.plural}`, async () => {
         const lists = async (): Promise<Shown[]> => [
           shown((await client.call(listing.id, all)).items as unknown[]),

@@ -114,7 +114,7 @@ describe('commands that change an object', function () {
   });
 
   describe('edit', () => {
-    /** An editor that runs a line of shell on the file, which it has as $1. */
+    /** An editor that runs a shell line on the file in $1. */
     async function edit(
       line: string,
       target: string,

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { root, TestDaemon } from '../daemon.js';
 
-/** A command that goes on, and what it wrote so far. */
+/** A running command and its output so far. */
 class Going {
   static readonly all: Going[] = [];
   output = '';
@@ -123,7 +123,7 @@ describe('commands that go on while the daemon is killed and started again', fun
     );
     const events = new Going(daemon, 'get', 'events', '-w');
     const cast = new Going(daemon, 'cast', file);
-    // One that has not connected yet ends with an error.
+    // A command that has not connected yet ends with an error.
     await eventually('the first events', () => events.output !== '', 90_000);
     await eventually('the process', () => cast.output.includes('ready in'));
     await restart('SIGKILL');

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { allKinds } from '@kedge/controllers/kinds';
 import { TestDaemon, workload } from '../daemon.js';
 
-/** Nobody casts these: a controller, an agent or another command makes them. */
+/** Kinds that are not cast: a controller, an agent or another command creates them. */
 const notCast = ['Event', 'Instance', 'Token'];
 
 describe('what kedge get prints', function () {

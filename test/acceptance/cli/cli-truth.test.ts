@@ -39,7 +39,7 @@ describe('kedge cast tells whether it runs', function () {
       const { stdout } = await daemon.cli('get', 'volume', 'grows');
       return stdout.includes('Available');
     });
-    // No file system takes a file of this size.
+    // No file system supports a file of this size.
     const { code, stdout } = await daemon.cli('volume', 'resize', 'grows', '999Ti');
     expect(code).to.equal(0);
     expect(stdout).to.equal(
@@ -87,7 +87,7 @@ describe('kedge cast tells whether it runs', function () {
     const volume =
       'volumes:\n  - {name: d, mountPath: /d, claim: {name: absent-node}}\n---\nkind: Volume\nname: absent-node\nstorageClassName: local-host\nsize: 1Gi\naccessMode: ReadWriteOnce\nparameters: {hostPath: PATH}\n';
     const path = join(daemon.home, 'host', 'nothing-there');
-    // A cast whose time ends before the volume was tried tells an earlier cause: the next one knows.
+    // A cast whose timeout ends before the first attempt reports an earlier cause. The next cast reports this one.
     const told = await eventually('a cast that tells the cause', async () => {
       const done = await cast('waits', '[sleep, "60"]', volume.replace('PATH', path), 4);
       expect(done.code).to.equal(done.stderr.includes('in time') ? 7 : 1);
@@ -122,10 +122,10 @@ describe('kedge cast tells whether it runs', function () {
       const now = await told();
       return now.ready?.includes('ready in') ? now : undefined;
     });
-    // Less is left when it is told again later.
+    // A later report has less time left.
     expect(waiting.ready).to.match(/^False Starting process \d+ runs; ready in (600|5\d\d) s$/);
     expect((await daemon.ok('GET', `${path}/services/slow`)).status).to.equal('Pending');
-    // It takes effect on the process that runs.
+    // It takes effect on the running process.
     expect((await put({ minReadySeconds: 0 })).status).to.equal(200);
     const ready = await eventually('it to be ready', async () => {
       const now = await told();

@@ -49,7 +49,7 @@ describe('kedge get --watch', function () {
       90_000,
     );
     expect(output).to.not.match(/silent|quiet/);
-    // What was shown before is not shown again.
+    // Rows already printed are not printed again.
     expect(output.match(/^first/gm)).to.have.length(2);
     child.kill('SIGINT');
     expect(await ended).to.equal(0);

@@ -14,7 +14,7 @@ describe('the command line on the examples', function () {
   let daemon: TestDaemon;
 
   before(async () => {
-    // The examples name the one directory that the profile of npm start allows.
+    // The examples name the only directory that the profile of npm start allows.
     daemon = await TestDaemon.start({
       environment: { KEDGE_STORAGE_HOST_PATH_ALLOWLIST: '/var/tmp/kedge' },
     });
@@ -68,7 +68,7 @@ describe('the command line on the examples', function () {
     expect(await cast(team('blue'))).to.contain(updated);
     expect(await annotations()).to.deep.equal({ team: 'blue' });
     expect(await cast(team('blue'))).to.contain('= Configmap default/annotated unchanged');
-    // A file that says nothing of them keeps them.
+    // A file without these fields leaves them unchanged.
     expect(await cast('')).to.contain('= Configmap default/annotated unchanged');
     expect(await annotations()).to.deep.equal({ team: 'blue' });
   });
@@ -139,7 +139,7 @@ describe('the command line on the examples', function () {
     expect(cast.code, cast.stderr).to.equal(0);
     const volume = await daemon.ok('GET', '/v1/namespaces/default/volumes/archive');
     expect(volume.status).to.equal('Available');
-    // The handle of a local-host volume is its path, and that is a value of the secret here.
+    // The handle of a local-host volume is its path, which is a value of the secret here.
     expect(volume.handle).to.equal('********');
     expect(volume.driverParameters).to.deep.equal({
       hostPath: 'secret:paths.infra.svc/archive',

@@ -6,7 +6,7 @@ import { eventually } from 'kedge/testing';
 import { root, TestDaemon } from '../daemon.js';
 import { runner } from './run.js';
 
-/** Where the shells of Debian's packages bash, zsh and fish are. */
+/** The paths of the shells in Debian's packages bash, zsh and fish. */
 const shells = ['bash', 'zsh', 'fish'] as const;
 
 describe('completion', function () {
@@ -116,7 +116,7 @@ describe('completion', function () {
       });
     });
 
-  /** Types into a shell on a terminal until its output has what is expected. */
+  /** Types into a shell on a terminal until its output contains the expected text. */
   async function type(
     command: string,
     setUp: string,
@@ -132,7 +132,7 @@ describe('completion', function () {
       output = '';
       child.stdin.write(keys);
       await eventually(`${JSON.stringify(keys)} in ${output}`, () => expected.test(output), 60_000);
-      // Ctrl-U: an empty line again.
+      // Ctrl-U clears the line.
       child.stdin.write('\u0015');
     }
     child.stdin.write('exit\n');

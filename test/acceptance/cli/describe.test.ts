@@ -25,7 +25,7 @@ describe('kedge describe of what the server describes no further', function () {
     expect(stdout)
       .to.match(/^Name: {2,}\S+$/m)
       .and.match(/^Created at: +\d{4}-/m);
-    // A dump of the message would hold these.
+    // A dump of the message would contain these.
     expect(stdout).to.not.match(/[{}]|resourceVersion|undefined/);
     return stdout;
   };

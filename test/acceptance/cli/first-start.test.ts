@@ -7,7 +7,7 @@ import { type Finished, finish, root, TestDaemon } from '../daemon.js';
 const kedged = join(root, 'cmd/bin/kedged.mjs');
 const kedge = join(root, 'cmd/bin/kedge.mjs');
 
-/** A start with the local profile on a data directory, with the tokens of its user below `config`. */
+/** A start with the local profile on a data directory, with the user's tokens below `config`. */
 function start(data: string, grpc: string, config: string): Promise<Finished> {
   const any = '127.0.0.1:0';
   const addresses = ['--grpc-address', grpc, '--rest-address', any, '--ops-address', any];

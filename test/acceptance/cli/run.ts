@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { TestDaemon } from '../daemon.js';
 
-/** Output of a command, both streams in one. */
+/** Output of a command, both streams combined. */
 export type Run = (words: string | readonly string[], code?: number) => Promise<string>;
 
 /** Runs command lines against a daemon, and expects their exit codes. Words are split at spaces. */

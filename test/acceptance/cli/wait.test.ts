@@ -20,7 +20,7 @@ describe('kedge wait', function () {
   });
   after(() => daemon.dispose());
 
-  /** A wait that goes on; resolves with what it said. */
+  /** A running wait; resolves with its output. */
   function waiting(args: string): Promise<{ readonly code: number | null; readonly said: string }> {
     const child = spawn(process.execPath, ['cmd/bin/kedge.mjs', ...args.split(' ')], {
       cwd: root,
@@ -67,7 +67,7 @@ describe('kedge wait', function () {
   });
 
   it('a status of before the last change of an object does not count', async () => {
-    // The condition says True of the template before this one.
+    // The condition is still True for the previous template.
     const { service } = workload(daemon, 'web', 'sleep 700');
     await daemon.ok('PUT', `${base}/services/web`, service);
     const changed = await daemon.ok('GET', `${base}/services/web`);

@@ -7,7 +7,7 @@ import { eventually } from 'kedge/testing';
 import { verifyBackup } from 'kedge';
 import { type Finished, finish, root, TestDaemon } from '../daemon.js';
 
-/** What the tests store before they stop a backup midway. */
+/** The objects that the tests store before they interrupt a backup. */
 const largeObjects = 60;
 const objectBytes = 750_000;
 const largeBytes = largeObjects * objectBytes;
@@ -32,8 +32,9 @@ describe('where and how a backup is written', function () {
     finish(process.execPath, [program, ...args, '--data-directory', daemon.data]);
 
   /**
-   * A client that a signal met in the middle of its backup: a fast one is done before, and is asked again. One that is
-   * stopped goes on with what the buffers of its connection hold, so most of the backup must be missing.
+   * A client that received a signal during its backup. A fast backup may be complete before the signal, and is
+   * repeated. A stopped client continues with the data in the buffers of its connection, so most of the backup
+   * must be missing.
    */
   async function signalledMidway(
     target: string,

@@ -10,7 +10,7 @@ import { type Finished, finish, root, TestDaemon } from '../daemon.js';
 const base = '/v1/namespaces/default';
 const program = join(root, 'cmd/bin/kedged.mjs');
 
-/** `kedged` on a data directory. */
+/** Runs `kedged` on a data directory. */
 function kedged(data: string, ...args: string[]): Promise<Finished> {
   return finish(process.execPath, [program, ...args, '--data-directory', data]);
 }
@@ -296,13 +296,13 @@ describe('a copy of a cluster beside the original', function () {
     copy.token = original.token;
     const roots = await readdir(join(original.data, 'volumes'));
 
-    // Asked to grow, a foreign volume waits and says why.
+    // A foreign volume that is asked to grow waits and reports why.
     await copy.ok('POST', `${base}/volumes/directory:resize`, { size: '32Mi' });
     await eventually('the volume to be told foreign', async () => {
       const { body } = await copy.rest('GET', `${base}/volumes/directory`);
       return JSON.stringify(body).includes('is foreign: this store is a copy of cluster');
     });
-    // What would be made of them is not, which is told at once; it goes when it is deleted.
+    // Objects created from them fail at once with that message, and their deletion removes them.
     await copy.ok('POST', `${base}/snapshots`, { name: 'later', source: { volume: 'directory' } });
     await copy.ok('POST', `${base}/snapshots/s:restore`, { volume: { name: 'restored' } });
     for (const path of ['snapshots/later', 'volumes/restored']) {
@@ -326,7 +326,7 @@ describe('a copy of a cluster beside the original', function () {
     expect((await readFile(imageFile)).equals(before)).to.equal(true);
     expect((await stat(snapshot)).isDirectory()).to.equal(true);
 
-    // What it makes by itself is its own, in a storage root of its own.
+    // The copy provisions its own volumes in its own storage root.
     await copy.ok('POST', `${base}/volumes`, { ...common, name: 'own' });
     const own = String((await until(copy, 'volumes/own', 'Available')).handle);
     expect(own.startsWith(copy.data)).to.equal(true);

@@ -59,7 +59,7 @@ describe('a data directory that a daemon with schema version 2 left', function (
     const { name, data } = manifest.secret;
     const secret = await daemon.ok('GET', `${base}/secrets/${name}?reveal=true`);
     expect(secret.data).to.deep.equal(data);
-    // A rotation opens everything sealed and seals it again: what it can't open fails it.
+    // A rotation opens and reseals everything sealed; it fails if it can't open a value.
     const { resealed } = await daemon.ok('POST', '/v1/admin/keys:rotate', {});
     expect(Number(resealed)).to.be.at.least(5);
   });

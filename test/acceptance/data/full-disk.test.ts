@@ -10,7 +10,7 @@ import { type Answer, finish, type Finished, root, TestDaemon } from '../daemon.
 const base = '/v1/namespaces/default';
 const pieces = ['1', '2', '3', '4'];
 
-/** A file system of its own at `data`, where nothing is kept back for root. */
+/** A separate file system at `data` without blocks reserved for root. */
 async function mountDisk(data: string, mebibytes: number): Promise<void> {
   const image = join(dirname(data), 'disk.img');
   await mkdir(data, { recursive: true });
@@ -20,7 +20,7 @@ async function mountDisk(data: string, mebibytes: number): Promise<void> {
   execFileSync('mount', ['-o', 'loop', image, data]);
 }
 
-/** Takes every byte that is left, as a workload does that nobody watches. */
+/** Fills the disk, like a workload without a limit. */
 function fill(data: string, name: string): void {
   for (const part of ['a', 'b'])
     spawnSync('sh', ['-c', `cat /dev/zero > ${join(data, `filler-${name}${part}`)}; sync`]);
@@ -123,7 +123,7 @@ describe('a data directory on a full disk', function () {
     await daemon.ok('DELETE', `${base}/snapshots/copy`);
     await goes('snapshots/copy');
 
-    // Others take what was given back, and the daemon dies.
+    // Other programs take the freed space, and the daemon is killed.
     await daemon.end('SIGKILL');
     fill(data, 'second');
     expect(await freeBytes(data)).to.be.lessThan(1024 * 1024);
@@ -229,7 +229,7 @@ describe('a first start on a disk without room', function () {
     fill(data, 'first');
     expectToldRoom(await start(data), data);
     await empty(data);
-    // Enough for the key, and not for the database.
+    // Enough for the key, but not for the database.
     spawnSync('sh', ['-c', `head -c 56k /dev/zero > ${join(data, 'filler-first')}`]);
     expectToldRoom(await start(data), data);
   });

@@ -115,7 +115,7 @@ describe('a backup of a running daemon', function () {
   });
 
   it('to a full disk, and of a daemon that dies in the middle, leaves no file and fails', async () => {
-    // 60 MB: more than the windows of the connection hold, so that it is under way when the daemon is killed.
+    // 60 MB exceed the windows of the connection, so the backup is in progress when the daemon is killed.
     for (let n = 0; n < 80; n += 1) {
       const data = { text: 'y'.repeat(750_000) };
       await daemon.ok('POST', `${base}/configmaps`, { name: `large${n}`, data });
@@ -150,7 +150,7 @@ describe('a backup of a running daemon', function () {
       await daemon.end('SIGKILL');
       code = await ended;
       await daemon.run();
-      // A fast one was whole before the kill, and is asked for again.
+      // A fast backup was complete before the kill, and is repeated.
       if (code === 0) continue;
       expect(code).to.equal(1);
       expect(said).to.not.equal('');

@@ -8,7 +8,7 @@ import { finish, type SseEvent, TestDaemon, workload } from '../daemon.js';
 const volumes = '/v1/namespaces/default/volumes';
 const seed = Number(process.env.KEDGE_SEED ?? Date.now() % 100_000);
 
-/** Small repeatable randomness: the seed is printed, KEDGE_SEED replays it. */
+/** A small seeded generator: the seed is printed, and KEDGE_SEED repeats it. */
 function dice(): () => number {
   let state = seed;
   return () => {
@@ -50,7 +50,7 @@ describe('a daemon that is killed', function () {
         expect(answer.status, JSON.stringify(answer.body)).to.be.oneOf([200, 404, 409]);
         (method === 'POST' ? created : deleted).add(name);
       } catch (error) {
-        // No answer: the daemon was killed before it could give one. It happened or it did not.
+        // No answer: the daemon was killed before it could answer. The write happened or not.
         if (error instanceof Error && error.name === 'AssertionError') throw error;
         unknown.add(name);
         await daemon.answering();
@@ -192,7 +192,7 @@ describe('a daemon that is killed', function () {
     for (const name of ['one', 'two']) {
       const { volume, service } = workload(daemon, name, script);
       await daemon.ok('POST', volumes, volume);
-      // Time for the trap also where it is slow.
+      // Long enough for the trap on a slow machine.
       const patient = { ...service, terminationGracePeriodSeconds: 60 };
       await daemon.ok('POST', '/v1/namespaces/default/services', patient);
     }

@@ -61,7 +61,7 @@ describe('deletions of a running daemon end, or say what they wait for', functio
     await daemon.ok('DELETE', '/v1/namespaces/shop?cascade=true');
     await eventually('the deletion to say what it waits for', async () => {
       const { body } = await daemon.rest('GET', path);
-      // A try to make it may tell the same before its own deletion is asked for.
+      // An attempt to provision it may report the same before its deletion is requested.
       const { deletionRequestedAt } = body.metadata as { readonly deletionRequestedAt?: string };
       const told = String(body.failureMessage);
       return deletionRequestedAt && told.includes('secret shop/place does not exist; create it');

@@ -1,6 +1,6 @@
 /**
- * The agent of a node as a process of its own, over the object service of a daemon: what runs with a
- * node's token and nothing else. Its settings are the first argument, as JSON.
+ * The agent of a node as a separate process over the object service of a daemon, with a node's token only. Its
+ * settings are the first argument, as JSON.
  */
 import { join } from 'node:path';
 import {
@@ -33,7 +33,7 @@ import {
 import { directoryJournal } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 
-/** What the process is started with. */
+/** The settings of the process. */
 export interface AgentSettings {
   readonly server: string;
   readonly token: string;
@@ -59,7 +59,7 @@ function lineLogger(context: object = {}): Logger {
 const logger = lineLogger();
 const held = await openAgentDirectory({ directory, lock: lockDirectory, random });
 
-/** A cache of secrets can't be kept with a node's token, which reads single ones: there are none. */
+/** A node's token reads single secrets only, so there is no cache of secrets. */
 const noSecrets: ListWatch<never> = {
   list: () => Promise.resolve({ items: [], revision: 0 }),
   watch: (_revision, _sink, signal) =>
@@ -105,7 +105,7 @@ const volumeManager = new VolumeManager({
   journal,
   used: new UsedParameters({ directory: join(directory, 'mount-parameters'), sealer, logger }),
 });
-// Made before the start, so that their caches are filled; started once this process is the agent of the node.
+// Created before the start, so that their caches are filled; started once this process is the agent of the node.
 const controllers = [volumeController, snapshotController].map((controllerOf) =>
   controllerOf({ ...common, drivers, resolver, part: 'node' }),
 );
@@ -121,7 +121,7 @@ manager
       runtimes: async () => ((await processes.availability()).available ? [processes.name] : []),
       life: held.life,
       callers: controllers,
-      // As a kill would end it: what is here belongs to the other process.
+      // Ends like a kill: the resources here belong to the other process.
       onReplaced: ({ message }) => {
         logger.error(message);
         process.exit(1);

@@ -6,7 +6,7 @@ import { eventually } from 'kedge/testing';
 import type { AgentSettings } from './agent-child.js';
 import { root } from '../daemon.js';
 
-/** A port that the server can have again after it was killed. */
+/** A port that the server can use again after it was killed. */
 export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
@@ -16,7 +16,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** The program of an agent in a process of its own. */
+/** The program of an agent in a separate process. */
 export class AgentProcess {
   readonly #settings: AgentSettings;
   #child: ChildProcess | undefined;
@@ -26,12 +26,12 @@ export class AgentProcess {
     this.#settings = settings;
   }
 
-  /** What this life of it has logged. */
+  /** The log of the running process. */
   get log(): string {
     return this.#lines.join('\n');
   }
 
-  /** Starts it and waits for nothing. */
+  /** Starts it without waiting. */
   launch(): ChildProcess {
     const program = join(root, 'test/dist/acceptance/nodes/agent-child.js');
     const child = spawn(process.execPath, [program, JSON.stringify(this.#settings)], {
@@ -67,7 +67,7 @@ export class AgentProcess {
     this.#child?.kill(signal);
   }
 
-  /** Resolves with the exit code when it has ended; undefined when it was never started. */
+  /** Resolves with the exit code when it has ended; undefined if it was never started. */
   async ended(): Promise<number | null | undefined> {
     const child = this.#child;
     if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode;

@@ -1,10 +1,10 @@
-// A kedged that logs each call of a driver. Takes the daemon's addresses and data directory as kedged does.
+// A kedged that logs each call of a driver. Takes addresses and data directory like kedged.
 import { parseArgs } from 'node:util';
 import type { Driver } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { runKedged } from '../../fixtures/kedged-parts.js';
 
-/** What a driver is asked about itself is no call. */
+/** Queries of a driver's properties are not calls. */
 const questions: readonly PropertyKey[] = ['capabilities', 'validateParameters'];
 
 function telling(driver: Driver, tell: (call: string) => void): Driver {
@@ -28,7 +28,7 @@ const { values } = parseArgs({
     'rest-address': text,
     'ops-address': text,
   },
-  // An address is given twice where a test chooses its port.
+  // An address is given twice if a test chooses its port.
   strict: false,
 });
 await runKedged({

@@ -150,7 +150,7 @@ describe("what a node's token tries beside the status of volumes", function () {
         await create(foreign, 'default/mine'),
         await create(mine, 'default/foreign'),
         await create(mine, 'default/mine', 'Snapshot'),
-        // Its instance waits for it, and nothing of the node has it.
+        // Its instance waits for it, and the node does not have it.
         await create(disk, 'default/disk'),
         await create(foreign, 'default/foreign'),
       ];
@@ -174,7 +174,7 @@ describe("what a node's token tries beside the status of volumes", function () {
       };
       const called = { phase: 'called', ...own };
       const created = [
-        // Its volume could not be deleted any more: nobody forgets an effect of this name.
+        // Its volume could no longer be deleted: no process removes an effect of this name.
         await record('CREATE', { x: called }),
         await record('CREATE', { 'driver delete': { ...called, phase: 'done', result: null } }),
       ];

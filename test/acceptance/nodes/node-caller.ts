@@ -8,18 +8,18 @@ import { type Answer, TestDaemon, workload } from '../daemon.js';
 /** A JSON body. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Path of the namespace that everything is in. */
+/** Path of the namespace of all objects here. */
 export const base = '/v1/namespaces/default';
-/** The code of a refusal for lack of rights, over either transport. */
+/** The code of a refusal for missing rights, over either transport. */
 export const denied = /^(PERMISSION_DENIED|PermissionDenied)$/;
 
-/** How a call ended, and what its refusal says. */
+/** The outcome of a call with the message of its refusal. */
 export interface Refusal {
   readonly code: string;
   readonly message: string;
 }
 
-/** How a call of a client ended. */
+/** The outcome of a client call. */
 export async function refused(call: Promise<unknown>): Promise<Refusal> {
   try {
     await call;
@@ -34,9 +34,9 @@ const where = { namespace: 'default' };
 const local = { runtime: 'container', image: 'x' };
 
 /**
- * A daemon, and a caller with the token of its node's agent. Of the node are the instances `mine-0`, which
- * runs with the volume `mine`, and `disk-0`, which waits for the volume `disk` of a driver that takes
- * credentials. Not of the node are the instance `elsewhere-0`, the volume `foreign` and the secret `treasure`.
+ * A daemon and a caller with the token of its node's agent. The node has the instances `mine-0`, which runs
+ * with the volume `mine`, and `disk-0`, which waits for the volume `disk` of a driver with credentials. The
+ * instance `elsewhere-0`, the volume `foreign` and the secret `treasure` do not belong to the node.
  */
 export class NodeCaller implements AsyncDisposable {
   readonly daemon: TestDaemon;
@@ -68,7 +68,7 @@ export class NodeCaller implements AsyncDisposable {
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'cloud',
       driver: 'cloud1-volume',
-      // One reference leads nowhere, so no provider is called.
+      // One reference has no target, so no provider is called.
       parameters: { apiToken: 'secret:credential/token', region: 'secret:none/k' },
     });
     const { volume, service } = workload(daemon, 'mine', 'sleep 600');
@@ -102,12 +102,12 @@ export class NodeCaller implements AsyncDisposable {
     return refused(this.#objects.call('ObjectService.Transact', { operations }));
   }
 
-  /** How a read of one object of a kind without namespaces ends. */
+  /** The outcome of reading one cluster-scoped object. */
   read(kind: string, name: string): Promise<Refusal> {
     return refused(this.#objects.call('ObjectService.Get', { kind, name }));
   }
 
-  /** A transaction of somebody who may do everything. */
+  /** A transaction of a caller with all rights. */
   async asRoot(...operations: readonly JsonObject[]): Promise<void> {
     const { grpcAddress: server, token } = this.daemon;
     const schemas = new SchemaRegistry(baseDescriptors);
@@ -116,7 +116,7 @@ export class NodeCaller implements AsyncDisposable {
     root.close();
   }
 
-  /** The same write of a status, every way there is. */
+  /** The same status write by every method. */
   async write(
     kind: 'Volume' | 'Instance',
     name: string,
@@ -140,7 +140,7 @@ export class NodeCaller implements AsyncDisposable {
     };
   }
 
-  /** How reading the secret ends that nothing of the node needs. */
+  /** The outcome of reading the secret that no object of the node needs. */
   async treasure(): Promise<number> {
     return (await this.rest('GET', `${base}/secrets/treasure?reveal=true`)).status;
   }

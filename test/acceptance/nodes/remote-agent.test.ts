@@ -32,7 +32,7 @@ describe("an agent in a process of its own, with its node's token", function () 
     agent = await agentOf('far');
     await agent.run();
   });
-  // A case that failed leaves neither a second agent nor none to the next one.
+  // After a failed case the next one has exactly one agent again.
   beforeEach(async () => {
     if (!agent.isAlive) await agent.run();
   });
@@ -47,7 +47,7 @@ describe("an agent in a process of its own, with its node's token", function () 
   });
 
   let token: string;
-  /** The agent of the node, not started, with a new account and a token of it. */
+  /** The agent of the node, not started, with a new account and token. */
   async function agentOf(account: string): Promise<AgentProcess> {
     const rights = { kind: 'serviceAccount', policies: ['node'], node };
     await daemon.ok('POST', '/v1/admin/users', { name: account, ...rights });
@@ -95,7 +95,7 @@ describe("an agent in a process of its own, with its node's token", function () 
   const lines = async (name: string): Promise<number> =>
     (await readFile(join(daemon.home, 'host', name, 'part', 'lines'), 'utf8')).split('\n').length;
 
-  /** A service with a volume that only the agent's node reaches, mounted by a part of it. */
+  /** A service with a volume on the agent's node only, mounted at a subPath. */
   async function make(name: string): Promise<void> {
     const parameters = { hostPath: join(daemon.home, 'host', name), createIfMissing: 'true' };
     await daemon.ok('POST', `${base}/volumes`, {

@@ -79,7 +79,7 @@ describe('volumes on the disk of an agent in a process of its own', function () 
       accessMode: 'ReadWriteOnce',
       ...more,
     });
-  /** Asks while the agent is gone, sees that it is waited for, and lets a new one do it. */
+  /** Makes a request while the agent is stopped, checks that it is awaited, and starts a new agent that executes it. */
   async function whileGone(ask: () => Promise<unknown>, path: string, type: string): Promise<void> {
     await agent.end('SIGKILL');
     await ask();
@@ -93,7 +93,8 @@ describe('volumes on the disk of an agent in a process of its own', function () 
     const handle = String(made.handle);
     expect(handle.startsWith(join(daemon.home, 'far', 'volumes')), handle).to.equal(true);
 
-    // Processes take no volume of this driver, and there is no engine for containers: written where it is.
+    // The process runtime does not support volumes of this driver, and no container engine is available: written in
+    // place.
     await writeFile(join(handle, 'file'), 'kept\n');
 
     const snapshot = { name: 'copy', source: { volume: 'data' } };

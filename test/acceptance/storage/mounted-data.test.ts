@@ -69,7 +69,7 @@ describe('secretMounts and configmapMounts', function () {
       const seen = await inside('sh', '-c', 'cat /run/login/deep/password; ls /srv/look');
       return seen === 'twoc\n';
     });
-    // What goes away takes nothing from a workload that runs.
+    // A running workload keeps the files of a deleted object.
     await daemon.ok('DELETE', `${base}/configmaps/look`);
     await told('kept as they were');
     expect(await inside('cat', '/srv/look/c')).to.equal('new');
@@ -103,7 +103,7 @@ describe('secretMounts and configmapMounts', function () {
     await gone.dispose();
     expect(folders.map((folder) => existsSync(folder))).to.deep.equal([true, true]);
     await daemon.crash();
-    // The daemon that can come back keeps its place, and so do those that run.
+    // The folders of running daemons are kept, and so is that of a killed daemon whose data directory exists.
     expect(folders.map((folder) => existsSync(folder))).to.deep.equal([true, false]);
     expect(existsSync(dataFilesDirectory(daemon.data))).to.equal(true);
     await kept.run();

@@ -71,7 +71,7 @@ describe('a storage root on a disk of its own', function () {
     return (await fetch(`http://127.0.0.1:${ops}/readyz`)).status;
   };
 
-  /** What must hold while the disk is not mounted, and when it is again. */
+  /** The expected state while the disk is not mounted, and after it is mounted again. */
   async function heldBack(handle: string): Promise<void> {
     await until('kept', 'told', (volume) => rootCondition(volume)?.status === 'False');
     const kept = await shown('kept');

@@ -90,7 +90,7 @@ describe('storage through the API of a running daemon', function () {
     await daemon.cli('snapshot', 'restore', 'library-first', '--to', 'library-again');
     await until('volumes/library-again', 'Available');
     expect((await daemon.ok('GET', `${base}/volumes/library-again`)).size).to.equal('1Gi');
-    // A reader that stops reading ends the command, and nothing else.
+    // A reader that closes its pipe ends the command only.
     const piped = `${process.execPath} cmd/bin/kedge.mjs volume explain library-again | head -1`;
     const head = await finish('sh', ['-c', piped], daemon.cliEnvironment);
     expect([head.stdout, head.stderr]).to.deep.equal([

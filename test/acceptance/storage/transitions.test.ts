@@ -15,7 +15,7 @@ describe('the phase of a volume that a workload runs with', function () {
   });
   after(() => caller[Symbol.asyncDispose]());
 
-  /** The same write of a status with every right, every way there is. */
+  /** The same status write with all rights, by every method. */
   async function write(status: { readonly status: VolumePhase }): Promise<Record<string, Refusal>> {
     const { daemon } = caller;
     const { status: code, body } = await daemon.rest('PUT', `${base}/volumes/mine/status`, status);

@@ -34,7 +34,7 @@ describe('replacing the instances of a running service', function () {
     await daemon.ok('POST', path, cast('sleep 600'));
     await allRun('sleep 600');
     await daemon.ok('PUT', `${path}/web`, cast('sleep 0.1; exit 3'));
-    // Two ends of the new one: it was ready for a moment in between.
+    // Two ends of the new instance: it was ready briefly in between.
     await eventually('the new one to end twice', async () =>
       (await instances()).some((i) => Number(i.restartCount) >= 2),
     );

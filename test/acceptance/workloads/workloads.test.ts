@@ -223,7 +223,7 @@ describe('workloads through the API of a running daemon', function () {
     };
     const runs = async (seconds: number): Promise<boolean> =>
       (await finish('pgrep', ['-xf', `sleep ${seconds}`])).code === 0;
-    // Other suites of the machine may run the same command.
+    // Other suites on the machine may run the same command.
     const [first, second] = [1_000_000 + process.pid, 6_000_000 + process.pid];
     await begin(first);
     // The shell becomes the command after its first output.
@@ -267,7 +267,7 @@ describe('workloads through the API of a running daemon', function () {
     }
     const { service } = workload(daemon, 'told', 'sleep 600');
     const before = await uid();
-    // What a client that knows nothing of restarts writes back restarts nothing.
+    // A client that does not know the restart field writes it back unchanged, which restarts nothing.
     await daemon.ok('PUT', `${base}/services/told`, service);
     expect(await uid()).to.equal(before);
   });
@@ -340,7 +340,7 @@ describe('workloads through the API of a running daemon', function () {
         async () => (await of(name)).filter((i) => i.status === 'Running').length === count,
         120_000,
       );
-    // Their time is longer than the test: who waits for one of them waits in vain.
+    // Their duration exceeds the test, so waiting for one of them would fail.
     await service('deaf', 64, 3_600);
     await service('brief', 1, 1);
     await run('deaf', 64);
