@@ -7,7 +7,10 @@ const names = (count: number): readonly string[] =>
 const entries = (count: number): Readonly<Record<string, string>> =>
   Object.fromEntries(names(count).map((name) => [name, 'v']));
 
-/** What one object may hold most of, and why: each is worked on in one turn of the event loop. */
+/**
+ * The lists of an object with the highest limits, and the reason of each limit: each is processed in one turn
+ * of the event loop.
+ */
 const bounds: readonly {
   readonly what: string;
   readonly plural: string;

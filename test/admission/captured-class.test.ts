@@ -23,7 +23,7 @@ describe('a volume and the class that it names', () => {
   });
   afterEach(() => api[Symbol.asyncDispose]());
 
-  /** A volume of a class that was removed by force; `captured` is what its controller has stored. */
+  /** A volume whose class was deleted by force; `captured` is the copy that its controller stored. */
   async function orphan(driver: string, fields: object, captured: object): Promise<void> {
     const parameters = driver === 'local-host' ? { hostPath: '/data/x' } : {};
     await api.ok('POST', '/v1/storageclasses', { name: 'gone', driver, parameters });

@@ -48,7 +48,7 @@ describe('fields that are stored and no part of the API', () => {
     await api[Symbol.asyncDispose]();
   });
 
-  /** A call with bytes, as they are answered. */
+  /** A call with the bytes of its answer. */
   function call(method: string, request: Uint8Array): Promise<Buffer> {
     const metadata = new Metadata();
     metadata.set('authorization', 'Bearer root');

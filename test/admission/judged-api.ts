@@ -34,46 +34,46 @@ export interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-/** A write that was judged and waits for its commit. */
+/** A write that was validated and waits for its commit. */
 export interface HeldWrite {
-  /** Resolves when the write was judged and waits. */
+  /** Resolves when the write was validated and waits. */
   readonly judged: Promise<void>;
   release(): void;
 }
 
-/** What a check is about, to take it out of a transaction. */
+/** The subject of a check, to remove it from a transaction. */
 export interface CheckOf {
   readonly kind: string;
-  /** Of a check of a kind; absent: checks of objects, and of kinds without an index. */
+  /** The index of a kind check; absent for object checks and kinds without an index. */
   readonly index?: string;
 }
 
 /** Options of a {@link JudgedApi}. */
 export interface JudgedApiOptions {
   readonly clock?: Clock;
-  /** Checks that its transactions lack, as if the rule that needs them had not recorded its read. */
+  /** Checks to remove from its transactions, as if the rule that needs them had not recorded its read. */
   readonly without?: CheckOf;
-  /** Told of every right that is demanded. */
+  /** Receives every required right. */
   readonly authorizing?: (access: Access) => void;
-  /** Told of the key of every namespaced object, and of the namespace of every list, that is asked for. */
+  /** Receives the key of every namespaced object and the namespace of every list that is read. */
   readonly touching?: (key: Partial<ObjectKey>) => void;
-  /** Refuses every commit with Aborted, as long as it answers true. */
+  /** Refuses each commit with Aborted while it returns true. */
   readonly contended?: () => boolean;
 }
 
 const clerkMay = new Set(['users', 'volumes', 'services', 'snapshots', 'tokens', 'storageclasses']);
-/** Methods of a store that take a kind, and then a key or what to select by. */
+/** Methods of a store that take a kind, and then a key or a selection. */
 const readers = new Set(['get', 'list', 'watch']);
 const schemas = new SchemaRegistry(descriptorSet);
 const kindsApi = await loadKindsApi();
 
 /**
- * The API of the daemon with the rules of all kinds over a store in memory, without controllers: the
- * tests decide what happens between a judgement and its commit.
+ * The API of the daemon with the rules of all kinds over a memory store, without controllers. The tests control
+ * what happens between a validation and its commit.
  */
 export class JudgedApi {
   readonly store: ObjectStore;
-  /** Commits that were refused, by code; what callers do not see because they are judged again. */
+  /** Refused commits by code. Callers do not see them, because their writes are validated again. */
   readonly refusedCommits: string[] = [];
   /** Attempts of every commit. */
   readonly attempts: number[] = [];
@@ -110,7 +110,7 @@ export class JudgedApi {
       kinds: kindsApi.servedKinds(api),
       custom: (parts) => kindsApi.customMethods(parts, api),
       authenticator: { authenticate: (header) => Promise.resolve(identityOf(header)) },
-      // A clerk may write these kinds, and nothing else; the others may do everything.
+      // A clerk may write only these kinds; other users have all rights.
       authorizer: accessControl(({ subject }, access) => {
         options.authorizing?.(access);
         return subject !== 'clerk' || clerkMay.has(access.resource);
@@ -150,7 +150,7 @@ export class JudgedApi {
             },
           ]);
         const results = await store.transact(kept);
-        // As many as there were operations: those of the checks come first.
+        // One result per operation: those of the removed checks come first.
         return [...operations.slice(kept.length).map(() => results[0]), ...results];
       } catch (error) {
         refusedCommits.push(hasCode(error, 'Aborted') ? 'Aborted' : String(error));
@@ -183,7 +183,7 @@ export class JudgedApi {
     };
   }
 
-  /** As {@link rest}, for what must succeed. */
+  /** As {@link rest}, for requests that must succeed. */
   async ok(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
     const answer = await this.rest(method, path, body);
     if (answer.status !== 200)
@@ -191,7 +191,7 @@ export class JudgedApi {
     return answer.body;
   }
 
-  /** The store as a program in another process has it. */
+  /** The store as seen from another process. */
   remote(token = 'root'): Promise<RemoteStore> {
     return RemoteStore.connect({ server: this.grpcAddress, token });
   }
@@ -201,12 +201,12 @@ export class JudgedApi {
     return this.#rest;
   }
 
-  /** Where the gRPC API listens. */
+  /** The address of the gRPC API. */
   get grpcAddress(): string {
     return `127.0.0.1:${this.#grpc}`;
   }
 
-  /** Holds the next write between its first judgement and its commit. */
+  /** Holds the next write between its first validation and its commit. */
   hold(): HeldWrite {
     let release: () => void = () => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));

@@ -6,32 +6,32 @@ export interface WriteCall {
   readonly path: string;
   readonly body?: object;
   readonly token?: string;
-  /** Of the object that it creates; such a write is also made by cast and by a transaction. */
+  /** The kind of the created object; such a write is also made by cast and by a transaction. */
   readonly kind?: string;
 }
 
-/** What a write is refused with. */
+/** The refusal of a write. */
 export interface Refusal {
   readonly status: 400 | 404 | 412;
   readonly message: RegExp;
 }
 
-/** A rule that looks at another object: a row of docs/reference/admission.md and its tests. */
+/** A rule that reads another object: a row of docs/reference/admission.md and its tests. */
 export interface LookingRule {
   /** The columns of the table. */
   readonly rule: string;
   readonly reads: string;
   readonly check: string;
   readonly mirror: string;
-  /** The check that the rule's read becomes; without it the tests must fail. */
+  /** The check that results from the rule's read; without it the tests must fail. */
   readonly guard: CheckOf;
   readonly given?: (api: JudgedApi) => Promise<unknown>;
-  /** The write that the rule judges. */
+  /** The write that the rule validates. */
   readonly write: WriteCall;
   /** A write after which `write` is not allowed. */
   readonly against: WriteCall;
   readonly refused: Refusal;
-  /** What `against` is refused with after `write`; undefined where that order is allowed. */
+  /** The refusal of `against` after `write`; undefined if that order is allowed. */
   readonly mirrored?: Refusal & { readonly guard: CheckOf };
 }
 
@@ -87,7 +87,7 @@ export async function all(api: JudgedApi, ...writes: readonly WriteCall[]): Prom
   for (const { method, path, body } of writes) await api.ok(method, path, body);
 }
 
-/** Writes status fields as a controller does. */
+/** Writes status fields like a controller. */
 export async function status(
   api: JudgedApi,
   plural: string,

@@ -20,7 +20,7 @@ import {
 
 const terminating: Refusal = { status: 412, message: /namespace "n" is being deleted/ };
 
-/** One for each kind that an emptied namespace must not hold: the namespace's own deletion reads them. */
+/** One rule per kind that an emptied namespace must not contain: the namespace's own deletion reads them. */
 const inNamespace: readonly (readonly [string, string, object])[] = [
   ['Volume', 'volumes', volume],
   ['Service', 'services', service],
@@ -28,7 +28,7 @@ const inNamespace: readonly (readonly [string, string, object])[] = [
   ['Configmap', 'configmaps', { name: 'x', data: { a: 'b' } }],
 ];
 
-/** Of namespaces and storage classes. */
+/** The rules of namespaces and storage classes. */
 export const placeRules: readonly LookingRule[] = [
   ...inNamespace.map(
     ([kind, plural, object]): LookingRule => ({

@@ -12,7 +12,7 @@ const schemas = new SchemaRegistry(descriptorSet);
 const hasText = ({ input }: MethodInfo, name: string): boolean =>
   input.fields.some((field) => field.name === name && field.fieldKind === 'scalar');
 const isExec = ({ clientStreaming }: MethodInfo): boolean => clientStreaming;
-/** Of the cluster, though its message is shared; and what asks about rights, which acts on nothing. */
+/** Cluster-scoped although its message is shared, and requests about rights, which act on no object. */
 const clusterWide = [
   'AuthService',
   ...allKinds.filter(({ scope }) => scope === 'Cluster').map(({ kind }) => `${kind}Service`),
@@ -93,7 +93,7 @@ describe('a request is read once: over gRPC, of every method with a namespace', 
         await call(method, requestOf(method, { ...given, name: 'thing' }));
         expect(authorized[0]).to.equal(meant);
         for (const key of touched) expect(key.namespace).to.equal(meant);
-        // The shape of what is written is judged before anything is looked up.
+        // The shape of a write is validated before other objects are read.
         const written = ['Create', 'Update'].includes(method.standard?.verb ?? '');
         if (!written) expect(touched).to.not.deep.equal([]);
       });

@@ -45,7 +45,7 @@ function expectRefused({ status, message }: Outcome, refused: Refusal): void {
   expect(message).to.match(refused.message);
 }
 
-/** `held` is judged and waits, `other` is stored, then `held` goes on. */
+/** `held` is validated and waits, `other` is stored, then `held` continues. */
 async function interleave(
   rule: LookingRule,
   held: WriteCall,

@@ -2,5 +2,5 @@ import type { LookingRule } from './looking-rule.js';
 import { placeRules } from './place-rules.js';
 import { useRules } from './use-rules.js';
 
-/** Every rule that looks at another object, in the order of docs/reference/admission.md. */
+/** Every rule that reads another object, in the order of docs/reference/admission.md. */
 export const lookingRules: readonly LookingRule[] = [...placeRules, ...useRules];

@@ -16,7 +16,7 @@ import {
   template,
 } from './looking-rule.js';
 
-/** Of volumes, snapshots, services, and of those who may write. */
+/** The rules of volumes, snapshots, services, and of the writers' rights. */
 export const useRules: readonly LookingRule[] = [
   {
     rule: 'Service: a ReadWriteOnce volume is claimed at scale 1 (rule 3)',

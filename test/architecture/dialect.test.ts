@@ -14,7 +14,7 @@ interface Word {
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const { words, allowed } = JSON.parse(read('test/architecture/dialect.json')) as {
   readonly words: readonly Word[];
-  /** Lines that use a word rightly, by file. */
+  /** Lines with a justified use of a word, by file. */
   readonly allowed: Readonly<Record<string, readonly string[]>>;
 };
 
@@ -28,7 +28,7 @@ const paths = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
   .filter((path) => !/\.test\.ts$|(^|\/)gen\/|^test\//.test(path))
   .filter((path) => path !== 'STYLE.md');
 
-/** The lines of a text with a word of the list, each with what to write instead. */
+/** The lines of a text that match the list, each with the plain words. */
 function found(path: string, text: string): readonly string[] {
   const fine = allowed[path] ?? [];
   return text

@@ -23,7 +23,7 @@ describe('every kind', () => {
       const message = schemas.message(`api.${kind.kind}`);
       const fields = message.fields.map((f) => f.jsonName);
       expect(fields).to.include.members(['name', 'labels', 'metadata']);
-      // What the library keeps with tokens is in no .proto.
+      // The library's fields of tokens are in no .proto.
       const ofLibrary = ['secretHash', 'subjectUid', 'makerUid'];
       const untold = [...ofLibrary, ...Object.keys(hiddenFields[kind.kind] ?? {})];
       expect(fields).to.not.include.any.members(untold);
@@ -35,7 +35,7 @@ describe('every kind', () => {
     it(`${kind.kind} can be got, listed and deleted, over gRPC and REST, under its plural`, () => {
       const verbs = mine.map((m) => m.standard?.verb);
       expect(verbs).to.include.members(['Get', 'List', 'Delete', 'Watch']);
-      // Made by their service, and what was told once can't be changed.
+      // Created by their service, and immutable because the token is shown once.
       if (kind.kind !== 'Instance') expect(verbs).to.include('Create');
       if (!['Instance', 'Token'].includes(kind.kind)) expect(verbs).to.include('Update');
       if (verbs.includes('UpdateStatus')) expect(kind.statusFields).to.not.deep.equal([]);
@@ -81,7 +81,7 @@ describe('every kind', () => {
   });
 
   it('built-in policies name resources that exist or are planned', () => {
-    // Not kinds: what their services answer is read from elsewhere.
+    // Not kinds: the answers of their services have other sources.
     const planned = ['logs', 'health', 'exec', 'keys'];
     const parts = ['', '/status', '/finalizers'];
     const known = [...allKinds, effectRecords].flatMap((k) => parts.map((part) => k.plural + part));
@@ -91,7 +91,7 @@ describe('every kind', () => {
   });
 
   it('every schema that requests are judged by is a valid JSON schema', async () => {
-    // Not exported: the library compiles them without this check, which takes its time.
+    // Not exported: the library compiles them without this check, which is slow.
     const built = (name: string): Promise<object> =>
       import(
         new URL(`../../../lib/dist/server/schema/${name}.js`, import.meta.url).href

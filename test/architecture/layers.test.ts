@@ -17,13 +17,13 @@ const declared = (kind: string): boolean =>
   library.some(({ path, text }) => !path.endsWith('.test.ts') && text.includes(`kind: '${kind}'`));
 const foreign = allKinds.filter(({ kind }) => !declared(kind));
 
-/** Kinds whose word means nothing else in a controller library. */
+/** Kinds whose names have no other meaning in a controller library. */
 const unmistakable = /\b(volumes?|storage ?class(es)?|configmaps?)\b/i;
-/** A kind or its plural as programs name it: as the whole of a text, perhaps with a part such as `/status`. */
+/** A kind or its plural as an identifier: the whole text, or with a part such as `/status`. */
 const named = new RegExp(
   `['"\`](${foreign.flatMap(({ kind, plural }) => [kind, plural]).join('|')})(/[a-z]+)?['"\`]`,
 );
-/** A registry has services of gRPC. */
+/** A registry of gRPC has services. */
 const ofGrpc = "withMethods('a SchemaRegistry', 'services')";
 
 /** Lines of a text that name a kind of Kedge. */

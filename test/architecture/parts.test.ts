@@ -13,7 +13,7 @@ interface Part {
 
 const parts = pathToFileURL(join(root, 'scripts/parts.mjs')).href;
 
-/** Runs a script that has what scripts/parts.mjs exports. */
+/** Runs a script with the exports of scripts/parts.mjs. */
 function evaluate(
   script: string,
   env: NodeJS.ProcessEnv = {},
@@ -26,7 +26,7 @@ function evaluate(
   });
 }
 
-/** Where a test file of the repository is when it is built. */
+/** The built file of a test file of the repository. */
 function built(path: string): string {
   const folder = path.startsWith('drivers/sdk/') ? 'drivers/sdk' : (path.split('/')[0] ?? '');
   return `${folder}/dist/${path.slice(folder.length + 1).replace(/\.ts$/, '.js')}`;
@@ -94,7 +94,7 @@ describe('the parts that the suites are run in', () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-parts-'));
     try {
       const spec = join(folder, 'built.js');
-      // One line of a source, a.ts, which became the second line of what was built.
+      // One line of a source, a.ts, which became the second line of the built file.
       const map = { version: 3, sources: ['a.ts'], names: [], mappings: ';AAAA' };
       await writeFile(
         spec,

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { root } from '../acceptance/daemon.js';
 
-/** The limits, and what exceeded them when they were set, with its size then. eslint.config.mjs reads it too. */
+/** The limits, and the files and folders that exceeded them with their sizes. eslint.config.mjs reads it too. */
 interface Sizes {
   readonly sourceLinesMax: number;
   readonly testLinesMax: number;
@@ -28,7 +28,7 @@ const isTestCase = (path: string): boolean => path.endsWith('.test.ts');
 const isTest = (path: string): boolean => isTestCase(path) || path.startsWith('test/');
 const linesOf = (path: string): number => read(path).split('\n').length - 1;
 
-/** What is over the limit and not listed, or larger than it is listed. */
+/** Entries over the limit that are not listed, or larger than listed. */
 function grown(
   found: ReadonlyMap<string, number>,
   max: number,
@@ -39,7 +39,7 @@ function grown(
     .map(([path, size]) => `${path}: ${size}, at most ${listed[path] ?? max}`);
 }
 
-/** What is listed although it is within the limit, or gone. */
+/** Listed entries that are within the limit or were removed. */
 function settled(
   found: ReadonlyMap<string, number>,
   max: number,
@@ -52,7 +52,7 @@ const sources = new Map(
   written.filter((path) => !isTest(path)).map((path) => [path, linesOf(path)]),
 );
 
-/** How many of the files each folder has. */
+/** The number of files per folder. */
 function counted(paths: readonly string[]): ReadonlyMap<string, number> {
   const folders = new Map<string, number>();
   for (const path of paths) folders.set(dirname(path), (folders.get(dirname(path)) ?? 0) + 1);

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { root } from '../acceptance/daemon.js';
 
-/** What a set of files may not have; each rule has a sample that breaks it. */
+/** Patterns that files must not contain; each rule has a sample that breaks it. */
 interface Rule {
   readonly name: string;
   readonly files: RegExp;
@@ -15,7 +15,7 @@ interface Rule {
 const lines = (text: string, pattern: RegExp): string[] =>
   text.split('\n').filter((line) => pattern.test(line));
 
-/** What a heading is called in a link. */
+/** The anchor of a heading. */
 function anchorsOf(file: string, path: string, text: string): ReadonlySet<string> {
   const content = file === path ? text : readFileSync(join(root, file), 'utf8');
   const headings = lines(content.replaceAll(/```[^]*?```/g, ''), /^#+ /);
@@ -31,12 +31,12 @@ function anchorsOf(file: string, path: string, text: string): ReadonlySet<string
   );
 }
 
-/** Numbers of the pages of decisions. */
+/** Numbers of the decision pages. */
 const decisions: ReadonlySet<string> = new Set(
   readdirSync(join(root, 'docs/decisions')).map((name) => name.slice(0, 4)),
 );
 
-/** Sections of the specification, and numbered items below them as `5.3.2`. */
+/** Sections of the specification, and numbered items below them such as `5.3.2`. */
 const specified: ReadonlySet<string> = (() => {
   const found = new Set<string>();
   let section = '';

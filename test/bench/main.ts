@@ -31,7 +31,7 @@ async function runOne(name: string, quick: boolean): Promise<void> {
     console.log(JSON.stringify(measurement));
 }
 
-/** Runs a benchmark in a process of its own: what one leaves in the heap must not slow the next. */
+/** Runs a benchmark in a separate process, so that the heap of one does not slow the next. */
 function runApart(name: string, quick: boolean): readonly Measurement[] {
   const args = ['--expose-gc', fileURLToPath(import.meta.url), '--one', name];
   const { stdout, status } = spawnSync(process.execPath, quick ? [...args, '--quick'] : args, {

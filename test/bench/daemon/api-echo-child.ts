@@ -1,5 +1,5 @@
-// The baselines of the API benchmark: a bare grpc-js server and a bare fastify route that answer with
-// the bytes they were given, in a process of their own. Prints its ports.
+// The baselines of the API benchmark: a bare grpc-js server and a bare fastify route that answer with the request's
+// bytes, in a separate process. Prints its ports.
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import Fastify from 'fastify';
 

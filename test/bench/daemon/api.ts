@@ -57,7 +57,7 @@ function restCall(port: string, path: string, token: string): Call {
     });
 }
 
-/** A process with the baselines; they answer with the same bytes as the daemon. */
+/** A process with the baselines, which answer with the same bytes as the daemon. */
 async function echo(grpcBytes: Buffer, restBytes: Buffer) {
   const file = fileURLToPath(new URL('./api-echo-child.js', import.meta.url));
   const args = [file, grpcBytes.toString('base64'), restBytes.toString('base64')];
@@ -93,7 +93,7 @@ async function ratio(
   };
 }
 
-/** The longest slice of a fresh server while a client lists many objects, over one transport. */
+/** The longest slice of a new server while a client lists many objects, over one transport. */
 async function longestListSlice(
   transport: 'gRPC' | 'REST',
   count: number,
@@ -107,7 +107,7 @@ async function longestListSlice(
   const ports = await next<{ grpc: number; rest: number }>();
   const rest = restCall(String(ports.rest), '/v1/namespaces/default/notes', 'any');
   using client = new ApiClient({ ...notesApi, server: `127.0.0.1:${ports.grpc}`, token: 'any' });
-  // Without a limit: the largest pages that the server gives.
+  // Without a limit: the largest pages of the server.
   const pages = client.resource(notes, { pageSize: 0 });
   const list: Call = transport === 'REST' ? rest : () => pages.list({ namespace: 'default' });
   for (let n = 0; n < times; n += 1) await list();
@@ -115,7 +115,7 @@ async function longestListSlice(
   return (await next<{ longestMs: number }>()).longestMs;
 }
 
-/** Of several servers the median: what a neighbour on the machine takes is no slice of ours. */
+/** The median of several servers, which excludes slices caused by other processes. */
 async function listSlice(
   transport: 'gRPC' | 'REST',
   count: number,
@@ -136,7 +136,7 @@ async function listSlice(
   };
 }
 
-/** The API against bare servers that send the same bytes, and long lists beside short calls. */
+/** The API compared with bare servers that send the same bytes, and long lists during short calls. */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   const daemon = await TestDaemon.start();
   const count = quick ? 200 : 10_000;

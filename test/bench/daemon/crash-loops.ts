@@ -25,7 +25,7 @@ async function fewestRestarts(daemon: TestDaemon): Promise<number> {
   return Math.min(...(await restartCounts(daemon)));
 }
 
-/** One phase of `ms`: what the daemon uses, and how long healthy services take to start in it. */
+/** One phase of `ms`: the daemon's usage, and the start time of healthy services in it. */
 async function phase(
   daemon: TestDaemon,
   name: string,
@@ -64,7 +64,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
     const restarts = quick ? 1 : 6;
     await until('waits of a minute', async () => (await fewestRestarts(daemon)) >= restarts);
     const later = await phase(daemon, 'later', { ms: quick ? 2_000 : 64_000, starts });
-    // On a loaded machine there are fewer restarts than the waits allow: what one costs tells what all would.
+    // On a loaded machine there are fewer restarts than the waits allow, so the cost of all is derived from one.
     if (!quick && later.restarts < count)
       console.error(`the share is of ${later.restarts} restarts only, ${count} were to be seen`);
     const rows = ([at, phase]: readonly [string, Phase]) => {

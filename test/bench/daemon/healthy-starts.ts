@@ -3,7 +3,7 @@ import { until } from '../measuring/until.js';
 
 const base = '/v1/namespaces/default';
 
-/** Runs `work` against a daemon of its own. */
+/** Runs `work` against a separate daemon. */
 export async function withDaemon<R>(work: (daemon: TestDaemon) => Promise<R>): Promise<R> {
   const daemon = await TestDaemon.start();
   try {
@@ -13,13 +13,13 @@ export async function withDaemon<R>(work: (daemon: TestDaemon) => Promise<R>): P
   }
 }
 
-/** A service of one process. */
+/** A service with one process. */
 export function processService(name: string, script: string, graceSeconds: number): object {
   const command = ['/bin/sh', '-c', script];
   return { name, runtime: 'process', command, terminationGracePeriodSeconds: graceSeconds };
 }
 
-/** Makes services, 20 calls at a time. */
+/** Creates services, 20 calls at a time. */
 export async function createServices(
   daemon: TestDaemon,
   services: readonly object[],
@@ -32,13 +32,13 @@ export async function createServices(
   await Promise.all(Array.from({ length: 20 }, client));
 }
 
-/** Seconds from the request to the outcome, of services that start and stop at once. */
+/** Seconds from the request to the outcome, for services that start and stop at once. */
 export interface HealthyTimes {
   readonly starts: readonly number[];
   readonly stops: readonly number[];
 }
 
-/** Starts and stops services that do nothing wrong, one after the other. */
+/** Starts and stops healthy services, one after the other. */
 export async function healthyTimes(
   daemon: TestDaemon,
   prefix: string,

@@ -7,10 +7,10 @@ import { until } from '../measuring/until.js';
 
 const base = '/v1/namespaces/default';
 
-/** The most that one cast may hold. */
+/** The limit of one cast. */
 const castObjects = 1_000;
 
-/** Looks once a second, and at few objects: looking must not be what is measured. */
+/** Polls once a second and few objects, so that polling does not affect the measurement. */
 async function settled(daemon: TestDaemon, services: number): Promise<void> {
   const found = async (query: string): Promise<number> => {
     await setTimeout(services < 100 ? 50 : 1_000);
@@ -40,9 +40,9 @@ async function idleShare(
 }
 
 /**
- * Services of one replica that claim a volume on `local` each. They are containers, and the node
- * has no container runtime: every instance is made and placed, and waits; no process runs. So this
- * measures what the objects cost, not what workloads do.
+ * Services of one replica that each claim a volume on `local`. They are containers on a node without a
+ * container runtime: every instance is created, placed and waits; no process runs. This measures the cost of
+ * the objects, not of workloads.
  */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   const services = quick ? 20 : 2_000;

@@ -4,14 +4,14 @@ import { until } from '../measuring/until.js';
 
 const base = '/v1/namespaces/default';
 
-/** Workloads that ignore SIGTERM are deleted; meanwhile others start and stop. */
+/** Workloads that ignore SIGTERM are deleted while others start and stop. */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   const count = quick ? 3 : 64;
   const rounds = quick ? 1 : 5;
   const graceSeconds = quick ? 4 : 45;
   return withDaemon(async (daemon) => {
     const names = Array.from({ length: count }, (_, n) => `s${n}`);
-    // What is ignored stays ignored over exec.
+    // Ignored signals stay ignored across exec.
     const script = "trap '' TERM; exec sleep 600";
     const services = names.map((name) => processService(name, script, graceSeconds));
     await createServices(daemon, services);

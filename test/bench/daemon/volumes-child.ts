@@ -1,12 +1,12 @@
-// A kedged whose event loop is watched. Argument: data directory. Tells where it listens, then, when
-// its standard input ends, what it saw.
+// A kedged with a monitored event loop. Argument: data directory. Prints its address, then its measurements when
+// its standard input ends.
 import type { resolveSettings } from '../../../cmd/kedged/config/settings.js';
 import type { startDaemon } from '../../../cmd/kedged/wire.js';
 import { bootstrap } from 'kedge/auth';
 import { silentLogger } from 'kedge';
 import { type Slices, watchSlices } from '../measuring/slices.js';
 
-/** What {@link run} of volumes.ts reads at the end. */
+/** The final output, which {@link run} of volumes.ts reads. */
 export interface VolumesReport {
   readonly slices: Slices;
   readonly residentBytes: number;
@@ -17,7 +17,7 @@ interface Composition {
   readonly startDaemon: typeof startDaemon;
 }
 
-/** The daemon's composition root is no library: it is loaded from where it was built. */
+/** The daemon's composition root is no library: it is loaded from the build output. */
 async function composition(): Promise<Composition> {
   const load = async (name: string): Promise<object> =>
     (await import(
@@ -45,7 +45,7 @@ const daemon = await kedged.startDaemon(config, silentLogger, async (store) => {
   token = await bootstrap(store);
 });
 console.log(JSON.stringify({ rest: daemon.ports.rest, token }));
-/** Each line that comes in asks for the memory after a collection; the end of input ends all. */
+/** Each input line requests the memory after a garbage collection; the end of input stops the process. */
 const slices = await watchSlices(
   () =>
     new Promise<void>((resolve) => {

@@ -11,7 +11,7 @@ import type { VolumesReport } from './volumes-child.js';
 const clients = 50;
 const child = fileURLToPath(new URL('volumes-child.js', import.meta.url));
 
-/** Raw classic-level serial synced puts a second, of the size of a volume. */
+/** Raw classic-level serial synced puts per second, of the size of a volume. */
 async function rawPuts(directory: string, ms: number): Promise<number> {
   const raw = new Level<string, Buffer>(join(directory, 'raw'), { valueEncoding: 'buffer' });
   await raw.open();
@@ -24,7 +24,7 @@ async function rawPuts(directory: string, ms: number): Promise<number> {
   return found;
 }
 
-/** Volumes on `local`, made through the API by 50 clients, until all are Available. */
+/** Volumes on `local`, created through the API by 50 clients, until all are Available. */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   const count = quick ? 100 : 10_000;
   return withDirectory(async (directory) => {
@@ -63,7 +63,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
     await Promise.all(Array.from({ length: clients }, make));
     const createdAt = performance.now();
     for (let last = 0; last < count; ) {
-      // One at the end of the queue, not the whole list: looking must not be what is measured.
+      // Polls one at the end of the queue, not the whole list, so that polling does not affect the measurement.
       const { status } = (await call('GET', `/volumes/v${last + 1}`)) as { status: string };
       if (status === 'Available') last += 1;
       else await new Promise((resolve) => setTimeout(resolve, 20));

@@ -6,7 +6,7 @@ import { item, type Item, items, openLevelStore, withDirectory } from '../measur
 
 const steps = ['1', '2', '3'];
 
-/** Objects a second that are created and then moved three times by a controller. */
+/** Objects per second that are created and then changed three times by a controller. */
 async function converge(
   store: ObjectStore,
   workers: number,
@@ -44,14 +44,17 @@ async function converge(
   return count / seconds;
 }
 
-/** Converging against what the store writes at the same concurrency, divided by the four writes an object takes. */
+/**
+ * The converge rate relative to the store's write rate at the same concurrency, divided by the four writes per
+ * object.
+ */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   const measurements: Measurement[] = [];
   for (const workers of [16, 64]) {
     const found: { value: number; baseline: number }[] = [];
     for (let round = 0; round < (quick ? 1 : 5); round += 1) {
       await withDirectory(async (directory) => {
-        // Stores of their own: what one round leaves must not slow the next.
+        // Separate stores: the data of one round must not slow the next.
         const raw = await openLevelStore(join(directory, 'raw'));
         let n = 0;
         const write = (): Promise<unknown> => raw.create(items, item((n += 1)));

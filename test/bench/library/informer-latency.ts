@@ -4,7 +4,7 @@ import { item, items, withDirectory } from '../measuring/objects.js';
 
 const perSecond = 5_000;
 
-/** Notes when a revision was durable. */
+/** Records when a revision was durable. */
 class TimedEngine extends LevelEngine implements Engine {
   readonly durableAt = new Map<number, number>();
 
@@ -15,7 +15,7 @@ class TimedEngine extends LevelEngine implements Engine {
   }
 }
 
-/** From commit to handler at a steady rate of writes. */
+/** Latency from commit to handler at a steady rate of writes. */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   return withDirectory(async (directory) => {
     const engine = new TimedEngine({ directory });

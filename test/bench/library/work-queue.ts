@@ -1,7 +1,7 @@
 import { WorkQueue } from 'kedge';
 import { type BenchOptions, compared, type Measurement } from '../measuring/measurement.js';
 
-/** What the queue is held against: a Map of states and a ring, with no rules at all. */
+/** The baseline of the queue: a Map of states and a ring, without further rules. */
 class PlainQueue {
   readonly #states = new Map<string, number>();
   #ring: (string | undefined)[] = [];
@@ -58,7 +58,7 @@ function measure(
   };
 }
 
-/** Adds, adds again, gets and ends a million string keys. */
+/** Adds, adds again, gets and finishes a million string keys. */
 export function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   const count = quick ? 10_000 : 1_000_000;
   const keys = Array.from({ length: count }, (_, n) => `namespace-${n % 50}/object-${n}`);
@@ -69,7 +69,7 @@ export function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
     const plain = measure(new PlainQueue(), keys);
     global.gc?.();
     const ours = measure(new WorkQueue<string>(), keys);
-    // The first round compiles.
+    // The first round includes compilation.
     if (round > 0 || quick) rounds.push({ plain, ours });
   }
   const phases: readonly Phase[] = ['add', 'add again', 'get and done'];

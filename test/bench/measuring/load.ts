@@ -1,4 +1,4 @@
-/** Runs `work` in `workers` loops for `ms`; operations a second. */
+/** Runs `work` in `workers` loops for `ms`; returns operations per second. */
 export async function rate(
   workers: number,
   ms: number,

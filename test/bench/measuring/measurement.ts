@@ -3,30 +3,27 @@ export interface Measurement {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** What it is compared with, measured in the same run; absent where the target is absolute. */
+  /** The baseline measured in the same run; absent if the target is absolute. */
   readonly baseline?: { readonly what: string; readonly value: number };
-  /**
-   * The figure that gate and goal are about: `value / baseline`, `value` itself, or for a delay
-   * `value - baseline`.
-   */
+  /** The figure for gate and goal: `value / baseline`, `value` itself, or for a delay `value - baseline`. */
   readonly ratio: number;
   readonly better: 'higher' | 'lower';
   readonly gate?: number;
   readonly goal?: number;
-  /** Smallest and largest of the rounds' ratios. */
+  /** Smallest and largest ratio of the rounds. */
   readonly spread?: readonly [number, number];
 }
 
-/** How long to measure. */
+/** The duration of a measurement. */
 export interface BenchOptions {
-  /** A smoke test: everything runs, the figures mean nothing. */
+  /** A smoke test: everything runs, but the figures are meaningless. */
   readonly quick: boolean;
 }
 
-/** A benchmark; it runs in a process of its own. */
+/** A benchmark; it runs in a separate process. */
 export type Benchmark = (options: BenchOptions) => Promise<readonly Measurement[]>;
 
-/** The middle of the values. */
+/** The median of the values. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? NaN;

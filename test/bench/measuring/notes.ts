@@ -1,7 +1,7 @@
 import { declareKind, string } from 'kedge';
 import { describeKinds } from 'kedge/server';
 
-/** A kind with nothing but a text. */
+/** A kind with only a text. */
 export const notes = declareKind({
   kind: 'Note',
   plural: 'notes',

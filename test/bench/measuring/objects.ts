@@ -10,7 +10,7 @@ import {
   openStore,
 } from 'kedge';
 
-/** An object of about 1 KiB as stored. */
+/** An object of about 1 KiB when stored. */
 export interface Item extends ApiObject {
   readonly spec?: Readonly<Record<string, string>>;
   readonly phase?: string;
@@ -33,10 +33,10 @@ export function item(n: number): NewObject<Item, 'Namespaced'> {
   return { namespace: 'default', name: `item-${n}`, labels: { app: 'bench' }, spec };
 }
 
-/** Encoded bytes of an object as stored, about. */
+/** Approximate encoded bytes of a stored object. */
 export const itemBytes = JSON.stringify(item(1)).length + 260;
 
-/** Runs `work` with a fresh directory on the disk that the tests use. */
+/** Runs `work` with a new directory on the disk of the tests. */
 export async function withDirectory<R>(work: (directory: string) => Promise<R>): Promise<R> {
   const directory = await mkdtemp(join(tmpdir(), 'kedge-bench-'));
   try {
@@ -51,7 +51,7 @@ export function openLevelStore(directory: string): Promise<ObjectStore> {
   return openStore({ engine: new LevelEngine({ directory }) });
 }
 
-/** Writes objects `from` to `to`, many at a time. */
+/** Writes objects `from` to `to` concurrently. */
 export async function fill(store: ObjectStore, from: number, to: number): Promise<void> {
   for (let at = from; at < to; at += 1_000)
     await Promise.all(

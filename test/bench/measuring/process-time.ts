@@ -1,19 +1,19 @@
 import { readFile } from 'node:fs/promises';
 
-/** Seconds of a core that a process used until now. */
+/** Processor seconds that a process has used. */
 export interface ProcessTime {
   readonly own: number;
-  /** Of the children that it has waited for: supervisors, and the workloads that these waited for. */
+  /** Processor seconds of its reaped children: supervisors, and the workloads that they reaped. */
   readonly children: number;
 }
 
-/** Clock ticks a second in /proc, on every Linux that Node runs on. */
+/** Clock ticks per second in /proc, on every Linux that Node runs on. */
 const ticks = 100;
 
-/** Reads what the kernel counts for a process; other load of the machine is not in it. */
+/** Reads the kernel's counters of a process, which exclude other load of the machine. */
 export async function processTime(pid: number): Promise<ProcessTime> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The name of the program stands in parentheses and may have spaces.
+  // The program name is in parentheses and may contain spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const seconds = (first: number): number =>
     (Number(fields[first]) + Number(fields[first + 1])) / ticks;

@@ -6,21 +6,21 @@ interface Span {
 }
 
 interface Gap extends Span {
-  /** What the process used meanwhile, milliseconds. */
+  /** Processor time of the process during the measurement, milliseconds. */
   readonly cpuMs: number;
 }
 
-/** The longest stretches in which the event loop had no turn. */
+/** The longest periods in which the event loop had no turn. */
 export interface Slices {
-  /** Without the garbage collection in it, milliseconds. */
+  /** Without garbage collection, milliseconds. */
   readonly longestMs: number;
-  /** The same by processor time, where that is less: what other processes took is not in it. */
+  /** The same by processor time if that is less, which excludes the time of other processes. */
   readonly longestWorkMs: number;
   /** The longest pause of the garbage collector, milliseconds. */
   readonly longestGcMs: number;
 }
 
-/** Watches the event loop while `work` runs: gaps between two turns, garbage collection apart. */
+/** Monitors the event loop while `work` runs: gaps between two turns, without garbage collection. */
 export async function watchSlices(work: () => Promise<unknown>): Promise<Slices> {
   const pauses: Span[] = [];
   const observer = new PerformanceObserver((list) => {
@@ -44,7 +44,7 @@ export async function watchSlices(work: () => Promise<unknown>): Promise<Slices>
   };
   setImmediate(turn);
   await work();
-  // The collector's entries come in a later turn.
+  // The collector's entries arrive in a later turn.
   await new Promise((resolve) => setTimeout(resolve, 50));
   running = false;
   observer.disconnect();

@@ -1,8 +1,8 @@
 import type { Random } from 'kedge';
 
-/** An input that grows: the same shape at every size. */
+/** A growing input: the same shape at every size. */
 export interface HostileInput {
-  /** What is repeated, with what stands before and after it; for reports. */
+  /** The repeated part with its prefix and suffix; for reports. */
   readonly shape: string;
   /** About `length` characters. */
   readonly make: (length: number) => string;
@@ -17,8 +17,8 @@ function some(random: Random, tokens: readonly string[], max: number): string {
 }
 
 /**
- * An input from the tokens of a grammar: a beginning, a few tokens again and again, and an end that need not
- * fit. Backtracking and nested searches take quadratic time on inputs of this form.
+ * An input from the tokens of a grammar: a beginning, a few repeated tokens, and an end that may not match.
+ * Backtracking and nested searches take quadratic time on inputs of this form.
  */
 export function hostileInput(random: Random, tokens: readonly string[]): HostileInput {
   const before = some(random, tokens, 2);

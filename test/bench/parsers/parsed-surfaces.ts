@@ -6,19 +6,19 @@ import { join } from 'node:path';
 import { SchemaRegistry } from 'kedge/rpc';
 import type { JudgedApi } from '../../admission/judged-api.js';
 
-/** Has an input read once. */
+/** Parses an input once. */
 export type Read = () => Promise<void>;
 
-/** A place where text from outside is read. */
+/** A place where external text is parsed. */
 export interface Surface {
   readonly name: string;
-  /** The grammar's tokens, what breaks it included. */
+  /** The grammar's tokens, including invalid ones. */
   readonly tokens: readonly string[];
-  /** Characters beyond which the transport refuses it, or that are enough to measure. */
+  /** The limit of the transport in characters, or a sufficient length for the measurement. */
   readonly charactersMax: number;
-  /** Whether a server reads it: its event loop serves others. */
+  /** Whether a server parses it: its event loop also serves other callers. */
   readonly served: boolean;
-  /** Makes what is sent; the function that it answers has it read, and resolves when it was refused, too. */
+  /** Prepares the input. The returned function sends it and also resolves when it was refused. */
   readonly prepare: (text: string) => Read;
 }
 
@@ -60,7 +60,7 @@ const jsonTokens = [
   '1e9',
 ];
 
-/** What has text read by the API with the rules of every kind, over its own transports. */
+/** Sends text to the API with the rules of every kind, over its own transports. */
 export function apiSurfaces(api: JudgedApi): {
   readonly surfaces: readonly Surface[];
   readonly close: () => void;
@@ -99,7 +99,7 @@ export function apiSurfaces(api: JudgedApi): {
           },
           (answer) => answer.resume().on('end', resolve),
         );
-        // What Node does not send, or refuses while it reads, is refused.
+        // Texts that Node does not send, or rejects while parsing, are rejected.
         call.on('error', () => resolve());
         call.end(body);
       });
@@ -195,7 +195,7 @@ interface CastReader {
   readonly readCastFiles: (paths: readonly string[]) => Promise<unknown>;
 }
 
-/** What has YAML read by the command line, from a file in a directory. */
+/** Sends YAML to the command line, from a file in a directory. */
 export async function castSurface(directory: string): Promise<Surface> {
   const file = join(directory, 'cast.yaml');
   const url = new URL('../../../../cmd/dist/kedge/files/cast-file.js', import.meta.url).href;
@@ -203,7 +203,7 @@ export async function castSurface(directory: string): Promise<Surface> {
   return {
     name: 'YAML',
     tokens: ['a', ': ', '\n', '- ', ' ', '  ', '{', '}', '[', ']', ',', '&x ', '*x', '"', "'"],
-    // A character that is an error costs some ten microseconds.
+    // A character that is an error takes about ten microseconds.
     charactersMax: 200_000,
     served: false,
     prepare: (text) => {

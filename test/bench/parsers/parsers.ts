@@ -6,7 +6,7 @@ import { withDirectory } from '../measuring/objects.js';
 import { apiSurfaces, castSurface, type Surface } from './parsed-surfaces.js';
 import { watchSlices } from '../measuring/slices.js';
 
-/** CPU time from which a doubling can be told from noise, milliseconds. */
+/** CPU time above which a doubling can be distinguished from noise, milliseconds. */
 const measurableMs = 5;
 const seed = Number(process.env.KEDGE_PARSERS_SEED ?? 200);
 
@@ -21,7 +21,7 @@ async function cpuMs(work: () => Promise<void>, runs: number): Promise<number> {
   return least;
 }
 
-/** How much the time rises at most from n to 2n and from 2n to 4n; undefined where no allowed n takes long. */
+/** The largest growth of the time from n to 2n and from 2n to 4n; undefined if every allowed n is too fast. */
 async function rise(
   surface: Surface,
   make: (length: number) => string,
@@ -40,11 +40,11 @@ async function rise(
       await cost(length * 2, runs),
       await cost(length * 4, runs),
     ];
-    // What is too short to be measured is taken for as long as can be.
+    // A time too short to measure counts as half the measurable time.
     const least = measurableMs / 2;
     return Math.max(Math.max(twice, least) / Math.max(once, least), four / Math.max(twice, least));
   };
-  // Noise only adds: what rises too fast is measured again, longer.
+  // Noise only adds time: an apparently superlinear growth is measured again, longer.
   let found = await rises(2);
   for (let again = 0; again < 3 && found > 2.5; again += 1) found = Math.min(found, await rises(5));
   return found;
@@ -107,9 +107,9 @@ async function measure(
 }
 
 /**
- * Hostile inputs that grow, generated from the grammar of whatever reads text from outside: CPU time at n, 2n
- * and 4n, n large enough to be measured, and the longest time without a turn of the event loop at the largest
- * input that the transport takes. KEDGE_PARSERS_SEED chooses others, KEDGE_PARSERS_INPUTS their number for each
+ * Growing hostile inputs from the grammars of all parsers of external text: CPU time at n, 2n and 4n with n
+ * large enough to measure, and the longest time without a turn of the event loop at the largest input that the
+ * transport accepts. KEDGE_PARSERS_SEED chooses other inputs, KEDGE_PARSERS_INPUTS their number for each
  * surface, KEDGE_PARSERS_ONLY one surface.
  */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {

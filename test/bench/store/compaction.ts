@@ -5,7 +5,7 @@ import { item, items, withDirectory } from '../measuring/objects.js';
 
 const writers = 16;
 
-/** Latencies of puts and gets while compaction runs, against those while it does not. */
+/** Latencies of puts and gets during compaction, compared with those without it. */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   return withDirectory(async (directory) => {
     const store = await openStore({
@@ -45,7 +45,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
       const compacting = (async () => {
         while (running) {
           await store.compact();
-          // Also when there is nothing to do.
+          // Also if there is nothing to compact.
           await setImmediate();
         }
       })();

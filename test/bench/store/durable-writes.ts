@@ -4,7 +4,7 @@ import { rate } from '../measuring/load.js';
 import { type BenchOptions, compared, type Measurement } from '../measuring/measurement.js';
 import { item, itemBytes, items, openLevelStore, withDirectory } from '../measuring/objects.js';
 
-/** A lone writer's figure moves with the disk from one second to the next: more and shorter rounds. */
+/** The figure of a single writer varies with the disk from second to second: more and shorter rounds. */
 const targets = [
   { writers: 1, rounds: 25, ms: 400, gate: 0.85, goal: 1 },
   { writers: 16, rounds: 5, ms: 1_500, gate: 5, goal: 7 },
@@ -21,7 +21,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
       writeBufferSize: 16 * 1024 * 1024,
     });
     await raw.open();
-    // A store of its own for each: what others left in memory is the collector's work, not the writes'.
+    // A separate store for each, so that garbage collection of earlier data is not measured.
     let store = await openLevelStore(join(directory, 'store'));
     const value = Buffer.alloc(itemBytes, 'abc{"def":1,');
     let n = 0;
@@ -31,7 +31,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
       return raw.put(key, value, { sync: true } as object);
     };
     const create = (): Promise<unknown> => store.create(items, item((n += 1)));
-    // Warm up: a fresh process writes at half its speed for seconds.
+    // Warms up: a new process writes at half its speed for seconds.
     await rate(1, quick ? 20 : 3_000, put);
     await rate(100, quick ? 20 : 3_000, create);
     const measurements: Measurement[] = [];

@@ -1,4 +1,4 @@
-// Opens a store and prints what that took. Argument: directory.
+// Opens a store and prints its cost. Argument: directory.
 import {
   done,
   type ListWatch,
@@ -10,7 +10,7 @@ import {
 import { items, type Item, openLevelStore } from '../measuring/objects.js';
 import { type Slices, watchSlices } from '../measuring/slices.js';
 
-/** What {@link run} of large-store.ts reads. */
+/** The output that {@link run} of large-store.ts reads. */
 export interface LargeStoreReport {
   readonly openToSyncedMs: number;
   readonly residentBytes: number;
@@ -56,7 +56,7 @@ async function reconcileAll(store: ObjectStore, count: number): Promise<void> {
   });
 }
 
-/** An informer that is told once that its history is gone. */
+/** An informer that once receives an expired history. */
 async function relist(store: ObjectStore): Promise<void> {
   const source = store.source(items);
   let expire: () => void = () => undefined;
