@@ -14,7 +14,7 @@ const unboxed = join(root, 'test/fixtures/unboxed-supervisor/supervise.sh');
 const socket = `/run/kedge-box-${process.pid}.sock`;
 const shared = `/dev/shm/kedge-box-${process.pid}`;
 
-/** Makes an object of System V, whose id is answered. */
+/** Creates a System V object and returns its id. */
 function makeIpc(options: string): string {
   const said = execFileSync('ipcmk', [...options.split(' '), '-p', '0644']).toString();
   return /\d+/.exec(said)?.[0] ?? '';
@@ -73,7 +73,7 @@ for (const who of everybody)
       const own = join(base, 'shared/own');
       const mounts = [
         { source: join(base, 'volume'), target: '/ro', readOnly: true },
-        // At the place that it has outside, too.
+        // Also at its path outside of the sandbox.
         { source: own, target: own, readOnly: false },
       ];
       await daemon.run(['/bin/sh', '-c', `${script}\nexec sleep 600`], {

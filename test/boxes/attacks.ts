@@ -1,19 +1,19 @@
-/** What a boxed process may try. */
+/** An attack from a sandboxed process. */
 export interface Attack {
   readonly name: string;
   /**
-   * A shell script that succeeds if the attack does. It has DATA (the daemon's directory, with the file kek),
-   * BASE (its parent), VICTIM (a process of the same user), DAEMON, SOCKET (of an engine), SHARED (in shared memory),
-   * SEGMENT, QUEUE and SEMAPHORES (ids of System V).
+   * A shell script that succeeds if the attack does. Its variables are DATA (the daemon's directory, with the
+   * file kek), BASE (its parent), VICTIM (a process of the same user), DAEMON, SOCKET (of an engine), SHARED
+   * (in shared memory), SEGMENT, QUEUE and SEMAPHORES (ids of System V).
    */
   readonly script: string;
-  /** Whether an ordinary user without a box succeeds, too; `command`: from its command alone. */
+  /** Whether an ordinary user without a sandbox also succeeds; `command`: from the command only. */
   readonly alsoAsUser?: true | 'command';
 }
 
 const rewrite = (file: string): string => `v=$(cat ${file}) && echo "$v" >${file}`;
 
-/** Each leaves the machine as it was where it succeeds. */
+/** The attacks. A successful one leaves the machine unchanged. */
 export const attacks: readonly Attack[] = [
   { name: 'uncover the data directory', script: 'umount -l $DATA; cat $DATA/kek' },
   { name: 'bind its parent', script: 'mount --bind $BASE /mnt && cat /mnt/data/kek' },
@@ -150,12 +150,12 @@ export const attacks: readonly Attack[] = [
   {
     name: 'new privileges',
     script: '! grep -q "NoNewPrivs:.1" /proc/self/status',
-    // Commands of exec take them away from workloads without a box, too.
+    // Commands of exec remove them from workloads without a sandbox, too.
     alsoAsUser: 'command',
   },
 ];
 
-/** Runs all of them and prints a line with the name of each that succeeds. */
+/** A script that runs all attacks and prints a line with the name of each successful one. */
 export function allAttacks(): string {
   const tried = attacks.map(
     ({ name, script }) => `if (${script}) >/dev/null 2>&1; then echo 'reached: ${name}'; fi`,

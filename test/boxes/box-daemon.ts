@@ -1,10 +1,10 @@
-// Runs workloads as the process runtime of a daemon. Each line on standard input is a BoxOrder as JSON, and is
-// answered by a line with a BoxAnswer. The workloads outlive it.
+// Runs workloads like the process runtime of a daemon. Each line on standard input is a BoxOrder as JSON and is
+// answered by a line with a BoxAnswer. The workloads survive this process.
 import { createInterface } from 'node:readline';
 import { systemClock } from 'kedge';
 import { ProcessRuntime, type WorkloadSpec, type WorkloadState } from '@kedge/controllers';
 
-/** What the runtime is to do. */
+/** A command for the runtime. */
 export type BoxOrder =
   | { readonly type: 'start'; readonly spec: WorkloadSpec }
   | { readonly type: 'observe'; readonly id: string }
@@ -16,7 +16,7 @@ export type BoxOrder =
       readonly terminal: boolean;
     };
 
-/** What came of it. */
+/** The result of an order. */
 export interface BoxAnswer {
   readonly error?: string;
   readonly state?: WorkloadState;

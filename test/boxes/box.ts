@@ -11,13 +11,13 @@ import type { BoxAnswer, BoxDaemonOptions, BoxOrder } from './box-daemon.js';
 const program = fileURLToPath(new URL('box-daemon.js', import.meta.url));
 const nobody = 65534;
 
-/** Whom a daemon runs as. */
+/** The user of a daemon. */
 export type Who = 'root' | 'an ordinary user';
 export const everybody: readonly Who[] = ['root', 'an ordinary user'];
 export const uidOf = (who: Who): number => (who === 'root' ? 0 : nobody);
 export const boxId = '0f6cbd92-1c31-4a3a-9c0e-444444444444';
 
-/** A process that runs workloads as a daemon does, as root or as an ordinary user. */
+/** A process that runs workloads like a daemon, as root or as an ordinary user. */
 export class BoxDaemon {
   readonly base: string;
   readonly #child: ChildProcess;
@@ -74,7 +74,7 @@ export class BoxDaemon {
     return this.until((state) => state.state !== 'starting');
   }
 
-  /** @param wanted of a state of the workload */
+  /** @param wanted the awaited condition of the workload's state */
   until(wanted: (state: WorkloadState) => boolean): Promise<WorkloadState> {
     return eventually('the state of the workload', async () => {
       const { state } = await this.demand({ type: 'observe', id: boxId });
@@ -94,7 +94,7 @@ export class BoxDaemon {
     return readFile(join(this.base, 'data/instances', boxId, 'output.log'), 'utf8');
   }
 
-  /** Ends the workload and the daemon, and removes what they made. */
+  /** Ends the workload and the daemon, and removes their files. */
   async close(): Promise<void> {
     await this.demand({ type: 'requestStop', id: boxId, graceMs: 0 });
     await this.until(({ state }) => state !== 'running' && state !== 'starting');

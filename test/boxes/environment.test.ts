@@ -5,7 +5,7 @@ import { eventually } from 'kedge/testing';
 import { demandDevices } from '../drivers/devices.js';
 import { BoxDaemon, everybody } from './box.js';
 
-/** Programs that start a workload or a command in one. */
+/** Programs that start a workload or a command in it. */
 const helpers =
   'sh mkdir flock setsid unshare mount umount pivot_root readlink stat cat cp mv rm setpriv nsenter script stty env';
 
@@ -27,7 +27,7 @@ for (const who of everybody)
       ENV: '/missing/env',
       IFS: 'x',
     };
-    /** Complaints of the loader: one for each program that was started with the variables. */
+    /** Messages of the loader: one for each program that was started with the variables. */
     const loaded = (text: string, library: string): number =>
       text.split('\n').filter((line) => line.includes(library)).length;
 
@@ -86,7 +86,7 @@ for (const who of everybody)
           }),
         );
       await eventually('its output', async () => (await daemon.log()).includes('EMPTY='));
-      // The shell of this command has an IFS of its own.
+      // The shell of this command has its own IFS.
       const { IFS: _, ...shown } = env;
       expect(read(await daemon.log())).to.include(shown);
       for (const terminal of [false, true]) {

@@ -21,7 +21,7 @@ for (const who of everybody)
 
     it('ends by SIGTERM without a handler, and says by what', async () => {
       await daemon.run(['/bin/sleep', '600']);
-      // Nobody waits here for as long as its time is.
+      // No process is awaited here for its full duration.
       await stop(3_600_000);
       expect(await daemon.ended()).to.include({ exitCode: 143 });
     });
@@ -47,13 +47,13 @@ for (const who of everybody)
       await daemon.run(['/bin/sh', '-c', 'sh -c "sleep 0.1 & :"; echo up; exec sleep 600']);
       await eventually('no zombie', async () => {
         const { output = '' } = await daemon.exec(['sh', '-c', 'cat /proc/[0-9]*/stat']);
-        // The workload itself is the only one left.
+        // Only the workload itself is left.
         return output.split('\n').filter((line) => line.includes('(sleep)')).length === 1;
       });
     });
 
     it('gives neither its command nor those of exec a descriptor beside the three', async () => {
-      // Shells keep 10 for themselves.
+      // Shells reserve descriptor 10.
       const find =
         'for n in 3 4 5 6 7 8 9 11 12 13 14 15; do [ ! -e /proc/self/fd/$n ] || echo $n; done; echo told';
       await daemon.run(['/bin/sh', '-c', `${find}; exec sleep 600`]);

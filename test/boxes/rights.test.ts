@@ -4,10 +4,10 @@ import type { WorkloadSpec } from '@kedge/controllers';
 import { demandDevices } from '../drivers/devices.js';
 import { BoxDaemon, boxId, type Who } from './box.js';
 
-/** What /proc/self/status says of a process. */
+/** Fields of a process in /proc/self/status. */
 type Status = Readonly<Record<string, string>>;
 const print = ['/bin/sh', '-c', 'cat /proc/self/status; echo told; exec sleep 600'];
-/** Sets of capabilities as the kernel shows them. */
+/** Sets of capabilities in the kernel's format. */
 const none = '0000000000000000';
 const bindService = '0000000000000400';
 const usual = '00000000000404fb';
@@ -17,7 +17,7 @@ function statusIn(text: string): Status {
   return Object.fromEntries(lines.map(([, key = '', value = '']) => [key, value]));
 }
 
-/** As the kernel shows four equal ids. */
+/** Four equal ids in the kernel's format. */
 const ids = (id: number): string => Array.from({ length: 4 }, () => id).join('\t');
 
 describe('user and capabilities of a process workload', function () {
@@ -31,7 +31,7 @@ describe('user and capabilities of a process workload', function () {
   };
   afterEach(() => daemon.close());
 
-  /** Of the command, of a command of exec, and of one with a terminal: all three the same. */
+  /** The status of the command, of a command of exec, and of one with a terminal, which must be equal. */
   async function told(more: Partial<WorkloadSpec>, who: Who = 'root'): Promise<Status> {
     await daemon.run(print, more);
     await eventually('its status', async () => (await daemon.log()).includes('told'));
@@ -47,7 +47,7 @@ describe('user and capabilities of a process workload', function () {
       const { output = '' } = await daemon.exec(['cat', '/proc/self/status'], terminal);
       const { CapBnd, ...rest } = pick(output);
       expect(rest, `exec, terminal: ${terminal}`).to.deep.equal(own);
-      // Without capabilities and with no_new_privs it bounds nothing.
+      // The bounding set has no effect without capabilities and with no_new_privs.
       if (who === 'root') expect(CapBnd).to.equal(bounding);
     }
     expect(status.NoNewPrivs).to.equal('1');

@@ -14,22 +14,22 @@ interface Change {
   readonly to: string;
 }
 
-/** An attack on the programs that start a workload, which a box does not hold yet. */
+/** An attack on the programs that start a workload before they are sandboxed. */
 interface StartAttack {
   readonly name: string;
-  /** Switches off the measure. */
+  /** Disables the safeguard. */
   readonly off: readonly Change[];
-  /** Whether it succeeds. */
+  /** Whether the attack succeeds. */
   readonly attempt: (daemon: BoxDaemon) => Promise<boolean>;
 }
 
-/** Variables are set first and outside, as if they were the daemon's. */
+/** Sets the variables first and outside, as if they were the daemon's. */
 const variablesFirst: Change = {
   file: 'supervise.sh',
   from: 'set -u\n',
   to: 'set -u\nn=$KEDGE_ENV_COUNT\nwhile [ "$n" -gt 0 ]; do eval "export \\"\\$KEDGE_ENV_$n\\""; n=$((n - 1)); done\n',
 };
-/** Where a step of a subPath leads to is not looked at, nor what is mounted in the end. */
+/** Omits the checks of each step of a subPath and of the final mount. */
 const stepsUnseen: readonly Change[] = [
   {
     file: 'enter.sh',
@@ -39,7 +39,7 @@ const stepsUnseen: readonly Change[] = [
   { file: 'enter.sh', from: '"$place"/*) fail', to: '"$place"/*) :' },
 ];
 
-/** Complaints of the loader about a library: one for each program that was started with it. */
+/** Messages of the loader about a library: one for each program that was started with it. */
 async function loadedBy(daemon: BoxDaemon, variable: string): Promise<number> {
   const library = `/missing/${variable}.so`;
   await daemon.run(['/bin/sleep', '600'], { env: { [variable]: library } });
@@ -47,7 +47,7 @@ async function loadedBy(daemon: BoxDaemon, variable: string): Promise<number> {
   return (await daemon.log()).split('\n').filter((line) => line.includes(library)).length;
 }
 
-/** Mounts a subPath and lists it. True when the key of the daemon is there. */
+/** Mounts a subPath and lists it. True if the key of the daemon is in it. */
 async function listed(daemon: BoxDaemon, subPath: string): Promise<boolean> {
   await writeFile(join(daemon.base, 'data/kek'), 'key');
   const mounts = [
@@ -70,7 +70,7 @@ const startAttacks: readonly StartAttack[] = [
       await mkdir(bin);
       await mkdir(called);
       await chmod(called, 0o777);
-      // Found by the program that looks for the start of a process, before a box is made.
+      // Read by the program that determines the start of a process, before the sandbox is created.
       await writeFile(join(bin, 'mkdir'), `#!/bin/sh\n: >${called}/mkdir\nexec /bin/mkdir "$@"\n`);
       await chmod(join(bin, 'mkdir'), 0o755);
       await daemon.run(['/bin/sleep', '600'], { env: { PATH: `${bin}:/usr/bin:/bin:/sbin` } });
@@ -85,7 +85,7 @@ const startAttacks: readonly StartAttack[] = [
   {
     name: 'a library of LD_AUDIT',
     off: [variablesFirst],
-    // The loader complains twice.
+    // The loader reports twice.
     attempt: async (daemon) => (await loadedBy(daemon, 'LD_AUDIT')) > 2,
   },
   {
@@ -119,7 +119,7 @@ const startAttacks: readonly StartAttack[] = [
       const at = join(daemon.base, 'volume');
       await mkdir(join(at, 'a'));
       link(join(daemon.base, 'data'), join(at, 'b'));
-      // renameat2(2) with RENAME_EXCHANGE: one of the two is always there.
+      // renameat2(2) with RENAME_EXCHANGE: one of the two always exists.
       const swap =
         'my ($a, $b) = qw(a b); while (1) { syscall(316, -100, $a, -100, $b, 2) == 0 or exit 1 }';
       const swapper = spawn('perl', ['-e', swap], { cwd: at, stdio: 'ignore' });

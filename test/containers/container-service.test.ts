@@ -247,7 +247,7 @@ describe('a container service with volumes', function () {
     });
     const body = await running('disk-0');
     const [{ source = '' } = {}] = body.mounts as { source: string }[];
-    // A container of somebody else that got hold of the volume.
+    // A container of another program that has the volume mounted.
     const other = engine.docker(
       ...['run', '--detach', '--network', 'none', '--volume', `${source}:/x`],
       ...['--name', 'kedge-test-holder', busyboxImage, 'sleep', '600'],

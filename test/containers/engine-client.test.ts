@@ -145,7 +145,7 @@ describe('EngineClient with a real engine', function () {
       '3',
     ]);
     expect(complete.match(/x/g)).to.have.lengthOf(40_000);
-    // Whoever follows may miss the last frames: the engine ends the stream with the container.
+    // A followed log may miss the last frames: the engine ends the stream with the container.
     expect(complete.startsWith(followed)).to.equal(true);
     expect(followed).to.match(/ 3\n/);
   });

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { readMountTable } from '@kedge/driver-sdk';
 import { eventually } from 'kedge/testing';
 
-/** The image that {@link RealEngine.start} makes: busybox, with a user 1000 beside root. */
+/** The image that {@link RealEngine.start} creates: busybox with root and a user 1000. */
 export const busyboxImage = 'kedge-test/busybox:1';
 
 /**
- * Why no real container engine can be started here; undefined when one can. In CI the answer must be
- * undefined: a test that needs one fails there rather than being skipped.
+ * Why no real container engine can be started here; undefined if one can. In CI it must be undefined: a test
+ * that needs an engine fails there instead of being skipped.
  */
 function whyNoEngine(): string | undefined {
   if (process.getuid?.() !== 0) return 'a container engine needs root';
@@ -23,7 +23,7 @@ function whyNoEngine(): string | undefined {
   return undefined;
 }
 
-/** Skips the suite where no engine can be started, and says why; throws in CI. */
+/** Skips the suite with a message if no engine can be started; throws in CI. */
 export function demandEngine(context: Mocha.Context): void {
   const why = whyNoEngine();
   if (why === undefined) return;
@@ -37,15 +37,15 @@ function busyboxPath(): string | undefined {
   return status === 0 ? stdout.trim() : undefined;
 }
 
-/** What a real engine is started with. */
+/** Options of a real engine. */
 export interface RealEngineOptions {
-  /** More arguments of dockerd. */
+  /** Additional arguments of dockerd. */
   readonly args?: readonly string[];
 }
 
 /**
- * containerd and dockerd of this machine, with sockets, data and cgroups of their own. They leave the
- * firewall and the routing of the machine alone, and live-restore is on: containers outlive dockerd.
+ * containerd and dockerd of this machine with separate sockets, data and cgroups. They do not change the
+ * firewall and the routing of the machine. live-restore is on: containers survive dockerd.
  */
 export class RealEngine {
   readonly directory: string;
@@ -60,7 +60,7 @@ export class RealEngine {
     this.#cgroup = `kedge-test-${process.pid}-${directory.slice(-6)}`;
   }
 
-  /** One that answers, and has {@link busyboxImage}. */
+  /** A running engine with {@link busyboxImage}. */
   static async start(options: RealEngineOptions = {}): Promise<RealEngine> {
     // Paths of sockets must be short.
     const engine = new RealEngine(await mkdtemp(join(tmpdir(), 'kedge-eng-')), options);
@@ -104,10 +104,10 @@ export class RealEngine {
     return join(this.directory, 'containerd.sock');
   }
 
-  /** Starts dockerd, which {@link killDockerd} ended. */
+  /** Starts dockerd after {@link killDockerd}. */
   async startDockerd(): Promise<void> {
     const { directory } = this;
-    // A process of that number may be alive by now.
+    // Another process may have the pid by now.
     await rm(join(directory, 'docker.pid'), { force: true });
     this.#dockerd = this.#spawn('dockerd', [
       ...['--host', `unix://${this.socketPath}`],
@@ -127,13 +127,13 @@ export class RealEngine {
     });
   }
 
-  /** As a crash does: containers go on. */
+  /** Kills dockerd; containers continue to run. */
   async killDockerd(): Promise<void> {
     await end(this.#dockerd, 'SIGKILL');
     this.#dockerd = undefined;
   }
 
-  /** The `docker` of the command line. @throws Error with what it says */
+  /** Runs the `docker` command line. @throws Error with its output */
   docker(...args: readonly string[]): string {
     const { status, stdout, stderr } = this.#run(args, 'pipe');
     if (status !== 0) throw new Error(`docker ${args.join(' ')}: ${stderr}`);
@@ -151,7 +151,7 @@ export class RealEngine {
     });
   }
 
-  /** The end of what `containerd` or `dockerd` logged. */
+  /** The end of the log of `containerd` or `dockerd`. */
   logTail(program: 'containerd' | 'dockerd'): string {
     const text = readFileSync(join(this.directory, `${program}.log`), 'utf8');
     return text.slice(-3_000);
@@ -189,9 +189,9 @@ export class RealEngine {
     await rm(tar);
   }
 
-  /** Ends it with all containers, networks, mounts and cgroups. */
+  /** Ends the engine with all containers, networks, mounts and cgroups. */
   async stop(): Promise<void> {
-    // A test that failed may have left it killed, with containers that run.
+    // After a failed test dockerd may be killed while containers run.
     if (this.#containerd && !this.#dockerd) await this.startDockerd().catch(() => undefined);
     if (this.#dockerd) {
       const containers = this.#run(['ps', '--all', '--quiet'], 'ignore').stdout.split('\n');

@@ -6,26 +6,26 @@ import { expect } from 'chai';
 import type { ExecProcess, Runtime, WorkloadSpec, WorkloadState } from '@kedge/controllers';
 import { eventually } from 'kedge/testing';
 
-/** A runtime with the real thing under it. */
+/** A runtime on its real platform. */
 export interface RuntimeSubject {
-  /** The runtime of a daemon that starts now; what another one started is there. */
+  /** The runtime of a daemon that starts now; workloads of earlier ones still exist. */
   open(): Runtime;
-  /** What a workload of this runtime needs beside its command. */
+  /** The fields that a workload of this runtime needs besides its command. */
   readonly base: Partial<WorkloadSpec>;
-  /** An empty directory for volumes, whose mounts are told to others. */
+  /** An empty directory for volumes with shared mount propagation. */
   readonly volumes: string;
 }
 
-/** What a runtime promises beyond the others. */
+/** Guarantees of some runtimes only. */
 export interface RuntimeAbilities {
-  /** What is mounted in a volume after the start of a workload is seen by it. */
+  /** A workload sees mounts that are created in a volume after its start. */
   readonly seesLaterMounts: boolean;
 }
 
 type Running = Extract<WorkloadState, { state: 'running' }>;
 type Exited = Extract<WorkloadState, { state: 'exited' }>;
 
-/** What every runtime promises, in one suite. */
+/** The guarantees of every runtime in one suite. */
 export function runtimeConformance(
   name: string,
   can: RuntimeAbilities,
@@ -42,7 +42,7 @@ export function runtimeConformance(
     afterEach(async () => {
       for (const id of ids) {
         await runtime.stop(id, 0);
-        // As the agent does, which tries again: a supervisor may write its last file meanwhile.
+        // Retries like the agent: a supervisor may be writing its last file.
         await eventually('the removal', async () => {
           await runtime.remove(id);
           return true;
@@ -139,7 +139,7 @@ export function runtimeConformance(
       const end = await ended(spec);
       expect(end).to.deep.include({ exitCode: 5, requested: true });
       expect(await runtime.requestStop(spec.id, 30_000)).to.deep.equal({ type: 'gone' });
-      // A shell may tell of its child, too, which heard the signal as well.
+      // A shell may also report its child, which received the signal as well.
       const lines = (await logOf(spec.id)).filter((line) => line !== 'Terminated');
       expect(lines).to.deep.equal(['up', 'asked']);
     });

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A directory whose mounts are told to other namespaces, as those of a data directory are. */
+/** A directory with shared mount propagation, like that of a data directory. */
 export class SharedDirectory {
   readonly path: string;
 

@@ -9,7 +9,7 @@ import { TestDaemon, workload } from '../acceptance/daemon.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Pages for operators. What is for embedders is typed into an empty folder by another test. */
+/** Pages for operators. Another test runs the pages for embedders in an empty folder. */
 const embedders = /npm install|tsc/;
 const pages = [
   'README.md',
@@ -24,7 +24,7 @@ function blocks(language: string): readonly { readonly page: string; readonly te
   });
 }
 
-/** Lines that a test can't type as they are, and why. */
+/** Lines that a test can't run as they are, with the reasons. */
 const elsewhere: Readonly<Record<string, string>> = {
   'npm start': 'the test of npm start types it',
   'npm test': 'it is what runs this',
@@ -33,14 +33,14 @@ const elsewhere: Readonly<Record<string, string>> = {
 describe('the commands and files in the documentation', function () {
   this.timeout(180_000);
   let daemon: TestDaemon;
-  /** Nobody has a token of this one yet. */
+  /** No token of this one was created yet. */
   let fresh: TestDaemon;
   let folder: string;
   let bin: string;
-  /** Values that stand for others on the pages. */
+  /** Replacements for placeholder values on the pages. */
   const placeholders = new Map<string, string>();
 
-  /** Types a line as it is printed, in the repository's root; with `seconds`, ends it then. */
+  /** Runs a line as printed, in the repository's root; with `seconds`, ends it then. */
   function type(
     line: string,
     seconds?: number,
@@ -79,7 +79,7 @@ describe('the commands and files in the documentation', function () {
     fresh = await TestDaemon.start({ bootstrap: false });
     const bootstrap = 'v1/admin/bootstrap';
     placeholders.set(`127.0.0.1:7861/${bootstrap}`, `${fresh.restAddress}/${bootstrap}`);
-    // What the pages assume that is there: a service, a namespace, a token to revoke.
+    // Objects that the pages assume: a service, a namespace, a token to revoke.
     const { service } = workload(daemon, 'web', 'echo started; sleep 1000');
     const web = { ...service, volumes: [] };
     for (const name of ['dev', 'prod']) await daemon.ok('POST', '/v1/namespaces', { name });
@@ -130,7 +130,7 @@ describe('the commands and files in the documentation', function () {
     if (lines.length === 0) continue;
     it(`commands of ${page} do what they say: ${lines[0]}`, () => {
       for (const line of lines) {
-        // What follows goes on until it is ended.
+        // The following commands run until they are ended.
         const endless = line.includes('--follow');
         const { code, output } = type(line, endless ? 15 : undefined);
         expect(code, `${line}\n${output}`).to.equal(endless ? 124 : 0);

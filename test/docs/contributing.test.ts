@@ -8,7 +8,7 @@ import { readRecipe } from '../soak/recipes.js';
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const page = 'docs/guides/contributing.md';
 
-/** What is written by hand and no test. */
+/** Handwritten files other than tests. */
 const sources = execFileSync('git', ['ls-files', '*.ts', '*.mjs', '*.cjs', '*.json'], {
   cwd: root,
   encoding: 'utf8',
@@ -19,7 +19,7 @@ const sources = execFileSync('git', ['ls-files', '*.ts', '*.mjs', '*.cjs', '*.js
 const naming = (text: string): readonly string[] =>
   sources.filter((path) => read(path).includes(text));
 
-/** Files that a recipe of docs/guides/kinds.md writes, `made` being those of its commands. */
+/** Files that a recipe of docs/guides/kinds.md writes; `made` are those of its commands. */
 function filesOf(recipe: string, ...made: readonly string[]): readonly string[] {
   const written = readRecipe(recipe).flatMap((step) => ('path' in step ? [step.path] : []));
   return [...new Set([...made, ...written])].sort();
@@ -45,7 +45,7 @@ describe('the tasks of a newcomer', () => {
   });
 
   it('a driver is its file and a line: nothing else names it', () => {
-    // Those of the host are named by the class that is there from the start, and by rules of nodes.
+    // The built-in class and rules of nodes name the drivers of the host.
     const clouds = readdirSync(join(root, 'drivers')).filter((name) => name.startsWith('cloud'));
     expect(clouds).to.have.length(4);
     for (const name of clouds) {

@@ -28,7 +28,7 @@ describe('the page of error reasons', () => {
         .flatMap(sources)
         .flatMap((text) => thrown.flatMap((form) => [...text.matchAll(form)].map((m) => m[1]))),
     );
-    // Of the library in process, or of the start: no client sees them.
+    // Errors of the in-process library or of the start, which clients do not receive.
     const inProcess = [
       'Aborted',
       'AddressUnavailable',

@@ -18,7 +18,7 @@ const pages = [
   ...readdirSync(join(root, 'docs/guides')).map((name) => `docs/guides/${name}`),
   'lib/README.md',
 ];
-/** A page is one program, unless a comment says where the next one begins. */
+/** A page is one program, unless a comment marks the beginning of the next one. */
 const programs = pages.flatMap((page) =>
   readFileSync(join(root, page), 'utf8')
     .split('<!-- another program -->')
@@ -26,7 +26,7 @@ const programs = pages.flatMap((page) =>
     .filter(({ text }) => blocks(text, 'ts').length > 0),
 );
 
-/** The TypeScript blocks are the program; its last text block is what that prints. */
+/** The TypeScript blocks are the program; its last text block is the expected output. */
 describe('examples in the documentation', function () {
   this.timeout(180_000);
   let folder: string;
@@ -35,7 +35,7 @@ describe('examples in the documentation', function () {
     folder = mkdtempSync(join(root, 'test/dist/examples-'));
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     programs.forEach(({ text }, i) => {
-      // What a page leaves running is the reader's; here it must end.
+      // Readers stop the programs of a page themselves; here they must end.
       const code = `${blocks(text, 'ts').join('\n')}\nexport {};\n`;
       writeFileSync(join(folder, `example-${i}.ts`), code);
     });
@@ -67,7 +67,7 @@ describe('examples in the documentation', function () {
   programs.forEach(({ name, text }, i) => {
     it(`runs as printed: ${name}`, async () => {
       const expected = blocks(text, 'text').at(-1);
-      // A folder of its own: examples that store things store them in ./data.
+      // A separate folder: examples with a store use ./data.
       const cwd = mkdtempSync(join(folder, 'run-'));
       const file = join(folder, `example-${i}.js`);
       const output = await runExample(file, cwd, { code: text, prints: expected });

@@ -9,7 +9,7 @@ const text = readFileSync(join(root, 'docs/tutorial-operators.md'), 'utf8');
 
 interface Step {
   readonly commands: string;
-  /** Lines of the text block after the commands: the words of each appear in one line of the output, in this order. */
+  /** Lines of the text block after the commands. The words of each appear in one output line, in this order. */
   readonly prints: readonly string[];
 }
 
@@ -60,7 +60,7 @@ describe('the tutorial for operators', function () {
           .replace('kedge login', `kedge login --server ${on(grpc)}`),
       )
       .join(`echo '${mark}'\n`);
-    // A failed step must not leave its daemon or its workloads behind.
+    // A failed step must not leave a running daemon or workloads.
     const end = "trap 'status=$?; kill $! 2>/dev/null || true; wait; exit $status' EXIT\n";
     const all = `cd "${home}"\n${end}${script}`;
     const ended = await finish('bash', ['-euo', 'pipefail', '-c', `{ ${all}\n} 2>&1`], {

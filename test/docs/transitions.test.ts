@@ -5,7 +5,7 @@ import { snapshotTransitions, transitions } from '@kedge/controllers';
 
 const guide = fileURLToPath(new URL('../../../docs/guides/storage.md', import.meta.url));
 
-/** Rows of a table in the guide, as cells without their padding. */
+/** Rows of a table in the guide as trimmed cells. */
 function rows(title: string): readonly string[] {
   const text = readFileSync(guide, 'utf8');
   const section = text.slice(text.indexOf(`## ${title}`)).split('\n## ')[0] ?? '';

@@ -106,11 +106,11 @@ describe('block volumes on real devices', function () {
     expect(several).to.match(/the Name tag of 2 instances in zone "here" fits node "n1": i-1, i-2/);
     expect(await node.volume('v')).to.include({ status: 'Available' });
     expect(await named.inventory()).to.have.length(1);
-    // An id decides before any name is looked at.
+    // An id takes precedence over names.
     instances.set('other', ['n1']);
     await writeFile(join(await node.mount('a', 'v'), 'x'), 'kept');
     await node.release('a');
-    // An instance that is gone takes nothing along: detaching goes on without it.
+    // Detaching from a deleted instance succeeds.
     await node.mount('a', 'v');
     instances.clear();
     await node.release('a');
@@ -134,7 +134,7 @@ describe('block volumes on real devices', function () {
         await file.close();
       },
       "can't be read": async (image) => {
-        // Attached at its size, then the provider loses the blocks: reads end in errors.
+        // Attached at its size, then the provider loses the blocks: reads fail.
         execFileSync('losetup', ['--find', image]);
         await truncate(image, 0);
       },
@@ -171,7 +171,7 @@ describe('block volumes on real devices', function () {
       attach: async (request: Parameters<typeof attach>[0]) => {
         const result = await attach(request);
         if (isPending(result)) return result;
-        // udev's link is stale: it still names the device of the volume before.
+        // udev's link is stale: it still refers to the device of the previous volume.
         await rm(result.devicePath);
         await symlink(device.trim(), result.devicePath);
         return result;
@@ -250,7 +250,7 @@ describe('block volumes on real devices', function () {
       );
     await mkdir(join(root, 'real'));
     run = async (command, args, signal) => {
-      // The moment between the check and the mount.
+      // The time between the check and the mount.
       if (command === 'mount' && args.includes('--no-canonicalize')) {
         await rename(join(root, 'real'), join(root, 'moved'));
         await symlink(join(folder, 'outside'), join(root, 'real'));
@@ -290,7 +290,7 @@ describe('block volumes on real devices', function () {
       metadata: { finalizers: ['svc.io/volume'] },
     });
     await node.until('r', (v) => v?.status === 'Available');
-    // Both on one node, of one UUID: nouuid lets them.
+    // Both on one node with one UUID: nouuid permits this.
     const restored = await node.mount('b', 'r');
     expect(await readFile(join(restored, 'x'), 'utf8')).to.equal('kept');
     const df = execFileSync('df', ['-B1M', '--output=size', restored], { encoding: 'utf8' });

@@ -16,7 +16,7 @@ import {
 import { type Subject, subjectFolder, subjects } from './conformance-subjects.js';
 import { cleanUp, demandDevices } from './devices.js';
 
-/** "all" tries every mutant on every subject, and runs the whole suite against each on directories. */
+/** "all" runs every mutant on every subject, and the whole suite against each on directories. */
 const whole = process.env['KEDGE_MUTANTS'] === 'all';
 const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const sampled = 6;
@@ -32,7 +32,7 @@ const others = subjects.filter(
   ({ name }) => name !== directories.name && name !== devices.name && name !== 'local-host',
 );
 
-/** A mutant must be noticed by what it breaks, not by an accident of its own. */
+/** Asserts that the broken guarantee killed a mutant, not an unrelated failure. */
 function demandKilled({ name, breaks }: Mutant, outcome: MutantOutcome): void {
   expect(outcome.type, `${name}: ${breaks}`).to.equal('killed');
   const { message } = outcome as MutantOutcome & { type: 'killed' };
@@ -41,7 +41,7 @@ function demandKilled({ name, breaks }: Mutant, outcome: MutantOutcome): void {
   expect(message.includes('did not end'), `${name}: ${message}`).to.equal(hangs);
 }
 
-/** Names of mutants that were killed, and what was said of those left out. */
+/** Names of killed mutants, and the reasons of those left out. */
 interface Tally {
   readonly killed: Set<string>;
   readonly leftOut: Map<string, string>;

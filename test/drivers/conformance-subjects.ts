@@ -11,14 +11,14 @@ import { inventoryOf, ProviderProcess } from './provider/process.js';
 const mebibyte = 1024n * 1024n;
 const sizeOf = { ext4: 16n * mebibyte, xfs: 320n * mebibyte } as const;
 
-/** A driver of this project as the suite is run with it. */
+/** A driver of this project as a subject of the suite. */
 export interface Subject {
   readonly name: string;
   /** Whether it needs loop devices and mounts. */
   readonly devices: boolean;
-  /** Starts what the driver calls, and gives what stops it; absent: it calls nothing. */
+  /** Starts the services that the driver calls and returns the function that stops them; absent: there are none. */
   readonly start?: (folder: string) => Promise<() => Promise<void>>;
-  /** Options for a driver that keeps everything below `folder`. */
+  /** Options of a driver that keeps all its data below `folder`. */
   readonly options: (folder: string) => ConformanceOptions;
 }
 
@@ -53,10 +53,10 @@ async function startProvider(folder: string): Promise<() => Promise<void>> {
   return () => provider.end();
 }
 
-/** How long calls may take: a test that waits for one that hangs should not wait long. */
+/** Timeouts of calls: a test with a hanging call should be short. */
 const timeouts = { callTimeoutMs: 20_000, cancelTimeoutMs: 2_000 } as const;
 
-/** The drivers that the suite is run with, by what they keep volumes in. */
+/** The drivers under test, by the medium of their volumes. */
 export const subjects: readonly Subject[] = [
   {
     name: 'local, backing directory',
@@ -125,7 +125,7 @@ export const subjects: readonly Subject[] = [
   },
 ];
 
-/** A new folder for a subject. Its options may be asked for as often as wanted. */
+/** A new folder for a subject. Its options may be requested repeatedly. */
 export async function subjectFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'kedge-drivers-'));
   await mkdir(join(folder, 'host'));

@@ -19,7 +19,7 @@ for (const { name, devices, start, options } of subjects)
       await stop?.();
       if (folder) await cleanUp(folder);
     });
-    // The names are needed before the folder is there; the options only when a case runs.
+    // The names are needed before the folder exists; the options only when a case runs.
     driverConformance(options('')).forEach(({ name: check, behaviour }, index) => {
       it(`${check}: ${behaviour}`, async () => {
         const outcome = await driverConformance(options(folder))[index]!.run();

@@ -3,8 +3,8 @@ import { rm } from 'node:fs/promises';
 import { readMountTable } from '@kedge/driver-sdk';
 
 /**
- * Why real block devices can't be used here; undefined when they can. In CI the answer must be
- * undefined: a test that needs them fails there rather than being skipped.
+ * Why real block devices can't be used here; undefined if they can. In CI it must be undefined: a test that
+ * needs them fails there instead of being skipped.
  */
 export function whyNoDevices(): string | undefined {
   if (process.getuid?.() !== 0) return 'loop devices and mounts need root';
@@ -15,7 +15,7 @@ export function whyNoDevices(): string | undefined {
   return undefined;
 }
 
-/** Skips the suite where devices can't be used, and says why; throws in CI. */
+/** Skips the suite with a message if devices can't be used; throws in CI. */
 export function demandDevices(context: Mocha.Context): void {
   const why = whyNoDevices();
   if (why === undefined) return;
@@ -25,7 +25,7 @@ export function demandDevices(context: Mocha.Context): void {
 }
 
 interface Loop {
-  /** Of this device over this file; the name alone is another device's soon. */
+  /** Matches this device over this file; the name alone may soon belong to another device. */
   readonly id: string;
   readonly name: string;
   readonly file: string;
@@ -40,7 +40,7 @@ function loopTable(): readonly Loop[] {
   });
 }
 
-/** Takes away all that a test left mounted or attached below a folder. What fails is told at the end of the rest. */
+/** Unmounts and detaches everything below a folder after a test. Failures are reported after the rest is done. */
 export async function cleanUp(folder: string): Promise<void> {
   const isBelow = (path: string): boolean => path === folder || path.startsWith(`${folder}/`);
   const errors: unknown[] = [];
@@ -51,15 +51,15 @@ export async function cleanUp(folder: string): Promise<void> {
       errors.push(error);
     }
   };
-  // Before anything is unmounted: the kernel tells where a file is from the mount that it is on.
+  // Before anything is unmounted: the kernel determines the path of a file from its mount.
   const loops = loopTable();
   const mine = (await readMountTable()).map((e) => e.target).filter(isBelow);
   for (const target of mine.reverse()) tryTo('umount', ['-l', target]);
-  // Some went with their mounts.
+  // Some were removed with their mounts.
   const left = new Set(loopTable().map(({ id }) => id));
   for (const { id, name, file } of loops)
     if (isBelow(file) && left.has(id)) tryTo('losetup', ['-d', name]);
-  // What is still mounted would be emptied.
+  // Removal would delete the content of remaining mounts.
   if (errors.length > 0) throw new AggregateError(errors, `${folder} is not cleaned up`);
   await rm(folder, { recursive: true, force: true });
 }

@@ -43,7 +43,7 @@ describe('copies of images', function () {
     driver = await newDriver();
   });
   afterEach(async () => {
-    // A test that fails must not leave writers that hang.
+    // A failed test must not leave hanging writers.
     if (device) await thawDevice(thisNode, device, signal);
     for (const child of children.splice(0)) child.kill('SIGKILL');
     await cleanUp(folder);
@@ -72,7 +72,7 @@ describe('copies of images', function () {
     const request = { ...context, devicePath, target: at, readOnly: false, mayFormat: false };
     return (await driver.mount(request)).path;
   }
-  /** A process of somebody else that starts at the wrong moment has the mount for as long as it lives. */
+  /** Another program's process that starts at this moment keeps the mount for its lifetime. */
   const unmounted = (context: Awaited<ReturnType<typeof made>>, path: string, by = driver) =>
     eventually('the volume to be unmounted', () =>
       by.unmount({ ...context, target: path }).then(
@@ -80,7 +80,7 @@ describe('copies of images', function () {
         () => false,
       ),
     );
-  /** Content that takes a while to copy. */
+  /** Content whose copy takes some time. */
   const fill = async (path: string): Promise<void> => {
     await writeFile(join(path, 'big'), randomBytes(150 * 1024 * 1024));
     execFileSync('sync', ['-f', path]);
@@ -89,7 +89,7 @@ describe('copies of images', function () {
   const begun = (uid: string) =>
     eventually('the copy to begin', async () => {
       const names = await readdir(join(root, 'snapshots')).catch((): string[] => []);
-      // Under its own name it is complete.
+      // A copy with its final name is complete.
       return names.includes(`.making-${uid}.img`) || names.includes(`${uid}.img`);
     });
   const isFrozen = (path: string): boolean => {
@@ -210,7 +210,7 @@ describe('copies of images', function () {
     const script = fileURLToPath(new URL('./snapshotting.js', import.meta.url));
     const journal = join(folder, 'journal');
     const { uid } = volume.volume;
-    // A copy that was complete before the kill is made again.
+    // A copy that was complete before the kill is created again.
     do {
       const copy = snapshot();
       const args = [script, root, journal, uid, volume.handle, copy.uid];
@@ -229,7 +229,7 @@ describe('copies of images', function () {
     const thawed = await recoverNode(next, undo, ({ type }) => type !== 'freeze');
     expect(thawed.undone.map(({ type }) => type)).to.deep.equal(['freeze']);
     await writeFile(join(path, 'after'), 'written');
-    // Nobody wants the volume: the rest goes, too.
+    // The volume is no longer wanted: its mount and loop device are removed, too.
     const rest = await recoverNode(next, undo, () => false);
     expect(rest.undone.map(({ type }) => type)).to.deep.equal(['mount', 'loop']);
     expect(await loopsOf(thisNode, volume.handle, signal)).to.deep.equal([]);

@@ -86,7 +86,7 @@ describe('images on a disk in trouble', function () {
         expect(message).to.contain(volume.handle).and.contain('read-only');
       }
       expect(await loopsOf(thisNode, volume.handle, signal)).to.deep.equal([]);
-      // As an earlier release left it.
+      // The form of an earlier release.
       execFileSync('losetup', ['--find', '--read-only', volume.handle]);
       remount('rw');
       const path = await mounted(volume);

@@ -81,7 +81,7 @@ describe('driver local on real file systems', function () {
       await file.truncate(0);
       await file.close();
       expect(full).to.equal('ENOSPC');
-      // Pairs of files that must agree at any one point in time: the second follows the first.
+      // Pairs of files that must agree at any point in time: the second follows the first.
       const script = `n=0; while :; do n=$((n+1)); echo $n > ${volume.target}/a; echo $n > ${volume.target}/b; done`;
       const writer = spawn('sh', ['-c', script]);
       await eventually(
@@ -92,7 +92,7 @@ describe('driver local on real file systems', function () {
       const made = await driver.createSnapshot({ ...volume.context, snapshot });
       writer.kill('SIGKILL');
       await new Promise((resolve) => writer.once('exit', resolve));
-      // Frozen, ext4 is clean as it is; xfs keeps a record in its log for what was open.
+      // A frozen ext4 is clean; xfs keeps a record of open files in its log.
       if (fsType === 'ext4') execFileSync('e2fsck', ['-fn', made.handle], { stdio: 'pipe' });
       await away(driver, volume);
       const restored = identity();
@@ -107,7 +107,7 @@ describe('driver local on real file systems', function () {
       const [a, b] = await Promise.all(
         ['a', 'b'].map(async (name) => Number(await readFile(join(copy.target, name), 'utf8'))),
       );
-      // Between truncating a file and writing it, it is empty, which reads as 0.
+      // Between truncation and write the file is empty, which reads as 0.
       if (a !== 0) expect([0, a!, a! - 1]).to.include(b);
       await away(driver, copy);
     });

@@ -24,13 +24,13 @@ import {
   type RunCommand,
 } from '@kedge/driver-sdk';
 
-/** Where the stand-in provider keeps what it has. */
+/** The folders of the stand-in provider. */
 export interface LoopBlockOptions {
   /** Images of volumes and snapshots. */
   readonly directory: string;
   readonly run?: RunCommand;
   readonly deviceWaitMs?: number;
-  /** Ids of the instances by a node's name, as a provider's name tags; absent: nodes need none. */
+  /** Ids of the instances by a node's name, like a provider's name tags; absent: nodes need none. */
   readonly instances?: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -42,8 +42,8 @@ async function present(path: string): Promise<boolean> {
 }
 
 /**
- * A block device provider on this machine, for tests: volumes are sparse files, attaching gives a
- * loop device and a by-id link to it, as a cloud's udev rule does.
+ * A block device provider on this machine, for tests: volumes are sparse files. Attaching creates a loop device
+ * and a by-id link to it, like a cloud's udev rule.
  */
 export class LoopBlock {
   readonly #directory: string;
@@ -82,7 +82,7 @@ export class LoopBlock {
     return join(this.#directory, 'by-id', `loop-block-${uid}`);
   }
 
-  /** Which instance has a volume, as a provider would know it. */
+  /** The instance of a volume, as recorded by the provider. */
   #attachment(uid: string): string {
     return join(this.#directory, 'attachments', uid);
   }
@@ -91,7 +91,7 @@ export class LoopBlock {
     return readFile(this.#attachment(uid), 'utf8').catch(() => undefined);
   }
 
-  /** Everything that exists: images, snapshots, links, attachments. */
+  /** All existing images, snapshots, links and attachments. */
   async inventory(): Promise<readonly string[]> {
     const folders = ['volumes', 'snapshots', 'by-id', 'attachments'].map((name) =>
       join(this.#directory, name),

@@ -70,7 +70,7 @@ describe('a driver of a provider in another process', function () {
     await provider.arm({ point: 'accepted', kind: 'provision', action: { type: 'drop' } });
     expect((await refused(driver.provision(request))).kind).to.equal('Unavailable');
     const key = await operations.get('provision');
-    // The disk is not seen yet, as in a list that lags: the key alone leads to it.
+    // The disk is not visible yet, as in a stale list: only the key finds it.
     await provider.endAll('failed');
     const larger = { ...request, sizeBytes: 2n << 20n };
     expect((await refused(driver.provision(larger))).message).to.contain('failed');

@@ -16,17 +16,17 @@ import { ProviderCalls } from './provider/calls.js';
 import { deviceOf, linkOf } from './provider/images.js';
 import type { Disk, DiskSnapshot, Order } from './provider/state.js';
 
-/** Where the provider's process is, and how its answers are waited for. */
+/** The provider's process and the timeouts of its calls. */
 export interface LoopCloudOptions {
   /** The provider's folder. */
   readonly folder: string;
   /** Default: loop-cloud. */
   readonly name?: string;
-  /** What a call that goes on asks to wait, milliseconds. */
+  /** Requested poll interval of an operation in progress, milliseconds. */
   readonly pollAfterMs?: number;
 }
 
-/** What a call needs to follow an operation. */
+/** The inputs for following an operation. */
 interface Asked {
   readonly signal: AbortSignal;
   readonly operations: Operations;
@@ -68,9 +68,8 @@ function copied({ id, sizeBytes, state }: DiskSnapshot): SnapshotResult {
 }
 
 /**
- * A driver of an asynchronous provider, for tests: the provider is a process of its own whose disks are image
- * files, and whatever changes one is an operation with an id. What it has to remember is in
- * `request.operations`.
+ * A driver of an asynchronous provider, for tests. The provider is a separate process whose disks are image
+ * files, and each change of one is an operation with an id. The driver's records are in `request.operations`.
  */
 export function loopCloud(options: LoopCloudOptions): Driver {
   const { folder, name = 'loop-cloud', pollAfterMs = 100 } = options;
@@ -93,7 +92,7 @@ export function loopCloud(options: LoopCloudOptions): Driver {
     );
   };
 
-  /** A look at a disk that nothing is changing. */
+  /** A read of a disk that no operation is changing. */
   const disk =
     <R>(uid: string, signal: AbortSignal, judge: (one: Disk | undefined) => Looked<R>) =>
     async (): Promise<Looked<R>> => {

@@ -91,7 +91,7 @@ export class TestNode {
     return this.store.get(volumes, { namespace: 'default', name });
   }
 
-  /** A volume of a class with these parameters, once it is Available. */
+  /** Creates a volume of a class with these parameters and waits until it is Available. */
   async make(name: string, size: string, parameters: Record<string, string> = {}): Promise<Volume> {
     const driver = 'loop-block';
     await this.store
@@ -118,7 +118,7 @@ export class TestNode {
     return this.store.get(snapshots, { namespace: 'default', name });
   }
 
-  /** Directory in which an instance sees a volume. @throws Error with what it waits for. */
+  /** The directory of a volume for an instance. @throws Error with the awaited condition */
   async mount(
     instance: string,
     volume: string,

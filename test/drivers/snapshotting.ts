@@ -1,4 +1,4 @@
-// Makes one snapshot of an image volume, for a test that kills it. Arguments: root, journal, volume, handle,
+// Creates one snapshot of an image volume, for a test that kills it. Arguments: root, journal, volume, handle,
 // snapshot.
 import { directoryJournal, memoryOperations } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';

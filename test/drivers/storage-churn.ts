@@ -1,5 +1,5 @@
-// Uses volumes on the driver local, images on loop devices among them, at random until it is killed.
-// Arguments: directory of store, volumes and mounts; seed. Prints a line for everything that is wrong.
+// Uses volumes on the driver local, including images on loop devices, at random until it is killed. Arguments:
+// directory of store, volumes and mounts; seed. Prints a line for every violation.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LevelEngine, modify, openStore, seededRandom } from 'kedge';
@@ -52,7 +52,7 @@ async function create(
   });
 }
 
-/** What was written into a volume when it was first mounted must be there ever after. */
+/** The content that was written at the first mount of a volume must be there at every later one. */
 async function mount(): Promise<void> {
   const volume = pick((await store.list(volumes)).items.filter((v) => v.status === 'Available'));
   if (!volume) return;

@@ -14,7 +14,7 @@ describe('benchmarks', () => {
     expect(status).to.equal(0);
     const lines = stdout.split('\n').filter((line) => line.startsWith('{'));
     expect(lines.length).to.be.greaterThan(15);
-    // Elsewhere the benchmark says what is missing.
+    // Elsewhere the benchmark prints what is missing.
     if (process.env['CI']) expect(stdout).to.contain('against etcd"');
     for (const line of lines) {
       const { name, ratio } = JSON.parse(line) as { name: string; ratio: number };

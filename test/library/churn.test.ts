@@ -52,7 +52,7 @@ describe('an hour of churn on a simulated clock', function () {
     manager.addController(controller);
     await manager.start();
 
-    /** A minute: objects come, change and go, watchers and handlers too. */
+    /** Objects are created, changed and deleted for a minute while watchers and handlers come and go. */
     const minute = async (n: number): Promise<void> => {
       for (let second = 0; second < 60; second += 5) {
         const stop = new AbortController();
@@ -89,7 +89,7 @@ describe('an hour of churn on a simulated clock', function () {
       return { heap: process.memoryUsage().heapUsed, timers: clock.pending, records };
     };
 
-    // Until what is bounded, such as the ring of recent events, has filled up.
+    // Until bounded structures, such as the ring of recent events, are full.
     const warmUp = 15;
     for (let n = 0; n < warmUp; n += 1) await minute(n);
     const before = await measure();
@@ -98,7 +98,7 @@ describe('an hour of churn on a simulated clock', function () {
     expect(controller.stats()).to.include({ active: 0, queued: 0, delayed: 0 });
     expect(after.timers).to.be.at.most(before.timers);
     expect(after.records).to.be.at.most(1_500);
-    // Without the collector at hand the heap says nothing.
+    // Without access to the collector the heap size is meaningless.
     if (global.gc) expect(after.heap - before.heap).to.be.lessThan(3 * 1024 * 1024);
     await manager.stop(1_000);
     await store.close();

@@ -22,7 +22,7 @@ export interface RestAnswer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Declared kinds behind both transports, over a store in memory; whoever calls may do all. */
+/** Declared kinds behind both transports, over a memory store; all callers have all rights. */
 export class DeclaredApi implements AsyncDisposable {
   readonly api: DescribedKinds;
   readonly store: EmbeddedStore;

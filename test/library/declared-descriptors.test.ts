@@ -34,7 +34,7 @@ function compiled(): SchemaRegistry {
   }
 }
 
-/** The library's metadata is what the API calls its own. */
+/** The library's metadata corresponds to that of the API. */
 const typeName = ({ typeName: name }: DescMessage | DescEnum): string =>
   name.replace(/^kedge\./, 'api.');
 
@@ -44,7 +44,7 @@ function typeOf(field: DescField): string {
   return field.fieldKind === 'map' ? `map of ${of} by ${field.mapKey}` : of;
 }
 
-/** Everything about a field that is on the wire or that is judged. */
+/** The properties of a field that are on the wire or validated. */
 function shownField(schemas: SchemaRegistry, field: DescField): object {
   const { name, jsonName, number, fieldKind, presence, oneof } = field;
   const { defaultJson, ...rules } = fieldRules(schemas.registry, field);
@@ -62,7 +62,7 @@ function shownField(schemas: SchemaRegistry, field: DescField): object {
   };
 }
 
-/** What a message and everything that it holds look like, by full name. */
+/** The descriptors of a message and all messages in it, by full name. */
 function shown(
   schemas: SchemaRegistry,
   message: DescMessage,

@@ -89,7 +89,7 @@ describe('a declared kind behind gRPC and REST', function () {
     expect(
       (await api.rest('GET', `${path}?fieldSelector=bytes=${fiveGiB}`)).body.items,
     ).to.have.length(1);
-    // Text is how proto3 JSON spells 64 bits.
+    // proto3 JSON represents 64-bit integers as text.
     const text = await api.rest('PUT', `${path}/one`, { ...rest.body, bytes: String(2 ** 40) });
     expect(text.body.bytes).to.equal(2 ** 40);
     const large = await api.rest('PUT', `${path}/one`, { ...rest.body, bytes: 2 ** 51 });
@@ -350,7 +350,7 @@ describe('a declared kind behind gRPC and REST', function () {
   });
 });
 
-/** A manager with an informer of disks that runs. */
+/** A manager with a running informer of disks. */
 async function started({ store }: DeclaredApi) {
   const manager = new Manager({ store });
   const informer = manager.informer(disks);

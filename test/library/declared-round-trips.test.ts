@@ -20,14 +20,14 @@ import {
 } from 'kedge';
 import { DeclaredApi } from './declared-api.js';
 
-/** A field, what may be given for it, and what is then stored. */
+/** A field with possible inputs and the stored values. */
 interface Sample {
   readonly field: AnyField;
-  /** Values as given; undefined: left out. */
+  /** Values in requests; undefined: omitted. */
   readonly given: fc.Arbitrary<unknown>;
-  /** What is read back. */
+  /** The stored values. */
   readonly stored: (given: unknown) => unknown;
-  /** May stand in a list or map. */
+  /** Allowed in a list or map. */
   readonly item: boolean;
 }
 
@@ -53,7 +53,7 @@ const jsonValue = fc
 
 type Presence = 'filled' | 'required' | 'optional' | 'default';
 
-/** A scalar in each presence that it can have. */
+/** A scalar in each possible presence. */
 function scalar<V>(
   make: (options: { required?: true; default?: never }) => AnyField,
   values: fc.Arbitrary<V>,
@@ -207,7 +207,7 @@ describe('declared kinds over gRPC, REST and JSON', function () {
     await fc.assert(
       fc.asyncProperty(cases, async ({ fields, stored, objects }) => {
         const kind = declareKind({ kind: 'Thing', plural: 'things', scope: 'Namespaced', fields });
-        // What is in the fields is not known here.
+        // The type of the fields is not known here.
         const untyped: Kind<ApiObject> = kind;
         await using api = await DeclaredApi.start(kind);
         const { client, store } = api;
@@ -236,7 +236,7 @@ describe('declared kinds over gRPC, REST and JSON', function () {
         expect(made.status, JSON.stringify(made.body)).to.be.within(200, 201);
         await store.create(untyped, bodies[2] as never);
         for (const n of [0, 1, 2]) await same(n);
-        // What was read and is sent back changes nothing.
+        // Writing back the read object changes nothing.
         for (const n of [0, 1, 2]) {
           const where = { namespace: 'default', name: `t${n}` };
           const read = await remote.get(where);
@@ -252,7 +252,7 @@ describe('declared kinds over gRPC, REST and JSON', function () {
           );
           expect(again.metadata.resourceVersion).to.equal(resourceVersion);
         }
-        // Changed over another transport each.
+        // Each changed over another transport.
         expect((await api.rest('PUT', `${path}/t0`, bodies[3])).status).to.equal(200);
         const { metadata } = (await store.get(untyped, { namespace: 'default', name: 't1' }))!;
         await store.update(untyped, { ...bodies[4], metadata } as never);

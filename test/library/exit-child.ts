@@ -1,4 +1,4 @@
-// Starts everything, disposes of it, and must then end by itself. Argument: directory.
+// Starts everything, disposes of it, and must then exit. Argument: directory.
 import {
   type ApiObject,
   defineKind,
@@ -38,7 +38,7 @@ const stop = new AbortController();
   recorder.record({ kind: 'Lamp', object: lamp }, 'Normal', 'Made', 'it was made');
   await recorder.flush();
   const signal = new AbortController().signal;
-  // Never aborted: the store's end must end it.
+  // Never aborted: the end of the store must end it.
   void (async () => {
     for await (const batch of store.watch(lamps, { fromRevision: 0, signal })) void batch;
   })();

@@ -1,4 +1,4 @@
-// Programs that hold their process by one thing alone, and some that do not. Argument: which one.
+// Programs with a single handle that keeps their process alive, and some without one. Argument: which one.
 import {
   declareKind,
   LeaderElector,
@@ -22,7 +22,7 @@ const { signal } = new AbortController();
 const say = (text: string): void => console.log(text);
 const nothing = async (): Promise<void> => undefined;
 
-/** Runs without anything that would hold a process by itself. */
+/** Runs without a handle that keeps a process alive. */
 const quiet = (overrides: Partial<Runnable> = {}): Runnable => ({
   name: 'quiet',
   start: nothing,
@@ -46,7 +46,7 @@ async function client(attempts: number): Promise<void> {
   await remote.resource(lamps).list();
 }
 
-/** Also what is only pending after its code has run to the end: none of these is awaited. */
+/** Programs by name. Work that is pending after their code has run is not awaited. */
 const programs: Readonly<Record<string, () => unknown>> = {
   watch: () => void watch(),
   informer: () => new SharedInformer({ source: store.source(lamps), name: 'lamps' }).start(),
@@ -99,7 +99,7 @@ const programs: Readonly<Record<string, () => unknown>> = {
   retry: () => client(3),
   // Not awaited: only the pending retry, or the request, is left.
   forgotten: () => void client(3).catch((error: unknown) => say(`failed: ${String(error)}`)),
-  // Nothing is awaited and nothing runs: housekeeping alone.
+  // Nothing is awaited or running: only housekeeping is left.
   idle: async () => {
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
     await store.create(lamps, { name: 'a', metadata: { expiresAt } });
@@ -114,5 +114,6 @@ main().catch((error: unknown) => {
   process.exitCode = 1;
 });
 say('begun');
-// Printed only if something else has kept the process; what ends by itself does so before, however slow it is.
+// Printed only if something else keeps the process alive; otherwise the process exits first, even on a slow
+// machine.
 setTimeout(() => say('still here'), program === 'idle' ? 30_000 : 300).unref();

@@ -1,4 +1,4 @@
-// A whole program: a manager with one reconciler. Arguments: directory.
+// A complete program: a manager with one reconciler. Arguments: directory.
 import {
   type ApiObject,
   defineKind,

@@ -37,7 +37,7 @@ const caller: Identity = {
   expiresAt: undefined,
 };
 
-/** A port that the second server can have again. */
+/** A port that the second server can use again. */
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
@@ -105,7 +105,7 @@ describe('clients of a server whose store is another one all at once', function 
         if (type === 'DELETED') state.delete(object.name);
         else state.set(object.name, object.room);
     })();
-    // It is deleted while nobody can tell.
+    // It is deleted while the deletion can't be observed.
     let looked = false;
     const isGone = (lamp: Lamp | undefined): boolean => {
       looked = true;

@@ -86,7 +86,7 @@ describe('manager.run', () => {
 });
 
 describe('a one-shot client against a dead server', () => {
-  /** A server that takes connections and never says a word. */
+  /** A server that accepts connections and never answers. */
   async function silentServer(): Promise<AsyncDisposable & { readonly address: string }> {
     const server = createServer(() => undefined);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

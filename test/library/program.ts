@@ -7,7 +7,7 @@ export interface ProgramEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A program of its own process, and what it printed so far. */
+/** A program in a separate process with its output so far. */
 export class Program implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly ended: Promise<ProgramEnd>;
@@ -28,7 +28,7 @@ export class Program implements AsyncDisposable {
     );
   }
 
-  /** Resolves once it has printed `text`; fails when it ends before. */
+  /** Resolves once it has printed `text`; fails if it ends before. */
   async prints(text: string): Promise<void> {
     const seen = (): boolean => this.output.includes(text);
     await eventually(`"${text}" in ${JSON.stringify(this.output)}`, () => seen() || this.#end);
@@ -46,16 +46,16 @@ export class Program implements AsyncDisposable {
   }
 }
 
-/** A program of a page, and what the page says that it prints. */
+/** A program of a page with its expected output. */
 export interface Example {
   readonly code: string;
   readonly prints: string | undefined;
 }
 
 /**
- * Runs the compiled program of a page to its end, and gives back what it printed. One that runs until
- * it is told to stop is sent SIGTERM when it has printed what it should.
- * @throws Error when it ends with another exit code than 0
+ * Runs the compiled program of a page to its end, and returns its output. A program that runs until it is
+ * stopped receives SIGTERM after the expected output.
+ * @throws Error if it exits with another code than 0
  */
 export async function runExample(file: string, cwd: string, example: Example): Promise<string> {
   await using program = new Program(file, [], cwd);

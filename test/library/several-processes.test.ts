@@ -17,7 +17,7 @@ interface Line {
   readonly [more: string]: unknown;
 }
 
-/** A program of the folder `processes`, and what it has printed. */
+/** A program of the folder `processes` with its output. */
 class Program {
   readonly child: ChildProcess;
   readonly lines: Line[] = [];
@@ -131,7 +131,7 @@ describe('several processes over one store', function () {
     const refused = await first.said('refused');
     expect([refused.code, refused.reason]).to.deep.equal(['FailedPrecondition', 'LeadershipLost']);
     const beats = (await store.list(jobs, { namespace: 'beats' })).items.map(({ name }) => name);
-    // One that was on its way when it stopped may have arrived before the lease was taken.
+    // A write in progress at the stop may have arrived before the lease was taken.
     expect(beats).to.not.include(refused.name);
     expect(beats.length).to.be.lessThanOrEqual(before);
     await first.said('lost');

@@ -6,7 +6,7 @@ interface List<T> {
   readonly items: readonly T[];
 }
 
-/** The provider's calls as a driver makes them. Each throws DriverError only. */
+/** The provider's calls for a driver. Each throws only DriverError. */
 export class ProviderCalls {
   readonly #client: ProviderClient;
 
@@ -14,7 +14,7 @@ export class ProviderCalls {
     this.#client = new ProviderClient(folder);
   }
 
-  /** The disk that was made for a uid. @throws DriverError Internal for several */
+  /** The disk that was created for a uid. @throws DriverError Internal for several */
   disk(uid: string, signal: AbortSignal): Promise<Disk | undefined> {
     return this.#one<Disk>('disks', uid, signal);
   }
@@ -39,20 +39,20 @@ export class ProviderCalls {
     return this.#client.call<T>({ method: 'GET', path, signal });
   }
 
-  /** Begins an operation; gives its id. */
+  /** Begins an operation and returns its id. */
   async start(body: Order, key: string, signal: AbortSignal): Promise<string> {
     try {
       const order = { method: 'POST', path: '/operations', body, key, signal } as const;
       return (await this.#client.call<{ readonly id: string }>(order)).id;
     } catch (error) {
       if (!(error instanceof DriverError) || error.kind !== 'AlreadyExists') throw error;
-      // The key began something else, such as the same disk in another size: that is followed to its end.
+      // The key began another operation, such as the same disk in another size: its end is awaited.
       const path = `/operations?key=${encodeURIComponent(key)}`;
       return (await this.#get<{ readonly id: string }>(path, signal)).id;
     }
   }
 
-  /** How far an operation is. @throws DriverError Timeout where the provider does not let it be seen */
+  /** The state of an operation. @throws DriverError Timeout if the provider hides it */
   async state(id: string, signal: AbortSignal): Promise<OperationState> {
     try {
       const path = `/operations/${id}`;
@@ -71,7 +71,7 @@ export class ProviderCalls {
     }
   }
 
-  /** Tells that a driver call has answered; resolves when the provider lets it. */
+  /** Reports that a driver call has answered; resolves when the provider permits it. */
   async answered(kind: string): Promise<void> {
     await this.#client.call({ method: 'POST', path: '/answered', body: { kind } });
   }

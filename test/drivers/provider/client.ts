@@ -17,7 +17,7 @@ interface Reply {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Kinds of error by the provider's code; any other is Internal. */
+/** Error kinds by the provider's code; others are Internal. */
 const kinds: Readonly<Record<string, DriverErrorKind>> = {
   not_found: 'NotFound',
   in_use: 'InUse',
@@ -35,7 +35,7 @@ export class ProviderClient {
     this.#socket = join(folder, 'provider.sock');
   }
 
-  /** @throws DriverError Unavailable when no answer comes, Timeout when the call is given up. */
+  /** @throws DriverError Unavailable without an answer, Timeout if the call was given up */
   async call<T>(asked: ProviderRequest): Promise<T> {
     const { status, retryAfter, body } = await this.#send(asked).catch((cause: Error) => {
       const kind = asked.signal?.aborted === true ? 'Timeout' : 'Unavailable';

@@ -10,7 +10,7 @@ import {
   without,
 } from './state.js';
 
-/** Why the provider refuses a request: an HTTP status, and a code that programs read. */
+/** The refusal of a request: an HTTP status and a machine-readable code. */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -28,8 +28,8 @@ export type Pace = { readonly type: 'onCommand' } | { readonly type: 'after'; re
 const makesDisk: readonly OperationKind[] = ['provision', 'restore'];
 
 /**
- * The provider: accepts orders, carries them out later, and forgets nothing that it is not told to forget.
- * Orders and their effects are durable before anybody hears of them; one changes the state at a time.
+ * The provider: accepts orders, executes them later, and keeps its records until told to forget them. Orders
+ * and their effects are durable before they are visible; one at a time changes the state.
  */
 export class Engine {
   readonly #file: StateFile;
@@ -47,7 +47,7 @@ export class Engine {
     return this.#file.state;
   }
 
-  /** Goes on with what an earlier process accepted. */
+  /** Continues the operations that an earlier process accepted. */
   resume(): void {
     for (const operation of this.#running()) this.#plan(operation);
   }
@@ -75,7 +75,7 @@ export class Engine {
     );
   }
 
-  /** Accepts an order. The same key gives the same operation again, whatever became of it. */
+  /** Accepts an order. The same key returns the same operation again, regardless of its outcome. */
   begin(key: string, order: Order): Promise<ProviderOperation> {
     return this.#alone(async () => {
       const known = Object.values(this.state.operations).find(
@@ -120,7 +120,7 @@ export class Engine {
     if (kind === 'createSnapshot') {
       const from = this.#free(Object.values(state.disks).find((disk) => disk.id === source));
       const target = `snapshot-${this.state.next}`;
-      // The point in time is that of the order, however long it takes to store it.
+      // The point in time is that of the order, regardless of the time needed to store it.
       await this.images.copy(from.id, target);
       const size = from.sizeBytes;
       const made: DiskSnapshot = { id: target, uid, sizeBytes: size, state: 'creating' };
@@ -154,7 +154,7 @@ export class Engine {
     return Object.values(this.state.snapshots).filter((snapshot) => snapshot.uid === uid);
   }
 
-  /** Ends an operation that is running, with its effect or without. */
+  /** Ends a running operation, with or without its effect. */
   end(id: string, outcome: 'ended' | 'failed'): Promise<void> {
     clearTimeout(this.#timers.get(id));
     this.#timers.delete(id);
@@ -168,7 +168,7 @@ export class Engine {
     });
   }
 
-  /** Ends all that is running. */
+  /** Ends all running operations. */
   async endAll(outcome: 'ended' | 'failed'): Promise<void> {
     for (const { id } of this.#running()) await this.end(id, outcome);
   }
@@ -216,7 +216,7 @@ export class Engine {
     }
   }
 
-  /** What an operation that failed leaves: nothing new, and everything else as it was. */
+  /** Applies a failed operation: no new object, and the others unchanged. */
   async #withdraw({ order, target }: ProviderOperation): Promise<ProviderState> {
     const { state } = this;
     if (makesDisk.includes(order.kind)) return { ...state, disks: without(state.disks, target) };
@@ -234,7 +234,7 @@ export class Engine {
     return { ...state, disks: free(state.disks), snapshots: free(state.snapshots) };
   }
 
-  /** Forgets the ids and keys of all operations. Those that are running go on. */
+  /** Forgets the ids and keys of all operations. Running operations continue. */
   forget(): Promise<void> {
     return this.#alone(async () => {
       const operations = Object.fromEntries(

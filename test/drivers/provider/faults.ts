@@ -1,14 +1,15 @@
 import type { OperationKind } from '@kedge/driver-sdk';
 
 /**
- * Where a request can be met: an order before it was accepted, and after; a look at an operation; a look at what
- * an operation that has ended made; the answer of a driver call, which the daemon under test tells.
+ * The point at which a rule applies to a request: an order before and after it is accepted; a poll of an
+ * operation; a read of an ended operation's result; the answer of a driver call, as reported by the daemon
+ * under test.
  */
 export type Point = 'arrived' | 'accepted' | 'polled' | 'looked' | 'answered';
 
-/** What is done with a request that meets a rule. */
+/** The action on a request that matches a rule. */
 export type FaultAction =
-  /** No answer until it is released. */
+  /** No answer until the request is released. */
   | { readonly type: 'hold' }
   /** The connection is closed without an answer. */
   | { readonly type: 'drop' }
@@ -24,7 +25,7 @@ export interface FaultRule {
   readonly times: number;
 }
 
-/** How a request that was held goes on. */
+/** The fate of a request that was held. */
 export type Release = 'goOn' | 'discard';
 
 interface Armed {
@@ -47,10 +48,10 @@ function withResolvers<T>(): PromiseWithResolversOf<T> {
   return { promise, resolve };
 }
 
-/** What a request is to do after it met the rules. */
+/** The fate of a request after the rules. */
 export type Verdict = { readonly type: 'goOn' } | Exclude<FaultAction, { readonly type: 'hold' }>;
 
-/** The faults that a test has ordered. */
+/** The faults that a test has configured. */
 export class Faults {
   readonly #armed = new Map<number, Armed>();
   #next = 1;
@@ -62,12 +63,12 @@ export class Faults {
     return id;
   }
 
-  /** Resolves when a request meets the rule. */
+  /** Resolves when a request matches the rule. */
   async reached(id: number): Promise<void> {
     await this.#armed.get(id)?.reached.promise;
   }
 
-  /** Requests that are held go on, and no other one meets the rule. */
+  /** Releases the held requests and disables the rule. */
   release(id: number, how: Release): void {
     const armed = this.#armed.get(id);
     if (!armed) return;
@@ -75,7 +76,7 @@ export class Faults {
     armed.released.resolve(how);
   }
 
-  /** Takes all rules away. */
+  /** Removes all rules. */
   clear(): void {
     for (const id of this.#armed.keys()) this.release(id, 'goOn');
     this.#armed.clear();

@@ -2,12 +2,12 @@ import { mkdir, open, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { attachLoop, demandCommand, loopsOf, runCommand, thisNode } from '@kedge/driver-sdk';
 
-/** Name of the by-id link of a disk, as a provider's udev rule makes it. */
+/** Name of the by-id link of a disk, as created by a provider's udev rule. */
 export function linkOf(folder: string, uid: string): string {
   return join(folder, 'by-id', `loop-cloud-${uid}`);
 }
 
-/** Real image files and loop devices. Each call can be made again after a kill in the middle of it. */
+/** Real image files and loop devices. Each call can be repeated after a kill during it. */
 export class Images {
   readonly #folder: string;
   readonly #signal = new AbortController().signal;
@@ -59,14 +59,14 @@ export class Images {
       await demandCommand(runCommand, 'losetup', ['-d', device], this.#signal);
   }
 
-  /** Tells the loop device that its image has grown. */
+  /** Updates the size of the loop device after its image has grown. */
   async grown(id: string): Promise<void> {
     for (const device of await this.#loops(id))
       await demandCommand(runCommand, 'losetup', ['-c', device], this.#signal);
   }
 }
 
-/** The device that a disk is attached as; undefined when it is not. */
+/** The device of an attached disk; undefined if it is not attached. */
 export async function deviceOf(folder: string, uid: string): Promise<string | undefined> {
   return readlink(linkOf(folder, uid)).catch(() => undefined);
 }

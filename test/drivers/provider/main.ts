@@ -1,5 +1,5 @@
-// The provider as a process of its own. Arguments: its folder, and ids of instances by the names of nodes as
-// JSON. It listens on `provider.sock` in the folder, and keeps what it knows in `state.json` beside it.
+// The provider as a separate process. Arguments: its folder, and ids of instances by the names of nodes as JSON. It
+// listens on `provider.sock` in the folder, and keeps its state in `state.json` beside it.
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Engine } from './engine.js';
@@ -16,6 +16,6 @@ engine.resume();
 const named = JSON.parse(instances) as Readonly<Record<string, string>>;
 const { server } = new ProviderServer(engine, new Faults(), named);
 const socket = join(folder, 'provider.sock');
-// That of a process that was killed.
+// The socket of a killed process.
 await rm(socket, { force: true });
 server.listen(socket, () => console.log('listening'));

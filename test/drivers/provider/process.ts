@@ -11,13 +11,13 @@ const program = fileURLToPath(new URL('main.js', import.meta.url));
 
 /** A rule that was given to the provider. */
 export interface ArmedRule {
-  /** Resolves when a request meets it. */
+  /** Resolves when a request matches it. */
   reached(): Promise<void>;
-  /** Requests that are held go on or are dropped, and no other one meets it. */
+  /** Releases or drops the held requests and disables the rule. */
   release(how?: Release): Promise<void>;
 }
 
-/** The provider's process, as a test runs it and tells it what goes wrong. */
+/** The provider's process, with the faults that a test configures. */
 export class ProviderProcess {
   readonly folder: string;
   readonly #instances: Readonly<Record<string, string>>;
@@ -74,17 +74,17 @@ export class ProviderProcess {
     };
   }
 
-  /** No rule is left, and what was held goes on. */
+  /** Removes all rules and releases held requests. */
   disarm(): Promise<void> {
     return this.#control('DELETE', 'rules');
   }
 
-  /** When operations that begin from now on end. */
+  /** Sets when later operations end. */
   pace(pace: Pace): Promise<void> {
     return this.#control('POST', 'pace', pace);
   }
 
-  /** Ends all that is running. */
+  /** Ends all running operations. */
   endAll(outcome: 'ended' | 'failed' = 'ended'): Promise<void> {
     return this.#control('POST', 'end', { outcome });
   }
@@ -99,7 +99,7 @@ export class ProviderProcess {
   }
 }
 
-/** What exists at the provider of a folder, by the provider's ids. */
+/** The existing objects at the provider of a folder, by the provider's ids. */
 export async function inventoryOf(folder: string): Promise<readonly string[]> {
   const asked = { method: 'GET', path: '/control/state' } as const;
   const { disks, snapshots } = await new ProviderClient(folder).call<ProviderState>(asked);

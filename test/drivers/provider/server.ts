@@ -4,7 +4,7 @@ import { type Engine, type Pace, Refusal } from './engine.js';
 import type { Faults, FaultRule, Point, Release, Verdict } from './faults.js';
 import type { Order } from './state.js';
 
-/** A request as the routes see it. */
+/** A request in the form for the routes. */
 interface Asked {
   readonly method: string;
   readonly parts: readonly string[];
@@ -33,7 +33,7 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   return text === '' ? {} : JSON.parse(text);
 }
 
-/** The provider's HTTP interface, and below /control what a test orders. */
+/** The provider's HTTP interface, with the commands of a test below /control. */
 export class ProviderServer {
   readonly #engine: Engine;
   readonly #faults: Faults;
@@ -128,7 +128,7 @@ export class ProviderServer {
     }
   }
 
-  /** A look at what the last operation about this uid made, which has ended. */
+  /** The object that the last operation about this uid created, once it has ended. */
   async #lookedAt(uid: string): Promise<void> {
     const last = Object.values(this.#engine.state.operations)
       .filter(({ order }) => order.uid === uid)

@@ -2,14 +2,14 @@ import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { OperationKind } from '@kedge/driver-sdk';
 
-/** A disk of the provider. Nothing keeps two of them from having one uid: that is for drivers to see to. */
+/** A disk of the provider. Two disks may have one uid: drivers must prevent that. */
 export interface Disk {
   readonly id: string;
-  /** The tag that its maker gave it. */
+  /** The tag that the caller set at creation. */
   readonly uid: string;
   readonly sizeBytes: number;
   readonly state: 'creating' | 'available';
-  /** The operation that changes it now: until that has ended, another one is refused. */
+  /** The operation in progress: until it has ended, another one is refused. */
   readonly busyWith?: string;
   readonly instance?: string;
 }
@@ -23,14 +23,14 @@ export interface DiskSnapshot {
   readonly busyWith?: string;
 }
 
-/** What an operation is asked to do. */
+/** The request of an operation. */
 export interface Order {
   readonly kind: OperationKind;
-  /** Of the disk or snapshot that it makes or changes. */
+  /** The uid of the disk or snapshot that it creates or changes. */
   readonly uid: string;
   readonly sizeBytes?: number;
   readonly instance?: string;
-  /** Id of the disk that a snapshot is made of, or of the snapshot that a disk is made of. */
+  /** Id of the source: the disk of a new snapshot, or the snapshot of a new disk. */
   readonly source?: string;
 }
 
@@ -44,11 +44,11 @@ export interface ProviderOperation {
   readonly state: 'running' | 'ended' | 'failed';
   /** Milliseconds since the epoch; absent: it ends on command. */
   readonly endsAt?: number;
-  /** It goes on, and nobody can ask for it any more. */
+  /** It continues, but can no longer be polled. */
   readonly isForgotten?: boolean;
 }
 
-/** All that the provider knows, as its file has it. */
+/** The complete state of the provider, as in its file. */
 export interface ProviderState {
   readonly next: number;
   readonly disks: Readonly<Record<string, Disk>>;
@@ -58,7 +58,7 @@ export interface ProviderState {
 
 const nothing: ProviderState = { next: 1, disks: {}, snapshots: {}, operations: {} };
 
-/** The state in a file that is replaced as a whole: a kill leaves the one before or the one after. */
+/** The state in a file that is replaced atomically: a kill leaves the old or the new one. */
 export class StateFile {
   readonly #path: string;
   #state: ProviderState = nothing;
@@ -79,7 +79,7 @@ export class StateFile {
     if (text !== undefined) this.#state = JSON.parse(text) as ProviderState;
   }
 
-  /** Resolves once it is durable. One at a time. */
+  /** Resolves once the state is durable. One write at a time. */
   async save(state: ProviderState): Promise<void> {
     const draft = `${this.#path}.draft`;
     const file = await open(draft, 'w', 0o600);

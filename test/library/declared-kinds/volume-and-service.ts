@@ -12,8 +12,8 @@ import {
 } from 'kedge';
 
 /*
- * Volume and Service as they were when this was written, next to the .proto files that they were
- * described by then. Frozen, both: what Kedge's kinds get later goes into neither.
+ * Volume and Service at the time of writing, next to the .proto files of that time. Both are frozen: later
+ * changes of Kedge's kinds go into neither.
  */
 
 const accessMode = enumeration(

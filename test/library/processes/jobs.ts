@@ -1,7 +1,7 @@
 import { type ApiObject, kindOf } from 'kedge';
 import { describeKinds, mount } from 'kedge/server';
 
-/** Something to be done once. */
+/** A job to be done once. */
 export interface Job extends ApiObject {
   readonly amount: number;
   readonly paid?: boolean;
@@ -16,12 +16,12 @@ export const jobs = kindOf<Job>()({
   statusFields: ['paid', 'receipt', 'by'],
 });
 
-/** The API that server and workers agree on. */
+/** The API that server and workers share. */
 export const api = describeKinds('work.v1', [
   mount(jobs, { amount: 'integer', paid: 'boolean', receipt: 'string', by: 'string' }),
 ]);
 
-/** What a worker may do: nothing else, by default. */
+/** The rights of a worker: only these. */
 export const workerRules = [
   { resources: ['jobs'], verbs: ['get', 'list', 'watch', 'create'], namespaces: ['*'] },
   { resources: ['jobs/status'], verbs: ['update'], namespaces: ['*'] },

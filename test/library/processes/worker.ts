@@ -26,7 +26,7 @@ const manager = new Manager({
     retryPeriodMs: 200,
     onLost: () => {
       say('lost');
-      // What is still on its way is told first.
+      // Pending output is printed first.
       void beaten.then(() => process.exit(1));
     },
   },
@@ -47,7 +47,7 @@ const controller = newController({
       const current = await txn.get(jobs, key);
       if (current) txn.updateStatus(jobs, key, { paid: true, receipt, by: identity });
       say('paid', { job: key.name });
-      // Survives a restart: it is a record of the store, of the same commit.
+      // Survives a restart: it is a record of the store from the same commit.
       return requeueAfter(3_600_000);
     });
   },
@@ -58,7 +58,7 @@ say('ready');
 await manager.elected();
 say('leading');
 
-// What a leader writes beside its controllers, as fast as it is answered: a deposed one is refused.
+// Writes of a leader beside its controllers, as fast as they are answered: those of a deposed leader are refused.
 const write = async (n: number): Promise<void> => {
   const name = `beat-${identity}-${n}`;
   try {
