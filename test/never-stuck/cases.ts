@@ -5,9 +5,9 @@ import type { RuntimeFault } from './machine.js';
 import type { Fault } from './provider.js';
 import { relations, type Subject, type Target } from './references.js';
 
-/** What becomes of an object that others depend on. */
+/** The breakage of an object that others depend on. */
 export type ObjectBreakage = 'missing' | 'wrong' | 'late' | 'deleted' | 'madeAgain';
-/** What becomes of a machine. */
+/** The breakage of a machine. */
 export type NodeBreakage = 'silent' | 'deleted' | 'deletedAlive' | 'madeAgain' | 'missing' | 'late';
 
 /** One broken dependency. */
@@ -20,12 +20,12 @@ export type Broken =
       readonly breakage: ObjectBreakage;
     };
 
-/** Whether a dependency is broken before its dependant is there. */
+/** Whether a dependency is broken before its dependant exists. */
 export function isBefore({ breakage }: Broken): boolean {
   return breakage === 'missing' || breakage === 'wrong' || breakage === 'late';
 }
 
-/** What happens while a dependency is broken; `return` is that it comes back and nothing else. */
+/** The action while a dependency is broken; `return` restores it without another action. */
 export const actions = ['delete', 'recast', 'restart', 'return'] as const;
 
 /** One combination. */
@@ -38,7 +38,7 @@ export interface Case {
 
 /** Combinations that are not run. */
 export interface LeftOut {
-  /** With `*` for every one. */
+  /** The excluded values; `*` means all. */
   readonly which: string;
   readonly reason: string;
   readonly count: number;
@@ -71,7 +71,7 @@ function brokenOf(to: Target): readonly Broken[] {
 
 const schemas = new SchemaRegistry(descriptorSet);
 
-/** The phases of a kind, as its schema has them. */
+/** The phases of a kind according to its schema. */
 export function phasesOf(kind: Subject): readonly string[] {
   const status = schemas.message(`api.${kind}`).fields.find((f) => f.jsonName === 'status');
   const values: DescEnum['values'] = status?.enum?.values ?? [];
@@ -81,7 +81,7 @@ export function phasesOf(kind: Subject): readonly string[] {
 interface Exclusion {
   readonly from?: Subject;
   readonly phases?: readonly string[];
-  /** All but these. */
+  /** All except these. */
   readonly otherPhases?: readonly string[];
   readonly to?: readonly Target[];
   readonly breakages?: readonly string[];
@@ -92,7 +92,7 @@ interface Exclusion {
 const before = ['missing', 'wrong', 'late'];
 const refused = 'Create is refused, and the refusal names it';
 
-/** The first that matches is the reason. */
+/** The first match is the reason. */
 const exclusions: readonly Exclusion[] = [
   {
     to: ['Namespace'],
@@ -159,7 +159,7 @@ const exclusions: readonly Exclusion[] = [
     breakages: ['missing', 'late'],
     reason: 'the subject itself',
   },
-  // Phases that are reached only with what is not there.
+  // Phases that are reached only with a missing dependency.
   {
     from: 'Volume',
     to: ['Secret'],
@@ -274,12 +274,12 @@ function excludes(exclusion: Exclusion, { from, phase, broken, action }: Case): 
   );
 }
 
-/** How a case is called. */
+/** The name of a case. */
 export function nameOf({ from, phase, broken, action }: Case): string {
   return `${from} ${phase}, ${broken.to} ${broken.breakage}, ${action}`;
 }
 
-/** Every kind, phase, dependency, breakage and action; and what of that is not run, by reason. Pure. */
+/** Every kind, phase, dependency, breakage and action; and the excluded ones by reason. Pure. */
 export function generate(): {
   readonly cases: readonly Case[];
   readonly leftOut: readonly LeftOut[];

@@ -2,18 +2,18 @@ import { isBefore } from './cases.js';
 import type { Scene } from './scene.js';
 import type { World } from './world.js';
 
-/** The secret that a case is about: the driver's, or the workload's. */
+/** The secret of a case: the driver's, or the workload's. */
 export function secretOf({ one }: Scene): string {
   const ofWorkload = one.from === 'Service' || one.from === 'Instance';
   return ofWorkload ? 'settings' : 'token';
 }
 
-/** The volume that a case is about. */
+/** The volume of a case. */
 function volumeOf({ one }: Scene): string {
   return one.from === 'Snapshot' ? 'base' : 'v';
 }
 
-/** Names by which a message can tell of the dependency. */
+/** Names by which a message can refer to the dependency. */
 export function namesOf(scene: Scene): readonly string[] {
   switch (scene.one.broken.to) {
     case 'Namespace':
@@ -49,7 +49,7 @@ export function namesOf(scene: Scene): readonly string[] {
   }
 }
 
-/** Makes everything that the subject of the scene needs, as far as the case leaves it there. */
+/** Creates everything that the subject of the scene needs, except what the case omits. */
 export async function prepare(scene: Scene): Promise<void> {
   const { one } = scene;
   const { to } = one.broken;
@@ -59,7 +59,7 @@ export async function prepare(scene: Scene): Promise<void> {
   await scene.makeNamespace();
   await scene.makeClass();
   const driverSecretLate = early && to === 'Secret' && secretOf(scene) === 'token';
-  // A snapshot is made of a source that is there: its secret is broken after that.
+  // A snapshot is taken of an existing source: its secret is broken after that.
   if (!driverSecretLate || one.from === 'Snapshot') await scene.makeSecret('token');
   else if (wrong) await scene.makeSecret('token', false);
   const inputs = early && (to === 'Secret' || to === 'Configmap') ? to : undefined;
@@ -78,7 +78,7 @@ export async function prepare(scene: Scene): Promise<void> {
   }
 }
 
-/** What needs the preparation to have come to its end. */
+/** Creates the dependencies that need a finished preparation. */
 export async function prepareMore(scene: Scene): Promise<void> {
   const { from, broken, phase } = scene.one;
   if (from === 'Volume' && broken.to === 'Snapshot') {
@@ -96,7 +96,7 @@ export async function prepareMore(scene: Scene): Promise<void> {
     await scene.openClass(false);
 }
 
-/** Deletes the object that the subject depends on, by the API. */
+/** Deletes the dependency of the subject by the API. */
 function removeTarget(scene: Scene) {
   const { world } = scene;
   switch (scene.one.broken.to) {
@@ -121,12 +121,12 @@ function removeTarget(scene: Scene) {
   }
 }
 
-/** A snapshot is of the time when it is made, so a Failed one is tried again by a command only. */
+/** A snapshot is bound to its time of creation, so a Failed one is retried by a command only. */
 export async function retrySnapshot(scene: Scene): Promise<void> {
   await scene.world.rest('POST', scene.path('/snapshots/snap:retry'), {});
 }
 
-/** Makes the object that the subject depends on, where it is not there. */
+/** Creates the dependency of the subject if it does not exist. */
 async function makeTarget(scene: Scene): Promise<void> {
   const { one, world } = scene;
   switch (one.broken.to) {
@@ -168,7 +168,7 @@ async function loseNode(world: World): Promise<void> {
   await world.ok('DELETE', '/nodes/n1');
 }
 
-/** Breaks what is not broken from the beginning. Why it is refused, where a rule refuses it. */
+/** Breaks the dependencies that are not broken from the beginning. Returns the refusal, if a rule refuses it. */
 export async function breakDependency(scene: Scene): Promise<string | undefined> {
   const { world, one, namespace } = scene;
   const { broken } = one;
@@ -191,13 +191,13 @@ export async function breakDependency(scene: Scene): Promise<string | undefined>
   }
 }
 
-/** What is made again at once, before anything else happens; and what was only late. */
+/** Immediately recreates a dependency, or creates a late one, before anything else happens. */
 export async function comeBack(scene: Scene): Promise<void> {
   const { broken } = scene.one;
   if (broken.breakage === 'madeAgain' || broken.breakage === 'late') await heal(scene);
 }
 
-/** The dependency is right again. Idempotent. */
+/** Repairs the dependency. Idempotent. */
 export async function heal(scene: Scene): Promise<void> {
   const { world, one, namespace } = scene;
   switch (one.broken.to) {

@@ -6,15 +6,15 @@ import type { Scene } from './scene.js';
 
 type Body = Answer['body'];
 
-/** What was done to a subject, and how it was answered. */
+/** The requests about a subject and their outcomes. */
 export interface Deed {
-  /** Its deletion was accepted, or that of its namespace. */
+  /** Its deletion, or that of its namespace, was accepted. */
   readonly leaves: boolean;
-  /** What a rule refused, with the message. */
+  /** The message of a refusal by a rule. */
   readonly refusals: readonly string[];
 }
 
-/** Path of the object whose phase the case is about. */
+/** Path of the object whose phase the case tests. */
 export function subjectPath(scene: Scene): string {
   const { from, broken, phase } = scene.one;
   const owned = broken.to === 'Service' || phase === 'Released';
@@ -34,7 +34,7 @@ export function subjectPath(scene: Scene): string {
   }
 }
 
-/** Everything that an object tells: messages of conditions, of its failure and of its last operation. */
+/** All messages of an object: of its conditions, its failure and its last operation. */
 export function toldBy(object: Body | undefined): string {
   if (!object) return '';
   const { status, reason, failureMessage, lastOperation, conditions } = object;
@@ -54,7 +54,7 @@ export function toldBy(object: Body | undefined): string {
     .join(' | ');
 }
 
-/** Statuses in which a subject that stays is at its end. */
+/** Final statuses of a subject that is not deleted. */
 export function endsAs(scene: Scene): readonly string[] {
   const { from, broken, phase } = scene.one;
   switch (from) {
@@ -73,22 +73,22 @@ export function endsAs(scene: Scene): readonly string[] {
   }
 }
 
-/** Whether something else creates it again once it is gone. */
+/** Whether another object creates it again after its removal. */
 function comesAgain(scene: Scene): boolean {
   const { from, broken } = scene.one;
   if (broken.to === 'Namespace') return false;
-  // A volume of a service is created again as long as that is there.
+  // A service recreates its volumes as long as it exists.
   return from === 'Instance' || from === 'Node' || (from === 'Volume' && broken.to === 'Service');
 }
 
-/** Whether it goes with what it depends on. */
+/** Whether it is deleted with its dependency. */
 function goesWith({ one }: Scene): boolean {
   const { from, broken } = one;
   if (from === 'Node') return broken.breakage === 'deleted';
   return (from === 'Volume' || from === 'Instance') && broken.to === 'Service';
 }
 
-/** What is wrong while the dependency is broken; undefined when nothing is. */
+/** The violation while the dependency is broken; undefined if there is none. */
 export async function whileBroken(scene: Scene, deed: Deed): Promise<string | undefined> {
   const names = namesOf(scene);
   const object = await scene.world.get(subjectPath(scene));
@@ -103,7 +103,7 @@ export async function whileBroken(scene: Scene, deed: Deed): Promise<string | un
   return `it is ${deleting ? 'being deleted, ' : ''}and tells neither what it waits for (${names.join(', ')}) nor how to go on: ${told}`;
 }
 
-/** What is wrong once everything is right again; undefined when nothing is. */
+/** The violation after the repair; undefined if there is none. */
 export async function afterHealing(scene: Scene, deed: Deed): Promise<string | undefined> {
   const object = await scene.world.get(subjectPath(scene));
   const leaves = deed.leaves && !comesAgain(scene);
@@ -113,14 +113,14 @@ export async function afterHealing(scene: Scene, deed: Deed): Promise<string | u
   const wanted = endsAs(scene);
   if (wanted.includes(status)) return undefined;
   const told = toldBy(object);
-  // Its source is another one by now: no copy of that was asked for.
+  // Its source has been replaced: a copy of the new one was not requested.
   const { from, broken } = scene.one;
   const sourceGone = from === 'Snapshot' && broken.to === 'Volume' && !isBefore(broken);
   if (sourceGone && told.includes('delete this snapshot')) return undefined;
   return `it is ${status} instead of ${wanted.join(' or ')}: ${told}`;
 }
 
-/** Statuses of volumes and snapshots that say that the data is there. */
+/** Statuses of volumes and snapshots with data. */
 const holdsData: readonly string[] = ['Available', 'Bound', 'Ready'];
 
 function homeWasDeleted({ one: { broken } }: Scene): boolean {
@@ -128,7 +128,7 @@ function homeWasDeleted({ one: { broken } }: Scene): boolean {
   return to === 'home' && (breakage === 'deleted' || breakage === 'madeAgain');
 }
 
-/** Disks and snapshots at the provider that no object stands for, or that are missing. */
+/** Disks and snapshots at the provider without an object, and missing ones. */
 export async function leaks(scene: Scene): Promise<string | undefined> {
   const { world, namespace } = scene;
   const wrongs: string[] = [];
@@ -143,14 +143,14 @@ export async function leaks(scene: Scene): Promise<string | undefined> {
     }[];
     const uids = new Set(listed.map(({ metadata }) => metadata.uid));
     const there = [...at].filter(([, { label }]) => label.startsWith(`${namespace}/`));
-    // What policy retain left behind is the data of somebody.
+    // Data that was kept by policy retain belongs to its user.
     if (plural === 'volumes' && scene.one.phase === 'Released') {
       if (there.length === 0) wrongs.push('what its policy retains was deleted');
       continue;
     }
     for (const { metadata, status } of listed)
       if (holdsData.includes(status) && !at.has(metadata.uid)) wrongs.push(`the data is gone`);
-    // What was on a node that was taken out of the cluster stays there.
+    // Data on a node that was removed from the cluster stays there.
     if (homeWasDeleted(scene)) continue;
     for (const [uid, { label }] of there) if (!uids.has(uid)) wrongs.push(`${label} leaked`);
   }

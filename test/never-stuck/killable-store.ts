@@ -12,7 +12,7 @@ const calls = [
   'deleteByName',
 ];
 
-/** A store as one process has it: after `kill` none of its calls ever returns. */
+/** A store as seen by one process: after `kill` its calls never return. */
 export class KillableStore {
   readonly store: ObjectStore;
   #alive = true;

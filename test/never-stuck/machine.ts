@@ -9,10 +9,10 @@ import type {
 /** How a runtime fails. */
 export type RuntimeFault = 'unavailable' | 'startsFail' | 'startsHang' | 'deaf';
 
-/** What a workload does instead of running. */
+/** The failure of a workload instead of running. */
 export type Ending = { readonly exitCode: number };
 
-/** A workload says by this variable whose it is; what fails is told by its value. */
+/** A workload has its owner in this variable; faults are configured by its value. */
 export const ownerVariable = 'OWNER';
 
 interface Workload {
@@ -20,16 +20,16 @@ interface Workload {
   state: WorkloadState;
 }
 
-/** Workloads of one machine: they outlive the agents that start them. It fails as it is told. */
+/** Workloads of one machine: they survive the agents that start them. Faults are configured. */
 export class Machine {
-  /** By owner. Of `unavailable` any fails all, as a runtime does. */
+  /** Faults by owner. `unavailable` of any owner fails all, because it affects the runtime. */
   readonly faults = new Map<string, RuntimeFault>();
-  /** Workloads that end at once, by owner. */
+  /** Workloads that end immediately, by owner. */
   readonly endings = new Map<string, Ending>();
   readonly #workloads = new Map<string, Workload>();
   #runs = 0;
 
-  /** As an agent has it. */
+  /** The runtime as seen by an agent. */
   runtime(now: () => number): Runtime {
     return {
       name: 'container',

@@ -4,18 +4,18 @@ import { actions, type Case, generate, nameOf, phasesOf } from './cases.js';
 import { relations, type Subject } from './references.js';
 import { groups, run } from './run.js';
 
-/** `all`, or how many cases of each kind are drawn. */
+/** `all`, or the number of cases drawn per kind. */
 const extent = process.env['KEDGE_NEVER_STUCK'] ?? '40';
 const seed = Number(process.env['KEDGE_SEED'] ?? 1);
 /** Runs the cases whose names it matches, instead of a sample. */
 const only = process.env['KEDGE_NEVER_STUCK_CASE'];
-/** Cases that share a world. */
+/** Number of cases that share a world. */
 const groupMax = 160;
 
 const { cases, leftOut } = generate();
 const kinds = [...new Set(relations.map(({ from }) => from))];
 
-/** So many of each kind, or all of it. */
+/** This many cases of each kind, or all of them. */
 function drawn(kind: Subject, count: number): readonly Case[] {
   const random = seededRandom(seed);
   const mine = cases.filter(({ from }) => from === kind);
@@ -30,7 +30,7 @@ function chosen(): readonly Case[] {
 }
 
 describe('whatever is broken, in whatever phase', function () {
-  // A loaded machine takes longer than an hour for all of it.
+  // On a loaded machine all cases take more than an hour.
   this.timeout(0);
   const running = chosen();
 
@@ -64,5 +64,5 @@ describe('whatever is broken, in whatever phase', function () {
   });
 });
 
-/** What a refusal must tell, beside what is wrong. */
+/** The required content of a refusal besides the problem. */
 const wayOut = /first|wait until|create it|only what its content waits for/;

@@ -12,15 +12,15 @@ import type { Fault, ProviderCall } from './provider.js';
 import type { Subject } from './references.js';
 import type { Scene, Step } from './scene.js';
 
-/** How an object is brought into a phase, and held there. */
+/** The steps that move an object into a phase and keep it there. */
 export interface Recipe {
-  /** Taken one after the other, with time in between. */
+  /** Executed one after the other, with time in between. */
   readonly steps: readonly Step[];
-  /** Ends what holds it in the phase. */
+  /** Removes the cause that keeps it in the phase. */
   readonly letGo: Step;
-  /** What the object says, as long as it is held. */
+  /** The message of the object while it is kept in the phase. */
   readonly says?: RegExp;
-  /** Whether it is on its way out. */
+  /** Whether it is being deleted. */
   readonly leaving?: boolean;
 }
 
@@ -35,7 +35,7 @@ function holding(scene: Scene, call: ProviderCall, fault: Fault): [Step, Step] {
   return [set(fault), set(undefined)];
 }
 
-/** A call that has no end for now. Drivers of data on a node are not asked again for an operation that goes on. */
+/** A call that stays in progress. Drivers of data on a node are not polled for such an operation. */
 function unending({ one }: Scene): Fault {
   return one.broken.to === 'home' ? 'Unavailable' : 'slow';
 }
@@ -48,7 +48,7 @@ function runtimeFault(scene: Scene, fault: RuntimeFault): [Step, Step] {
   ];
 }
 
-/** How the volume comes: by itself, from a snapshot, or with its service. */
+/** The origin of the volume: created directly, from a snapshot, or with its service. */
 function volumeComes(scene: Scene, policy = 'delete'): Step {
   const { to } = scene.one.broken;
   if (to === 'Service') return () => scene.makeService({ template: true, policy });
@@ -59,7 +59,7 @@ function volumeComes(scene: Scene, policy = 'delete'): Step {
 const volumePhases: Record<VolumePhase, (scene: Scene) => Recipe> = {
   Pending: (scene) => {
     const { broken } = scene.one;
-    // Its node is not there: it needs nothing else to be Pending.
+    // Its missing node suffices for it to be Pending.
     if (broken.to === 'home' && isBefore(broken))
       return { steps: [volumeComes(scene)], letGo: nothing };
     return {
@@ -107,7 +107,7 @@ function provisionOf({ one }: Scene): ProviderCall {
   return one.broken.to === 'Snapshot' ? 'restore' : 'provision';
 }
 
-/** A volume of a service is not Available for long: its instance takes it. */
+/** A volume of a service is Available only briefly: its instance claims it. */
 function notStarting(scene: Scene): Step {
   return scene.one.broken.to === 'Service' ? holding(scene, 'attach', 'Unavailable')[0] : nothing;
 }
@@ -126,7 +126,7 @@ const snapshotPhases: Record<SnapshotPhase, (scene: Scene) => Recipe> = {
   Pending: (scene) => {
     const [hold, letGo] = holding(scene, 'provision', unending(scene));
     return {
-      // The source is on its way: it is made by the preparation, which waits for this hold.
+      // The source is in progress: the preparation creates it and waits for this block.
       steps: [hold, () => scene.makeVolume('base'), () => scene.makeSnapshot()],
       letGo,
       says: /is (Provisioning|Failed:.*Unavailable); the snapshot is made once it is there/,
@@ -156,7 +156,7 @@ const snapshotPhases: Record<SnapshotPhase, (scene: Scene) => Recipe> = {
   },
 };
 
-/** The service as the case's dependency wants it. */
+/** The service in the form that the case's dependency requires. */
 function serviceComes(scene: Scene, scale = 1): Step {
   const { to, breakage } = scene.one.broken;
   const template = to === 'StorageClass' || scale > 1;
@@ -165,7 +165,7 @@ function serviceComes(scene: Scene, scale = 1): Step {
   return () => scene.makeService({ template, scale, more });
 }
 
-/** Another environment: instances are replaced. */
+/** Another environment, which replaces the instances. */
 export function recastService(scene: Scene, value: string): Step {
   return () =>
     scene.change(scene.path('/services/web'), (service) => ({
@@ -264,7 +264,7 @@ const nodePhases: Record<NonNullable<Node['status']>, (scene: Scene) => Recipe> 
   }),
 };
 
-/** By kind and phase: complete by their types. */
+/** By kind and phase. The types require an entry for each. */
 const recipes: Readonly<Record<Subject, Readonly<Record<string, (scene: Scene) => Recipe>>>> = {
   Volume: volumePhases,
   Snapshot: snapshotPhases,
@@ -274,7 +274,7 @@ const recipes: Readonly<Record<Subject, Readonly<Record<string, (scene: Scene) =
   Node: nodePhases,
 };
 
-/** How the subject of a scene comes into its phase. @throws TypeError for a phase without a recipe */
+/** The recipe by which the subject of a scene reaches its phase. @throws TypeError for a phase without a recipe */
 export function recipeOf(scene: Scene): Recipe {
   const { from, phase } = scene.one;
   const recipe = recipes[from][phase];

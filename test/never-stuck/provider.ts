@@ -30,15 +30,15 @@ interface Disk {
   node: string | undefined;
 }
 
-/** How the provider fails every call, or those of a name: an error, or operations that go on. */
+/** The failure of all calls of the provider, or of those of a name: an error, or operations that stay in progress. */
 export type Fault = DriverErrorKind | 'slow';
 
-/** Of the driver of the cases. */
+/** Name of the driver of the cases. */
 export const driverName = 'disk';
-/** Of one whose disks are on the node that made them, and stay there. */
+/** Name of a driver whose disks are permanently on the node that created them. */
 export const nodeDriverName = 'shelf';
 
-/** A provider of disks in memory. It fails as it is told, and notes what must never be asked of it. */
+/** A provider of disks in memory with configured faults. It records forbidden requests. */
 export class Provider {
   readonly disks = new Map<string, Disk>();
   /** The node of each disk and snapshot of the node's driver, by uid. */
@@ -46,12 +46,12 @@ export class Provider {
   readonly snapshots = new Map<string, { readonly label: string; readonly sizeBytes: bigint }>();
   /** Calls that would have harmed data. */
   readonly wrongs: string[] = [];
-  /** Of every call for a namespace. */
+  /** Faults of every call for a namespace. */
   readonly broken = new Map<string, Fault>();
   readonly #held = new Map<string, Fault>();
   #begun = 0;
 
-  /** Of single calls for a namespace, where not every call of it fails. */
+  /** Faults of single calls for a namespace, if not every call of it fails. */
   hold(namespace: string, call: ProviderCall, fault: Fault | undefined): void {
     if (fault === undefined) this.#held.delete(`${namespace} ${call}`);
     else this.#held.set(`${namespace} ${call}`, fault);
@@ -89,7 +89,7 @@ export class Provider {
     return { type: 'pending', pollAfterMs: 5_000 };
   }
 
-  /** As `#call`, for calls that no provider goes on with. */
+  /** As `#call`, for calls that do not stay in progress. */
   async #now<T>(name: ProviderCall, request: Asked, effect: () => T): Promise<T> {
     return (await this.#call(name, request, effect)) as T;
   }
@@ -115,7 +115,7 @@ export class Provider {
     return { handle: uid, restoreSizeBytes: found.sizeBytes, ready: true };
   }
 
-  /** Notes a call for what another node has. */
+  /** Records a call for a disk of another node. */
   #reach({ volume, snapshot, node }: Asked): void {
     for (const asked of [volume, snapshot]) {
       const home = asked && this.#homes.get(asked.uid);

@@ -11,7 +11,7 @@ import {
 import { otherFields, relations, type Subject, type Target } from './references.js';
 
 const schemas = new SchemaRegistry(descriptorSet);
-/** As descriptors number the type of texts. */
+/** The descriptor type of text fields. */
 const text = 9;
 
 function isText(scalar: number): boolean {
@@ -24,12 +24,12 @@ const optionOf = getOption as (
   option: DescExtension,
 ) => { readonly refersTo: string };
 
-/** Whether the .proto says that a text names no object. */
+/** Whether the .proto declares that a text names no object. */
 function namesNothing(field: DescField): boolean {
   return optionOf(field, schemas.registry.getExtension('kedge.stored')!).refersTo === 'nothing';
 }
 
-/** Paths of all text fields, but of what every kind has, and of those that their .proto says are no names. */
+/** Paths of all text fields, except those of every kind and those that their .proto declares as no names. */
 function textFields(message: DescMessage, path: readonly string[] = []): readonly string[] {
   return message.fields.flatMap((field) => {
     const here = [...path, field.jsonName].join('.');
@@ -51,7 +51,7 @@ function textFields(message: DescMessage, path: readonly string[] = []): readonl
   });
 }
 
-/** The kind of the object that a field names. */
+/** The kind of object that a field names. */
 function kindOf(to: Target): Target {
   return to === 'home' ? 'Node' : to;
 }

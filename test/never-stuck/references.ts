@@ -2,8 +2,8 @@
 export type Subject = 'Volume' | 'Snapshot' | 'Service' | 'Instance' | 'Namespace' | 'Node';
 
 /**
- * What a subject depends on: an object of another kind, or a port of its controllers. `home` is the node that has
- * the data permanently.
+ * A dependency of a subject: an object of another kind, or a port of its controllers. `home` is the node that
+ * has the data permanently.
  */
 export type Target =
   | 'Namespace'
@@ -19,15 +19,15 @@ export type Target =
   | 'driver'
   | 'runtime';
 
-/** One dependency of a kind, and the fields that hold it. Ports have none. */
+/** One dependency of a kind and its fields. Ports have no fields. */
 export interface Relation {
   readonly from: Subject;
   readonly to: Target;
-  /** As the schema names them: `a.b`, `a[].b` in lists, `a{}` for the values of a map. */
+  /** In the notation of the schema: `a.b`, `a[].b` in lists, `a{}` for the values of a map. */
   readonly fields: readonly string[];
 }
 
-/** Every field of these kinds that names another object, by what it names; and their controllers' ports. */
+/** Every field of these kinds that names another object, by the named kind; and the ports of their controllers. */
 export const relations: readonly Relation[] = [
   { from: 'Volume', to: 'Namespace', fields: ['namespace'] },
   { from: 'Volume', to: 'StorageClass', fields: ['storageClassName'] },
@@ -89,7 +89,7 @@ export const relations: readonly Relation[] = [
   },
   { from: 'Instance', to: 'driver', fields: [] },
   { from: 'Instance', to: 'runtime', fields: [] },
-  // A namespace names nothing; its deletion waits for what is in it, and for what that waits for.
+  // A namespace has no references; its deletion waits for its content and for their dependencies.
   { from: 'Namespace', to: 'Secret', fields: [] },
   { from: 'Namespace', to: 'StorageClass', fields: [] },
   { from: 'Namespace', to: 'Node', fields: [] },
@@ -97,7 +97,7 @@ export const relations: readonly Relation[] = [
   { from: 'Namespace', to: 'Instance', fields: [] },
   { from: 'Namespace', to: 'driver', fields: [] },
   { from: 'Namespace', to: 'runtime', fields: [] },
-  // A node names nothing; the port of its controller is the machine that tells of itself.
+  // A node has no references; the port of its controller is the machine that reports itself.
   { from: 'Node', to: 'Node', fields: [] },
 ];
 
@@ -105,7 +105,7 @@ const told = 'told to people, read by nobody';
 const own = 'its own name';
 const literal = 'a value, no name of an object';
 
-/** Every other text field of these kinds, and why no object is meant. */
+/** Every other text field of these kinds, and why it names no object. */
 export const otherFields: Readonly<Record<Subject, Readonly<Record<string, string>>>> = {
   Namespace: { name: own, description: told },
   Node: {

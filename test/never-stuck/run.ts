@@ -15,15 +15,15 @@ import { afterWayOut, isHomeGone, withoutHome } from './without-home.js';
 import { World } from './world.js';
 
 const minute = 60_000;
-/** Reads of one object a minute, by all controllers and agents, while everything waits. */
+/** Maximum reads of one object per minute, by all controllers and agents, while everything waits. */
 const looksMax = 90;
 
-/** What came of a case. */
+/** The result of a case. */
 export interface Outcome {
   readonly name: string;
-  /** Empty: it ended where it should. */
+  /** Empty if the case ended as required. */
   readonly problems: readonly string[];
-  /** What was refused by a rule, where the combination can't happen. */
+  /** The refusal of a rule, if the combination can't happen. */
   readonly refusals: readonly string[];
 }
 
@@ -44,7 +44,7 @@ function groupOfNode({ broken: { to, breakage }, action }: Case): string {
   return `${to === 'home' && isEarly ? 'home' : 'node'} ${breakage}${back}`;
 }
 
-/** Cases that may share a world: what is broken for all of them is broken for each. */
+/** Cases that may share a world: a breakage of all of them applies to each. */
 export function groups(cases: readonly Case[], sizeMax: number): readonly (readonly Case[])[] {
   const byKind = new Map<string, Case[]>();
   for (const one of cases) {
@@ -104,7 +104,7 @@ async function act({ scene, refusals }: Run): Promise<boolean> {
   }
 }
 
-/** Runs cases side by side in one world, step by step. */
+/** Runs cases concurrently in one world, step by step. */
 export async function run(cases: readonly Case[]): Promise<readonly Outcome[]> {
   const world = await World.start();
   try {
@@ -187,7 +187,7 @@ function deedOf({ leaves, refusals }: Run): Deed {
   return { leaves, refusals };
 }
 
-/** The node that has the data does not come back: nothing may wait for it alone. */
+/** The node with the data does not return: nothing may wait only for it. */
 async function doWithout(world: World, runs: readonly Run[]): Promise<void> {
   const concerned = runs.filter(({ scene }) => isHomeGone(scene));
   if (concerned.length === 0) return;
@@ -209,7 +209,7 @@ async function mend(world: World, runs: readonly Run[]): Promise<void> {
     if (scene.one.from === 'Snapshot') await retrySnapshot(scene);
   });
   await world.advance(5 * minute);
-  // What was refused while it was being deleted is cast once more.
+  // Objects that were refused during the deletion are cast again.
   await each(runs, ({ scene }) => heal(scene));
   await world.advance(20 * minute);
   await each(runs, async (one) => {

@@ -4,14 +4,14 @@ import { nodeTopologyKey } from '@kedge/driver-sdk';
 import { driverName, nodeDriverName } from './provider.js';
 import { type Answer, nodeNames, type World } from './world.js';
 
-/** One thing that is done, at the moment that is its turn; then time passes for all. */
+/** One action in its turn; then time passes for all. */
 export type Step = () => Promise<unknown>;
 
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * The objects of one case, in a namespace of its own and with a class of its own, so that many cases share
- * a world. What is here is named alike in all of them.
+ * The objects of one case, in a separate namespace and with a separate class, so that many cases share a world.
+ * The names of the objects are the same in all scenes.
  */
 export class Scene {
   readonly world: World;
@@ -28,7 +28,7 @@ export class Scene {
     return `fast-${this.namespace}`;
   }
 
-  /** A path of the namespace. */
+  /** A path in the namespace. */
   path(rest: string): string {
     return `/namespaces/${this.namespace}${rest}`;
   }
@@ -41,7 +41,7 @@ export class Scene {
     return this.world.rest('POST', this.path(`/${plural}`), body);
   }
 
-  /** @throws Error when it is refused */
+  /** @throws Error if it is refused */
   async made(plural: string, body: Json): Promise<void> {
     await this.world.ok('POST', this.path(`/${plural}`), body);
   }
@@ -50,7 +50,7 @@ export class Scene {
     return this.world.rest('DELETE', this.path(rest));
   }
 
-  /** Reads, changes, and puts an object. */
+  /** Reads, changes and puts an object. */
   async change(path: string, change: (object: Json) => Json): Promise<Answer> {
     const object = await this.world.get(path);
     if (!object) return { status: 404, body: { message: `${path} is not there` } };
@@ -61,7 +61,7 @@ export class Scene {
     await this.world.ok('POST', '/namespaces', { name: this.namespace });
   }
 
-  /** @param open whether a node is allowed */
+  /** @param open whether the class allows a node */
   async makeClass(open = true): Promise<void> {
     await this.world.ok('POST', '/storageclasses', {
       name: this.storageClass,
@@ -73,12 +73,12 @@ export class Scene {
     });
   }
 
-  /** Whether its data is on a node permanently. */
+  /** Whether its data is permanently on a node. */
   get #isOnNode(): boolean {
     return this.one.broken.to === 'home';
   }
 
-  /** Whether data on a node may be on no other one. */
+  /** Whether data on a node must be on no other one. */
   get isAlone(): boolean {
     const { broken, action } = this.one;
     return isBefore(broken) || action === 'restart' || action === 'return';
@@ -103,7 +103,7 @@ export class Scene {
     if (status !== 200 && status !== 404) throw new Error(`${path}: ${JSON.stringify(body)}`);
   }
 
-  /** @param right with the key that is asked for */
+  /** @param right with the required key */
   async makeSecret(name: string, right = true): Promise<void> {
     await this.make('secrets', { name, data: right ? { key: 'value' } : { other: 'value' } });
   }
@@ -127,7 +127,7 @@ export class Scene {
     return this.make('snapshots', { name: 'snap', source: { volume: 'base' } });
   }
 
-  /** A service `web`: of one replica with a claim on `v`, or of some with a volume each. */
+  /** A service `web` of one replica with a claim on `v`, or of several replicas with a volume each. */
   makeService({ template = false, scale = 1, policy = 'delete', more = {} } = {}): Promise<Answer> {
     const source = template
       ? {
@@ -154,7 +154,7 @@ export class Scene {
     });
   }
 
-  /** What the runtime of every machine does with workloads of this scene. */
+  /** The configured fault of every machine's runtime for workloads of this scene. */
   onMachines(act: (machine: World['machines'][(typeof nodeNames)[number]]) => void): void {
     for (const name of nodeNames) act(this.world.machines[name]);
   }

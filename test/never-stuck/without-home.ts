@@ -1,20 +1,20 @@
 import { type Deed, subjectPath, toldBy } from './judge.js';
 import type { Scene } from './scene.js';
 
-/** Where a subject has to come to although the node that has its data does not come back. */
+/** The required state of a subject if the node with its data does not return. */
 type End =
   | { readonly type: 'gone' }
   | { readonly type: 'is'; readonly status: string }
-  /** It can't go on by itself, and names this. */
+  /** It can't continue and names this. */
   | { readonly type: 'says'; readonly message: RegExp }
-  /** It names the policy that lets it go without its data; with that it goes. */
+  /** It names the policy that deletes it without its data. With that policy it is deleted. */
   | { readonly type: 'goesWithRetain' };
 
 const gone: End = { type: 'gone' };
 const is = (status: string): End => ({ type: 'is', status });
 const says = (message: RegExp): End => ({ type: 'says', message });
 
-/** Whether the node that has the data was taken out of the cluster permanently. */
+/** Whether the node with the data was permanently removed from the cluster. */
 export function isHomeGone({ one: { broken, action } }: Scene): boolean {
   return broken.to === 'home' && broken.breakage === 'deleted' && action !== 'return';
 }
@@ -28,7 +28,7 @@ function endOfVolume({ isAlone, one: { phase } }: Scene, leaves: boolean): End {
       return leaves ? { type: 'goesWithRetain' } : is('Available');
     default:
       if (leaves) return gone;
-      // Nothing was made of it, so another node that its class allows will do.
+      // Nothing was provisioned for it, so another node that its class allows suffices.
       return isAlone ? says(/none of 1 nodes has labels that allowedTopologies/) : is('Available');
   }
 }
@@ -58,7 +58,7 @@ function endOf(scene: Scene, leaves: boolean): End {
   }
 }
 
-/** What is wrong when it had the time to do without the node; undefined when nothing is. */
+/** The violation after the time in which it must manage without the node; undefined if there is none. */
 export async function withoutHome(scene: Scene, { leaves }: Deed): Promise<string | undefined> {
   const end = endOf(scene, leaves);
   const object = await scene.world.get(subjectPath(scene));
@@ -82,7 +82,7 @@ async function retain(scene: Scene): Promise<string | undefined> {
   return status === 200 ? undefined : `the remedy is refused: ${JSON.stringify(body)}`;
 }
 
-/** What is wrong after the way out was taken; undefined when nothing is. */
+/** The violation after the remedy was applied; undefined if there is none. */
 export async function afterWayOut(scene: Scene, { leaves }: Deed): Promise<string | undefined> {
   if (endOf(scene, leaves).type !== 'goesWithRetain') return undefined;
   const object = await scene.world.get(subjectPath(scene));

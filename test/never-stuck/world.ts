@@ -57,7 +57,7 @@ interface Running {
 const schemas = new SchemaRegistry(descriptorSet);
 const kindsApi = await loadKindsApi();
 const sealer = new Sealer(Buffer.alloc(32));
-/** Time passes in steps of this length, each with some turns for what is done with files. */
+/** Time passes in steps of this length, each with some turns for file operations. */
 const chunkMs = 5_000;
 const fileRounds = 3;
 /** Nodes with an agent. */
@@ -65,8 +65,8 @@ export const nodeNames = ['n1', 'n2'] as const;
 export type NodeName = (typeof nodeNames)[number];
 
 /**
- * The whole system in one process under a fake clock: the API with all rules over a store in memory, the
- * controllers, two nodes with their agents, a provider of disks. Each part can be killed on its own.
+ * The complete system in one process under a fake clock: the API with all rules over a memory store, the
+ * controllers, two nodes with their agents, and a provider of disks. Each part can be killed separately.
  */
 export class World {
   readonly clock = new FakeClock();
@@ -211,17 +211,17 @@ export class World {
       dataFiles,
     });
     common.manager.addRunnable(registration).addRunnable(agent);
-    // As a node's own process has them: they call drivers for what is on the node permanently.
+    // As in a node's own process: they call drivers for data that is permanently on the node.
     for (const controllerOf of [volumeController, snapshotController])
       common.manager.addController(controllerOf({ ...common, random, part: 'node' }));
   }
 
-  /** As kill -9: nothing is said or done any more. */
+  /** Equivalent to SIGKILL: no further calls or writes. */
   kill(part: 'control' | NodeName): void {
     const running = this.#running.get(part);
     running?.killable.kill();
     this.#running.delete(part);
-    // What it watched and waited for goes with it.
+    // Its watches and timers end with it.
     void running?.manager.stop(0).catch(() => undefined);
   }
 
@@ -229,7 +229,7 @@ export class World {
     return this.#running.has(part);
   }
 
-  /** kill -9 of everything that runs, and its next start. */
+  /** Kills all running parts with SIGKILL and starts them again. */
   async restart(): Promise<void> {
     const parts = [...this.#running.keys()];
     for (const part of parts) this.kill(part);
@@ -237,7 +237,7 @@ export class World {
     await settle();
   }
 
-  /** Lets time pass; what is done with files is not overtaken by it. */
+  /** Advances time; file operations complete in between. */
   async advance(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= chunkMs) {
       await this.clock.advance(Math.min(left, chunkMs));
@@ -255,14 +255,14 @@ export class World {
     return { status: response.status, body: (await response.json()) as Answer['body'] };
   }
 
-  /** As {@link rest}, for what must succeed. */
+  /** As {@link rest}, for requests that must succeed. */
   async ok(method: string, path: string, body?: object): Promise<Answer['body']> {
     const { status, body: answer } = await this.rest(method, path, body);
     if (status !== 200) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`);
     return answer;
   }
 
-  /** The object at a path; undefined for none. */
+  /** The object at a path; undefined if there is none. */
   async get(path: string): Promise<Answer['body'] | undefined> {
     const { status, body } = await this.rest('GET', path);
     return status === 404 ? undefined : body;

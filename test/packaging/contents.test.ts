@@ -19,7 +19,7 @@ async function manifestOf(folder: string): Promise<Manifest> {
   return JSON.parse(await readFile(join(root, folder, 'package.json'), 'utf8')) as Manifest;
 }
 
-/** Names of the files that a package is published with. */
+/** Names of the files in a published package. */
 function packed(folder: string): ReadonlySet<string> {
   const env = { ...process.env, npm_config_loglevel: 'error' };
   const pack = ['pack', '--dry-run', '--json', '--ignore-scripts'];
@@ -28,13 +28,13 @@ function packed(folder: string): ReadonlySet<string> {
   return new Set(files.map(({ path }) => path));
 }
 
-/** All texts in a value: the targets of `exports`, however deep their conditions are. */
+/** All texts in a value: the targets of `exports`, with nested conditions. */
 function texts(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(texts) : [];
 }
 
-/** Where the links of a document lead, without those to other hosts and within it. */
+/** The targets of a document's links, except external ones and anchors. */
 function links(text: string): readonly string[] {
   const found = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
   return found.filter((target) => !/^([a-z]+:|#)/.test(target)).map((t) => t.replace(/#.*/, ''));

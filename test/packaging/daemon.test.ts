@@ -9,7 +9,7 @@ import { finish } from '../acceptance/daemon.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Packages that the packed one needs, as they are here: no registry is asked. */
+/** Local packages that the packed one needs: no registry is used. */
 async function linkDependencies(modules: string): Promise<void> {
   for (const name of await readdir(join(root, 'node_modules'))) {
     if (name.startsWith('.') || name === '@kedge') continue;

@@ -8,7 +8,7 @@ import { runExample } from '../library/program.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** The program of a page, or of a part of it, and what the page says that it prints. */
+/** The program of a page, or of a part of it, with its expected output. */
 interface Program {
   readonly name: string;
   readonly file: string;
@@ -48,7 +48,7 @@ const programs: readonly Program[] = pages.flatMap((page) =>
     }),
 );
 
-/** Commands that set a project up, without the name of its folder. */
+/** Commands that set up a project, without the name of its folder. */
 const setUp = (page: string): string =>
   (blocks(read(page), 'sh')[0] ?? '').replace(/^mkdir.*\n/, '');
 
@@ -57,7 +57,7 @@ describe('the tutorial and guides, typed into an empty folder', function () {
   let home: string;
   let project: string;
 
-  /** Runs commands of a page, with the package of this repository in place of the published one. */
+  /** Runs commands of a page with the package of this repository instead of the published one. */
   const shell = (commands: string, cwd: string): string =>
     execFileSync('bash', ['-euo', 'pipefail', '-c', commands], {
       cwd,
@@ -79,7 +79,7 @@ describe('the tutorial and guides, typed into an empty folder', function () {
 
     for (const { name, file, code, prints } of programs)
       it(`${name} prints what it says${times > 1 ? ', also the second time' : ''}`, async () => {
-        // A folder of its own: programs that store things store them in ./data.
+        // A separate folder: programs with a store use ./data.
         const cwd = mkdtempSync(join(project, 'run-'));
         const program = join(project, `${file}.js`);
         expect(prints, 'a text block with the output').to.be.a('string');

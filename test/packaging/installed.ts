@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { finish } from '../acceptance/daemon.js';
 
-/** A daemon of an installation that is told where to be by its environment alone. */
+/** A daemon of an installation that is configured only by its environment. */
 async function start(
   env: Readonly<Record<string, string | undefined>>,
   cwd: string,
@@ -35,8 +35,8 @@ function end(child: ChildProcess, signal: NodeJS.Signals): Promise<unknown> {
 }
 
 /**
- * Uses an installation as a newcomer does: what the first start prints, a command inside the workload, a
- * daemon that is killed and started again, an end in order.
+ * Uses an installation like a new user: the output of the first start, a command inside the workload, a daemon
+ * that is killed and started again, and a graceful stop.
  */
 export async function tryOut(bin: string, home: string): Promise<void> {
   const cwd = join(home, 'elsewhere');

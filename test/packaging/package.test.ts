@@ -48,7 +48,7 @@ const compilerOptions = {
   noUncheckedIndexedAccess: true,
   exactOptionalPropertyTypes: true,
   verbatimModuleSyntax: true,
-  // What we publish must be sound by itself.
+  // The published package must be valid by itself.
   skipLibCheck: false,
   outDir: 'out',
 };

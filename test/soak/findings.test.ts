@@ -6,7 +6,7 @@ import { root } from '../acceptance/daemon.js';
 import { problemOfApplying, readKeptDefects } from './kept-defects.js';
 import { SourceCopy } from './source-copy.js';
 
-/** How many defects are put back where the whole is not asked for. */
+/** Number of defects that are tested unless all are requested. */
 const sampleSize = 2;
 
 describe('kept defects', () => {
@@ -41,7 +41,7 @@ describe('kept defects', () => {
     try {
       expect(copy.problemOfBuilding()).to.equal(undefined);
       for (const defect of chosen) {
-        // A pattern that selects nothing, or a test that is red anyway, would prove nothing.
+        // A pattern that selects no test, or a test that fails without the defect, would be no evidence.
         const sound = await copy.test(defect);
         if (sound.passes === 0 || sound.failures > 0)
           unnoticed.push(`${defect.name}: without it ${JSON.stringify(sound)}`);

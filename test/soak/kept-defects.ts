@@ -3,15 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../acceptance/daemon.js';
 
-/** A change that brings a mended defect back, and the tests that notice. */
+/** A patch that reintroduces a fixed defect, and the tests that detect it. */
 export interface KeptDefect {
-  /** File name without its ending: what breaks. */
+  /** File name without its extension, which describes the defect. */
   readonly name: string;
-  /** The patch file, absolute. */
+  /** The absolute path of the patch file. */
   readonly file: string;
   /** Built test file, from the project's root. */
   readonly spec: string;
-  /** Selects the tests, as `mocha -g` takes it. */
+  /** The pattern of the tests for `mocha -g`. */
   readonly grep: string;
 }
 
@@ -21,7 +21,7 @@ export const defectsFolder = join(root, 'test/soak/findings');
 /** Arguments of git that apply a patch to the current folder, tolerating moved lines. */
 export const applyArguments: readonly string[] = ['apply', '--recount', '-C1'];
 
-/** @throws Error naming the file whose header lacks a line. */
+/** @throws Error naming the file whose header lacks a line */
 export function readKeptDefects(): readonly KeptDefect[] {
   const files = readdirSync(defectsFolder).filter((name) => name.endsWith('.patch'));
   return files.sort().map((name) => {
@@ -42,7 +42,7 @@ export function readKeptDefects(): readonly KeptDefect[] {
   });
 }
 
-/** Why a patch does not apply to the sources in `folder`; undefined when it does. */
+/** Why a patch does not apply to the sources in `folder`; undefined if it applies. */
 export function problemOfApplying(defect: KeptDefect, folder: string): string | undefined {
   try {
     execFileSync('git', [...applyArguments, '--check', defect.file], {

@@ -6,7 +6,7 @@ import { carryOut, readRecipe } from './recipes.js';
 import { SourceCopy } from './source-copy.js';
 
 const base = '/v1/namespaces/default';
-/** Tests that judge all kinds by the one list of them. */
+/** Tests of all kinds by their common list. */
 const judges = ['test/dist/architecture/kinds.test.js', 'test/dist/never-stuck/references.test.js'];
 
 describe('the recipes for a field and for a kind', function () {

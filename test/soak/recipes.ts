@@ -11,7 +11,7 @@ export type Step =
   | {
       readonly type: 'insertion';
       readonly path: string;
-      /** Text of the statement that it comes behind; undefined: at the end of the file. */
+      /** Text of the preceding statement; undefined: at the end of the file. */
       readonly behind: string | undefined;
       readonly text: string;
     };
@@ -28,7 +28,7 @@ function stepOf(language: string, text: string): Step {
     : { type: 'file', path, text: content };
 }
 
-/** The blocks of docs/guides/kinds.md below a heading, in their order. */
+/** The blocks of docs/guides/kinds.md below a heading, in order. */
 export function readRecipe(heading: string): readonly Step[] {
   const guide = readFileSync(join(root, 'docs/guides/kinds.md'), 'utf8');
   const section = guide.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
@@ -37,7 +37,7 @@ export function readRecipe(heading: string): readonly Step[] {
   return [...blocks].map(([, language = '', text = '']) => stepOf(language, text));
 }
 
-/** Carries a step out in a copy of the sources. */
+/** Executes a step in a copy of the sources. */
 export async function carryOut(step: Step, folder: string): Promise<void> {
   if (step.type === 'commands') {
     execFileSync('sh', ['-ec', step.text], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -53,7 +53,7 @@ export async function carryOut(step: Step, folder: string): Promise<void> {
   await writeFile(path, inserted(before, step.behind, step.text));
 }
 
-/** @throws Error where the statement is not there. */
+/** @throws Error if the statement does not exist */
 function inserted(text: string, behind: string | undefined, addition: string): string {
   if (behind === undefined) return text + addition;
   const at = text.indexOf(behind);

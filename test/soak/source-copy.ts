@@ -37,7 +37,7 @@ export class SourceCopy {
     const files = execFileSync('git', listed, { cwd: root, maxBuffer: 2 ** 26 }).toString();
     for (const file of files.split('\0').filter((name) => name !== '')) {
       await mkdir(dirname(join(folder, file)), { recursive: true });
-      // A file may be listed though it was just removed.
+      // A listed file may have been removed meanwhile.
       await cp(join(root, file), join(folder, file)).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
       });
@@ -53,20 +53,20 @@ export class SourceCopy {
       'cmd',
       'test',
     ]) {
-      // What is built already makes the first build short.
+      // The existing build output shortens the first build.
       const dist = join(workspace, 'dist');
       await cp(join(root, dist), join(folder, dist), { recursive: true, preserveTimestamps: true });
     }
     return copy;
   }
 
-  /** Applies a defect, or takes it back. */
+  /** Applies or reverts a defect. */
   apply(defect: KeptDefect, reverse = false): void {
     const args = [...applyArguments, ...(reverse ? ['--reverse'] : []), defect.file];
     execFileSync('git', args, { cwd: this.folder, stdio: ['ignore', 'inherit', 'inherit'] });
   }
 
-  /** Builds, and gives what the compiler says against it. */
+  /** Builds, and returns the errors of the compiler. */
   problemOfBuilding(): string | undefined {
     const { status, stdout } = spawnSync('node_modules/.bin/tsc', ['-b'], {
       cwd: this.folder,
@@ -82,11 +82,11 @@ export class SourceCopy {
       cwd: this.folder,
       env: { ...process.env, KEDGE_TOTALS_FILE: file },
       stdio: 'ignore',
-      // A defect may hang its test: mocha's own limits end it, this one ends mocha.
+      // A defect may hang its test: mocha's limits end the test, and this timeout ends mocha.
       timeout: 300_000,
     });
     const ended = await readFile(file, 'utf8').catch(() => undefined);
-    // A run that was ended, or that ended itself, noticed the defect.
+    // A run that was killed or that crashed has detected the defect.
     return ended === undefined ? { passes: 0, failures: 1 } : (JSON.parse(ended) as Totals);
   }
 
@@ -95,7 +95,10 @@ export class SourceCopy {
   }
 }
 
-/** Packages of the project by links; those of the workspace lead into `folder`, as their own links are relative. */
+/**
+ * Links the packages of the project. Those of the workspace lead into `folder`, because their own links are
+ * relative.
+ */
 export async function linkPackages(folder: string, below = 'node_modules'): Promise<void> {
   await mkdir(join(folder, below), { recursive: true });
   for (const entry of await readdir(join(root, below), { withFileTypes: true })) {

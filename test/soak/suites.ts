@@ -1,14 +1,14 @@
-/** A suite that CI runs in part, and how it runs whole. */
+/** A suite that CI runs in part, with the settings of the complete run. */
 export interface Soak {
-  /** What it proves, in one line of the usage text. */
+  /** Its purpose, in one line of the usage text. */
   readonly summary: string;
   /** Built test files, from the project's root. */
   readonly specs: readonly string[];
-  /** Variables that make the suite run at its full length. */
+  /** Variables for the full length of the suite. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Suites by the name that `npm run soak -- NAME` takes. */
+/** Suites by their name in `npm run soak -- NAME`. */
 export const soaks: Readonly<Record<string, Soak>> = {
   findings: {
     summary: 'each kept defect is put back into a copy, and its tests are expected to fail',

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { root } from '../acceptance/daemon.js';
 import { linkPackages } from '../soak/source-copy.js';
 
-/** Kedge as it was at a commit, built in a folder of its own. */
+/** Kedge at a commit, built in a separate folder. */
 export class EarlierRelease {
   readonly folder: string;
 
@@ -13,7 +13,7 @@ export class EarlierRelease {
     this.folder = folder;
   }
 
-  /** Whether the history that came with the sources reaches back to the commit. */
+  /** Whether the history of this checkout includes the commit. */
   static has(commit: string): boolean {
     const args = ['cat-file', '-e', `${commit}^{commit}`];
     return spawnSync('git', args, { cwd: root, stdio: 'ignore' }).status === 0;
@@ -26,7 +26,7 @@ export class EarlierRelease {
     const archive = execFileSync('git', ['archive', commit], options);
     execFileSync('tar', ['--extract', '--directory', folder], { input: archive });
     await linkPackages(folder);
-    // Its types were checked at its time.
+    // Its types were checked at that commit.
     const tsc = join('node_modules', '.bin', 'tsc');
     execFileSync(tsc, ['-b', 'cmd', '--noCheck'], { cwd: folder, stdio: 'inherit' });
     return new EarlierRelease(folder);

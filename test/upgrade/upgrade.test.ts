@@ -7,12 +7,12 @@ import { root, TestDaemon, workload } from '../acceptance/daemon.js';
 import { demandDevices } from '../drivers/devices.js';
 import { EarlierRelease } from './earlier-release.js';
 
-/** The last one before workloads were boxed and tokens were of uids. */
+/** The last commit before workloads were sandboxed and tokens were bound to uids. */
 const commit = 'ad1a06a';
 const path = '/v1/namespaces/default';
 const count = 10;
 const names = Array.from({ length: count }, (_, n) => `kept-${n}`);
-/** Tells its end in its volume. */
+/** Writes its end into its volume. */
 const script =
   'trap "echo stopped >>/data/told; exit 0" TERM; echo started >>/data/told; while :; do sleep 0.1; done';
 
@@ -36,7 +36,7 @@ describe('a daemon that replaces one of an earlier release', function () {
   it(`restarts none of ${count} process services, formats nothing, and stops them all in order`, async () => {
     if (!earlier) throw new Error('there is no earlier release');
     const { folder } = earlier;
-    // Node.js runs what the link leads to at the start.
+    // Node.js resolves the link at the start.
     const current = join(folder, 'current');
     await symlink(folder, current);
     const program = join(current, 'cmd/bin/kedged.mjs');
@@ -46,7 +46,7 @@ describe('a daemon that replaces one of an earlier release', function () {
     for (const name of names) {
       const { volume, service } = workload(upgraded, name, script);
       await upgraded.ok('POST', `${path}/volumes`, volume);
-      // Time for the trap also where it is slow.
+      // Long enough for the trap on a slow machine.
       const patient = { ...service, terminationGracePeriodSeconds: 60 };
       await upgraded.ok('POST', `${path}/services`, patient);
     }
@@ -74,7 +74,7 @@ describe('a daemon that replaces one of an earlier release', function () {
       async () => (await stateOf('volumes', 'image')).status === 'Available',
     );
 
-    /** All of it that an upgrade must leave alone. */
+    /** The state that an upgrade must not change. */
     const situation = async (): Promise<unknown> => {
       const { handle } = await stateOf('volumes', 'image');
       const { ino, mtimeMs } = await stat(String(handle));
@@ -91,13 +91,13 @@ describe('a daemon that replaces one of an earlier release', function () {
     };
     const before = await situation();
 
-    // A stop in order would end the workloads.
+    // A graceful stop would end the workloads.
     await upgraded.end('SIGKILL');
     await rm(current);
     await symlink(root, current);
     await upgraded.run();
     expect(await readFile(`/proc/${upgraded.pid}/cmdline`, 'utf8')).to.contain(current);
-    // A change makes every controller look at all of them.
+    // A change triggers a reconcile in every controller.
     for (const name of names)
       await until(`${name} Ready`, async () => {
         const { conditions, status } = await stateOf('instances', `${name}-0`);

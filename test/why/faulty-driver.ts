@@ -7,7 +7,7 @@ import {
   type DriverErrorKind,
 } from '@kedge/driver-sdk';
 
-/** A driver that fails as its parameter `fault` says: `CALL KIND MESSAGE`, such as `provision Timeout no answer`. */
+/** A driver whose parameter `fault` selects the failure: `CALL KIND MESSAGE`, such as `provision Timeout no answer`. */
 export function faultyDriver(directory: string): Driver {
   const failing = async <T>(
     call: string,

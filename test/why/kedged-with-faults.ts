@@ -1,4 +1,4 @@
-// A kedged with one more driver, `faulty`. Takes the daemon's addresses and data directory as kedged does.
+// A kedged with an additional driver, `faulty`. Takes addresses and data directory like kedged.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Driver, DriverError } from '@kedge/driver-sdk';
@@ -14,7 +14,7 @@ const { values } = parseArgs({
     'rest-address': text,
     'ops-address': text,
   },
-  // An address is given twice where a test chooses its port.
+  // An address is given twice if a test chooses its port.
   strict: false,
 });
 /** A directory whose name ends with `-stuck` is never attached. */

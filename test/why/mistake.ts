@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { type Finished, finish, root, type TestDaemon } from '../acceptance/daemon.js';
 
-/** Where a mistake is made: a namespace of its own. */
+/** The context of a mistake: a separate namespace. */
 export interface Place {
   readonly daemon: TestDaemon;
   readonly namespace: string;
@@ -14,27 +14,27 @@ export interface Place {
   readonly file: (text: string) => Promise<void>;
 }
 
-/** One mistake, the one command that explains it, and the words that have to appear. */
+/** One mistake, the command that explains it, and the required words of the answer. */
 export interface Mistake {
   readonly name: string;
   readonly given: (place: Place) => Promise<unknown>;
-  /** What is told before the command is run: words in an object of the namespace, as `services/web`. */
+  /** The awaited message before the command is run: words in an object of the namespace, such as `services/web`. */
   readonly until?: readonly [path: string, words: string];
   /** `$NS` and `$FILE` stand for the namespace and the file. */
   readonly command: string;
   readonly words: readonly string[];
   /** Default: 0. */
   readonly code?: number;
-  /** The remedy is carried out as printed, and the object is as it should be. */
+  /** The remedy is executed as printed, and then the object is ready. */
   readonly then?: {
-    /** What the reader chooses: for VALUE, or in the editor as `from` and `to`. */
+    /** The choice of the reader: for VALUE, or in the editor as `from` and `to`. */
     readonly value?: string;
     readonly edit?: readonly [from: string, to: string];
     readonly recovers: readonly [path: string, status: string];
   };
 }
 
-/** What became of a mistake. */
+/** The outcome of a mistake. */
 export interface Outcome {
   readonly namespace: string;
   readonly told: string;
@@ -42,7 +42,7 @@ export interface Outcome {
   readonly remedied?: string;
 }
 
-/** A folder with `kedge` and an editor that replaces text: what a remedy is carried out with. */
+/** A folder with `kedge` and an editor that replaces text, for the execution of remedies. */
 export async function makeTools(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const kedge = `#!/bin/sh\nexec ${process.execPath} ${join(root, 'cmd/bin/kedge.mjs')} "$@"\n`;
@@ -79,13 +79,13 @@ function shell(
   return finish('sh', ['-c', text], { ...daemon.cliEnvironment, PATH, ...env });
 }
 
-/** The command on the line behind `Next:`, or on that of it. */
+/** The command on the line after `Next:`, or on that line. */
 export function nextIn(told: string): string {
   const [, found = ''] = /Next:\s+(\S.*)$/m.exec(told) ?? [];
   return found;
 }
 
-/** Makes a mistake, asks why, and does what the answer says. */
+/** Makes a mistake, asks for its cause, and executes the remedy. */
 export async function makeMistake(
   daemon: TestDaemon,
   mistake: Mistake,

@@ -1,4 +1,4 @@
-/** A service that runs for ever. */
+/** A service that runs indefinitely. */
 export function service(more: object = {}, name = 'web'): object {
   return {
     name,
@@ -10,7 +10,7 @@ export function service(more: object = {}, name = 'web'): object {
   };
 }
 
-/** A volume of the driver that keeps its data here. */
+/** A volume of the driver with local data. */
 export function volume(more: object = {}, name = 'data'): object {
   return {
     name,
@@ -21,7 +21,7 @@ export function volume(more: object = {}, name = 'data'): object {
   };
 }
 
-/** A volume whose driver fails as told. */
+/** A volume whose driver fails as configured. */
 export function faulty(fault: string, more: object = {}): object {
   return volume({ storageClassName: 'faulty', parameters: { fault }, ...more });
 }
@@ -31,7 +31,7 @@ export function claim(name: string, more: object = {}): object {
   return { volumes: [{ name: 'data', mountPath: '/data', claim: { name }, ...more }] };
 }
 
-/** A volume whose data is a directory of the node: processes use no other. */
+/** A volume whose data is a directory of the node; processes support no other volumes. */
 export function hostVolume(hostPath: string, more: object = {}): object {
   const parameters = { hostPath, createIfMissing: 'true' };
   return volume({ storageClassName: 'local-host', parameters, ...more });

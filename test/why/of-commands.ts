@@ -5,7 +5,7 @@ const nothing = () => Promise.resolve();
 const volumeText = (more: string): string =>
   `kind: Volume\nname: data\nstorageClassName: local\naccessMode: ReadWriteOnce\n${more}`;
 
-/** Mistakes on the command line and in files: the command itself tells them. */
+/** Mistakes on the command line and in files, which the command itself reports. */
 export const ofCommands: readonly Mistake[] = [
   {
     name: 'wrong indentation',

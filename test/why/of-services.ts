@@ -5,7 +5,7 @@ import { claim, hostVolume, service } from './objects.js';
 const running = ['services/web', 'Running'] as const;
 const whyWeb = 'kedge why service/web -n $NS';
 
-/** Mistakes in what a service is to run, and where. */
+/** Mistakes in the command and placement of a service. */
 export const ofServices: readonly Mistake[] = [
   {
     name: 'a command that is not found',

@@ -23,7 +23,7 @@ function reached(daemon: TestDaemon, at: string, status: string): Promise<unknow
   );
 }
 
-/** Mistakes around volumes and snapshots. */
+/** Mistakes with volumes and snapshots. */
 export const ofStorage: readonly Mistake[] = [
   {
     name: 'a secret of a parameter that does not exist',

@@ -9,10 +9,10 @@ import { ofServices } from './of-services.js';
 import { ofStorage } from './of-storage.js';
 
 const mistakes: readonly Mistake[] = [...ofServices, ...ofStorage, ...ofCommands];
-/** Mistakes that are made at a time: one command line takes as long as a daemon needs for many objects. */
+/** Number of concurrent mistakes: one command line takes the daemon as long as many objects. */
 const atOnce = 4;
 
-/** Runs the mistakes side by side; each test waits for its own. */
+/** Runs the mistakes concurrently; each test waits for its own. */
 function makeAll(daemon: TestDaemon): ReadonlyMap<Mistake, Promise<Outcome>> {
   const turns: Promise<unknown>[] = Array.from({ length: atOnce }, () => Promise.resolve());
   return new Map(
