@@ -11,29 +11,29 @@ import {
 } from '@kedge/controllers';
 import type { ModelApi } from './model-api.js';
 
-/** What the writes are made with. */
+/** The inputs of the writes. */
 export interface AdmissionPorts {
   readonly api: ModelApi;
   readonly store: ObjectStore;
   readonly random: Random;
   readonly clock: FakeClock;
-  /** A name that nobody had. */
+  /** A name that was not used before. */
   readonly fresh: (prefix: string) => string;
-  /** Told what was refused. */
+  /** Called with each refusal. */
   readonly note: (line: string) => void;
 }
 
 type Write = () => Promise<unknown>;
 
-/** Classes that come, change and go. */
+/** Classes that are created, changed and deleted. */
 export const changingClasses = ['c0', 'c1'] as const;
-/** The namespace that comes and goes, with what is in it. */
+/** The namespace that is created and deleted with its content. */
 export const changingNamespace = 'shop';
-/** What the driver of the model demands of class and volume together. */
+/** The parameters that the driver of the model requires of class and volume together. */
 export const zone = { zone: 'z' } as const;
 const token = 'secret:token.default.svc/key';
 
-/** Writes of users that are under way at the same time, judged by the rules of the daemon. */
+/** Concurrent writes of users, validated by the rules of the daemon. */
 export class AdmissionActions {
   readonly #ports: AdmissionPorts;
 
@@ -49,7 +49,7 @@ export class AdmissionActions {
     return this.#ports.random.next() * 100 < percent;
   }
 
-  /** Two or three writes whose rules look at what the others write. */
+  /** Two or three writes whose rules read the objects that the others write. */
   async several(): Promise<void> {
     const { store, note } = this.#ports;
     const volume = this.#pick((await store.list(volumes)).items);
@@ -60,7 +60,7 @@ export class AdmissionActions {
       ...(snapshot ? this.#ofSnapshot(snapshot) : []),
       ...this.#ofNamespace(),
     ];
-    // All of one group, where they get in each other's way the most.
+    // All of one group, in which they conflict most.
     const groups = [this.#ofClasses(), volume ? this.#ofVolume(volume) : [], this.#ofNamespace()];
     const group = this.#chance(80) ? (this.#pick(groups) ?? []) : writes;
     const chosen = [this.#pick(group), this.#pick(group), this.#pick(writes)];
@@ -158,11 +158,11 @@ export class AdmissionActions {
     ];
   }
 
-  /** A namespace is deleted with all that is in it, some of it in use. */
+  /** A namespace is deleted with its content, some of it in use. */
   async cascade(): Promise<void> {
     const { api, clock, random } = this.#ports;
     await api.delete(namespaces, { name: changingNamespace }, true);
-    // It is there again at times, soon or late.
+    // It is created again at times, soon or late.
     await sleep(clock, random.next() * 10_000);
     await api.create(namespaces, { name: changingNamespace });
   }

@@ -10,7 +10,7 @@ import {
   volumes,
 } from '@kedge/controllers';
 
-/** What the rules of admission keep true of every state of the store, whoever writes at the same time. */
+/** The invariants that the rules of admission preserve, regardless of concurrent writers. */
 export async function checkAdmission(store: ObjectStore): Promise<void> {
   const classes = (await store.list(storageClasses)).items;
   const defaults = classes.filter((c) => c.default === true).map((c) => c.name);
@@ -44,7 +44,7 @@ export async function checkAdmission(store: ObjectStore): Promise<void> {
   for (const snapshot of (await store.list(snapshots)).items) {
     const { namespace, name, source, status = 'Pending' } = snapshot;
     expect(places.has(namespace), `${name}: its namespace`).to.equal(true);
-    // One that failed waits again when it is retried, with or without its source.
+    // A failed one waits again after a retry, with or without its source.
     const untried = status === 'Pending' && !snapshot.driver && !snapshot.lastOperation;
     if (isDeleting(snapshot) || !untried) continue;
     const of = all.find((v) => v.namespace === namespace && v.name === source.volume);
@@ -53,7 +53,7 @@ export async function checkAdmission(store: ObjectStore): Promise<void> {
   for (const volume of all) {
     const from = sourceSnapshot(volume);
     const untried = (volume.status ?? 'Pending') === 'Pending' && !volume.lastOperation;
-    // The cascade of a namespace deletes its snapshots before the volumes that are made from them.
+    // The cascade of a namespace deletes its snapshots before the volumes that are created from them.
     if (!from || isDeleting(volume) || terminating.has(volume.namespace) || !untried) continue;
     const source = await store.get(snapshots, from);
     expect(source && !isDeleting(source), `${volume.name}: its source ${from.name}`).to.equal(true);

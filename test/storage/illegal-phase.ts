@@ -10,8 +10,8 @@ import {
 } from '@kedge/controllers';
 
 /**
- * Somebody with the right to it writes a phase that the table does not lead to.
- * @returns what was written; undefined where the table leads everywhere
+ * A caller with the right to do so writes a phase that has no row in the table.
+ * @returns the written phase; undefined if the table allows all
  * @throws StatusError the refusal
  */
 export async function writeIllegalPhase(

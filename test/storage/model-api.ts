@@ -20,7 +20,7 @@ import {
   type ServedKind,
 } from 'kedge/server';
 
-/** What the API of the model is made with. */
+/** The inputs of the model's API. */
 export interface ModelApiOptions {
   readonly store: ObjectStore;
   readonly drivers: DriverRegistry;
@@ -29,7 +29,7 @@ export interface ModelApiOptions {
   readonly random: Random;
 }
 
-/** An object as an answer shows it. */
+/** An object in the form of an answer. */
 export type Shown = Readonly<Record<string, unknown>>;
 
 const schemas = new SchemaRegistry(descriptorSet);
@@ -49,11 +49,11 @@ const context: CallContext = {
   transport: 'rest',
   signal: new AbortController().signal,
 };
-/** Of a hundred writes so many wait between their judgement and their commit. */
+/** Percentage of writes that wait between their validation and their commit. */
 const heldPercent = 40;
 const heldMsMax = 2_000;
 
-/** The daemon's admission of all kinds, called in process: what it refuses is refused here for the same reason. */
+/** The daemon's admission of all kinds, called in process: it has the same refusals for the same reasons. */
 export class ModelApi {
   readonly #resources: ApiParts['resources'];
   readonly #served: ReadonlyMap<string, ServedKind>;
@@ -109,7 +109,7 @@ export class ModelApi {
     return this.#resources.unary('Create', this.#kind(kind), context, request);
   }
 
-  /** Changes fields of an object as it is stored when that is judged. */
+  /** Changes fields of an object in its state at the validation. */
   change(kind: AnyKind, key: ObjectKey, fields: Shown): Promise<Shown> {
     return this.#resources.change<ApiObject>(this.#kind(kind), context, key, () => fields);
   }

@@ -6,13 +6,13 @@ import { copiesTakeNoTurn, freezesStay } from './image-model/variants.js';
 import { ImageWorld } from './image-model/world.js';
 import { World } from './world.js';
 
-/** Seeds of the whole run; shorter runs draw theirs from these. */
+/** Seeds of the complete run; shorter runs draw theirs from these. */
 const wholeRun = 2_000;
 const sampleSize = Number(process.env['KEDGE_STORAGE_SEEDS'] ?? 100);
 const onlySeed = process.env['KEDGE_STORAGE_SEED'];
 const steps = 30;
 
-/** A world that random users, faults and crashes act upon, step by step. */
+/** A world with random users, faults and crashes, step by step. */
 interface Model {
   readonly log: readonly string[];
   begin(): Promise<void>;
@@ -48,8 +48,8 @@ const models = [
 ] as const;
 
 /**
- * Safeguards that are left out, and a seed that found each missing. Whatever changes the steps of the node changes what
- * a seed does, so those after it are tried as well until one finds it.
+ * Omitted safeguards, each with a seed that detected the omission. A change of the node's steps changes the
+ * effect of a seed, so later seeds are tried as well until one detects it.
  */
 const found = [
   {
@@ -68,7 +68,7 @@ const found = [
 const seedsTried = 60;
 
 describe('storage under random users, faults and crashes', function () {
-  // A loaded machine takes longer than an hour for all of it.
+  // On a loaded machine all seeds take more than an hour.
   this.timeout(0);
 
   for (const [where, model] of models)

@@ -14,22 +14,22 @@ import {
 import type { DriverRegistry, NodeHost, NodeJournal } from '@kedge/driver-sdk';
 import type { Caller } from './unreliable-provider.js';
 
-/** What a life of a daemon has. */
+/** The parts of one process of the daemon. */
 export interface ProcessParts {
   readonly store: ObjectStore;
-  /** Drivers as this life uses them. */
+  /** Drivers as used by this process. */
   readonly drivers: (caller: Caller) => DriverRegistry;
-  /** The node's record of mounts, which outlives the process as the store does. */
+  /** The node's record of mounts, which survives the process like the store. */
   readonly used: UsedParameters;
   readonly clock: Clock;
   readonly random: Random;
   readonly policy?: ControllerPolicy;
-  /** The node that it mounts on; absent: it mounts nothing itself. */
+  /** The node on which it mounts; absent: it mounts nothing itself. */
   readonly node?: {
     readonly host: NodeHost;
     readonly journal: NodeJournal;
     readonly mountRoot: string;
-    /** Whether it binds what instances see; by default they see where it is mounted. */
+    /** Whether it binds volumes for instances; by default they use the mount itself. */
     readonly mayMount?: boolean;
   };
 }
@@ -47,8 +47,8 @@ const writes = [
 ];
 
 /**
- * One life of a daemon over a store that outlives it: after `kill`, or once it has made its last
- * write, none of its calls ever returns.
+ * One process of the daemon over a store that survives it: after `kill`, or after its last write, its calls
+ * never return.
  */
 export class ModelProcess implements Caller {
   readonly manager: Manager;
@@ -92,7 +92,7 @@ export class ModelProcess implements Caller {
     return this.#alive;
   }
 
-  /** It dies right after, or right before, its so many-th next write. */
+  /** It is killed immediately after, or before, this number of further writes. */
   dieAfterWrites(count: number): void {
     this.#writesLeft = count;
   }
@@ -121,7 +121,7 @@ export class ModelProcess implements Caller {
             this.#writesLeft -= 1;
             if (this.#writesLeft <= 0) {
               this.kill();
-              // The last one is lost with the process half of the time.
+              // The last one is lost with the process in half of the cases.
               if (this.#random.next() < 0.5) return gone();
             }
           }

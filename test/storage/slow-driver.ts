@@ -5,12 +5,12 @@ interface Asked {
   readonly operations: Operations;
 }
 
-/** Of a hundred operations so many go on after the first answer. */
+/** Percentage of operations that continue after the first answer. */
 const slowPercent = 25;
 
 /**
- * A driver whose provider is asynchronous at times: a call begins an operation, stores its id and answers
- * that it goes on; the work happens in one of the calls after it, whichever process makes that.
+ * A driver whose provider is asynchronous at times. A call begins an operation, stores its id and answers that
+ * it is in progress. A later call by any process executes the work.
  */
 export function slowDriver(driver: Driver, random: Random): Driver {
   let begun = 0;

@@ -13,11 +13,11 @@ interface Disk {
   node: string | undefined;
   mounted: boolean;
   formats: number;
-  /** Its content was lost after the control plane had seen it formatted. */
+  /** Its content was lost after the control plane had read it as formatted. */
   wiped: boolean;
 }
 
-/** Errors that a call may end with without having done anything. */
+/** Errors of calls without an effect. */
 const refusals: readonly DriverErrorKind[] = [
   'CredentialsRejected',
   'PermissionDenied',
@@ -26,7 +26,7 @@ const refusals: readonly DriverErrorKind[] = [
   'Unavailable',
   'Internal',
 ];
-/** Errors that a call may end with although it was done: a lost reply. */
+/** Errors of calls that were executed: a lost answer. */
 const lostReplies: readonly DriverErrorKind[] = ['Timeout', 'Unavailable', 'Internal'];
 
 /** The process that calls. */
@@ -35,15 +35,15 @@ export interface Caller {
   onDeath(listener: () => void): void;
 }
 
-/** A provider of disks in memory that fails in every way a provider can, and notes what must never be asked of it. */
+/** A provider of disks in memory with all failures of a provider. It records forbidden requests. */
 export class UnreliableProvider {
   readonly disks = new Map<string, Disk>();
   readonly snapshots = new Map<string, bigint>();
-  /** Calls that would have destroyed data, or broken a rule; must stay empty. */
+  /** Calls that would have destroyed data or broken a rule; must stay empty. */
   readonly wrongs: string[] = [];
   readonly #random: Random;
   readonly #clock: Clock;
-  /** Of a hundred calls so many fail. */
+  /** Percentage of failing calls. */
   faultsPercent = 30;
 
   constructor(random: Random, clock: Clock) {
@@ -59,7 +59,7 @@ export class UnreliableProvider {
     return items[Math.floor(this.#random.next() * items.length)] as T;
   }
 
-  /** Runs a call's effect with faults before and after it, and slowly at times. */
+  /** Executes a call's effect with faults before and after it, and slowly at times. */
   async #call<T>(caller: Caller, effect: () => T): Promise<T> {
     const hang = new Promise<never>(() => undefined);
     await Promise.resolve();
@@ -71,7 +71,7 @@ export class UnreliableProvider {
         this.#clock.setTimer(() => resolve(caller.alive), delayMs);
         caller.onDeath(() => resolve(false));
       });
-      // A request that was on its way when the process died arrives at once, or never.
+      // A request in progress at the end of the process arrives immediately, or never.
       if (!survived && this.#chance(50)) return hang;
     }
     const result = effect();
@@ -98,7 +98,7 @@ export class UnreliableProvider {
     disk.mounted = true;
   }
 
-  /** The driver as one process uses it. */
+  /** The driver as used by one process. */
   driver(caller: Caller): Driver {
     const call = <T>(effect: () => T): Promise<T> => this.#call(caller, effect);
     return {
@@ -114,7 +114,7 @@ export class UnreliableProvider {
         sensitiveParameters: ['token'],
         ownsData: true,
       }),
-      // A class leaves it open, or a volume does; one of them says it.
+      // A class or a volume may omit it; one of them must have it.
       validateParameters: ({ zone }, { level }) =>
         level === 'volume' && !zone ? [{ key: 'zone', description: 'is required' }] : [],
       provision: ({ volume, sizeBytes }) => call(() => this.#provision(volume.uid, sizeBytes, 0)),
@@ -175,13 +175,13 @@ export class UnreliableProvider {
         call(() => {
           if (!this.snapshots.has(snapshot.uid) && !this.disks.has(volume.uid))
             this.wrongs.push(`snapshot ${snapshot.uid} was gone when it was restored`);
-          // Its content has a file system already.
+          // Its content already has a file system.
           return this.#provision(volume.uid, sizeBytes, 1);
         }),
     };
   }
 
-  /** The wrong device, or lost blocks: what was formatted reads as blank. */
+  /** The wrong device, or lost blocks: a formatted one reads as blank. */
   wipe(uid: string): void {
     const disk = this.disks.get(uid);
     if (!disk || disk.mounted) return;

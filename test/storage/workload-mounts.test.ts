@@ -25,7 +25,7 @@ const runner = fileURLToPath(new URL('workload-runner.js', import.meta.url));
 const id = '0f6cbd92-1c31-4a3a-9c0e-333333333333';
 const nobody = 65534;
 
-/** A file system on a loop device, mounted until it is let go. */
+/** A file system on a loop device, mounted until it is released. */
 interface Disk {
   readonly target: string;
   readonly device: string;
@@ -41,7 +41,7 @@ describe('the mounts of a workload', function () {
     demandDevices(this);
   });
   beforeEach(async () => {
-    // A directory that an ordinary user can't write to, as those of a machine's disks are.
+    // A directory without write permission for ordinary users, like those of a machine's disks.
     base = await mkdtemp('/srv/kedge-workload-mounts-');
     await chmod(base, 0o755);
     for (const name of ['data', 'data/mounts', 'images']) await mkdir(join(base, name));
@@ -77,7 +77,7 @@ describe('the mounts of a workload', function () {
     return { target, device };
   }
 
-  /** Unmounts it and detaches its device; throws unless the kernel has let go of both. */
+  /** Unmounts it and detaches its device; throws unless the kernel has released both. */
   async function letGo({ target, device }: Disk): Promise<void> {
     execFileSync('umount', [target]);
     const kernels = join('/sys/fs/ext4', basename(device));
@@ -90,13 +90,13 @@ describe('the mounts of a workload', function () {
 
   const mountsOf = async (pid: number): Promise<readonly MountEntry[]> =>
     parseMountTable(await readFile(`/proc/${pid}/mountinfo`, 'utf8'));
-  /** Where the workload has one of the disks. */
+  /** The path of one of the disks in the workload. */
   const placesOf = async (pid: number, ...disks: readonly Disk[]): Promise<readonly string[]> =>
     (await mountsOf(pid))
       .filter(({ source }) => disks.some(({ device }) => device === source))
       .map(({ target }) => target);
 
-  /** Starts a workload by a process of its own, and waits until its command runs. */
+  /** Starts a workload in a separate process, and waits until its command runs. */
   async function start(
     uid: number,
     mounts: readonly WorkloadMount[],

@@ -37,7 +37,7 @@ describe('a workload of another pid namespace', function () {
     await rm(base, { recursive: true, force: true });
   });
 
-  /** The namespace ends with its first process, and everything in it. */
+  /** The namespace and all its processes end with its first process. */
   async function endOther(): Promise<void> {
     if (!other || other.exitCode !== null || other.signalCode !== null) return;
     const gone = new Promise((resolve) => other?.once('exit', resolve));

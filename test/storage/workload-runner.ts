@@ -1,10 +1,10 @@
-// Starts one workload as the process runtime of a daemon, prints its pid, and waits to be killed.
-// Argument: a RunnerOrder as JSON.
+// Starts one workload like the process runtime of a daemon, prints its pid, and waits to be killed. Argument: a
+// RunnerOrder as JSON.
 import { systemClock } from 'kedge';
 import { ProcessRuntime, type WorkloadSpec } from '@kedge/controllers';
 import { eventually } from 'kedge/testing';
 
-/** What the runner is to do. */
+/** The order of the runner. */
 export interface RunnerOrder {
   readonly directory: string;
   readonly hiddenDirectories: readonly string[];

@@ -44,7 +44,7 @@ function keyOf({ namespace: place, name }: Volume | Snapshot): {
   return { namespace: place, name };
 }
 
-/** Random users of volumes and snapshots over a provider that fails and a daemon that dies. */
+/** Random users of volumes and snapshots over a failing provider and a daemon that is killed. */
 export class World {
   readonly clock = new FakeClock();
   readonly provider: UnreliableProvider;
@@ -57,10 +57,10 @@ export class World {
   #api!: ModelApi;
   #writes!: AdmissionActions;
   #names = 0;
-  /** Handles whose objects went by policy retain: the data stays without them. */
+  /** Handles whose objects were deleted with policy retain: the data stays without them. */
   readonly #retained = new Set<string>();
   readonly #bound = new Map<string, Instance>();
-  /** Phases that the store took although no table has the move. */
+  /** Phases that the store accepted although no table has the move. */
   readonly #illegal: string[] = [];
 
   constructor(seed: number) {
@@ -117,7 +117,7 @@ export class World {
     this.#process = new ModelProcess(parts);
     const process = this.#process;
     const killed = new Promise<void>((resolve) => process.onDeath(resolve));
-    // One that is killed while it starts never says that it has.
+    // A daemon that is killed during its start never reports that it started.
     await Promise.race([process.manager.start(), killed]);
   }
 
@@ -133,7 +133,7 @@ export class World {
     return (await this.#store.list(snapshots)).items;
   }
 
-  /** What a user does, as the API lets them; conflicts and refusals are everyday life. */
+  /** The actions of a user that the API permits; conflicts and refusals are expected. */
   async act(): Promise<void> {
     const actions: readonly (readonly [string, () => Promise<unknown>])[] = [
       ['create', () => this.#create()],
@@ -162,9 +162,9 @@ export class World {
     const [name, action] = this.#pick(actions) ?? ['nothing', () => Promise.resolve()];
     this.log.push(name);
     const done = action().catch((error: unknown) => this.log.push(`  ${String(error)}`));
-    // What a dead process was asked never answers.
+    // Calls of a killed process never return.
     await Promise.race([done, settle()]);
-    // Often while what went before is still under way.
+    // Often while the previous action is in progress.
     const patienceMs = this.#random.next() < 0.7 ? 3_000 : 60_000;
     await this.clock.advance(this.#random.next() * patienceMs);
     if (!this.#process.alive) await this.#boot();
@@ -300,7 +300,7 @@ export class World {
     return Promise.resolve();
   }
 
-  /** What must hold of volumes and snapshots at every moment. */
+  /** Invariants of volumes and snapshots at every moment. */
   async check(): Promise<void> {
     expect(this.provider.wrongs).to.deep.equal([]);
     expect(this.#illegal, 'phases that no table leads to').to.deep.equal([]);
@@ -311,7 +311,7 @@ export class World {
       const { name, status = 'Pending', handle, boundNode, failureMessage, attachments } = volume;
       const label = `${name} ${status}`;
       const provisioned = status === 'Available' || status === 'Bound' || status === 'Released';
-      // One that is being deleted goes when its disk has gone.
+      // An object in deletion is removed after its disk was deleted.
       if (provisioned && volume.metadata.deletionRequestedAt === undefined) {
         expect(handle, `${label}: handle`).to.not.be.oneOf(['', undefined]);
         expect(this.provider.disks.has(volume.metadata.uid), `${label}: its disk`).to.equal(true);
@@ -323,7 +323,7 @@ export class World {
       expect(attachments?.length ?? 0, `${label}: users`).to.be.at.most(1);
       const disk = this.provider.disks.get(volume.metadata.uid);
       if (disk) expect(disk.formats, `${label}: formats`).to.be.at.most(1);
-      // Where it is attached, it is where the store says; a detach under way may be ahead of it.
+      // The volume is attached where the store says; a detach in progress may be ahead of it.
       if (disk?.node && boundNode) expect(disk.node, `${label}: attached`).to.equal(boundNode);
     }
     for (const snapshot of await this.snapshots())
@@ -331,7 +331,7 @@ export class World {
         expect(this.provider.snapshots.has(snapshot.metadata.uid), snapshot.name).to.equal(true);
   }
 
-  /** The provider recovers, the secret is there: everything settles. */
+  /** The provider recovers and the secret exists: the system must settle. */
   async heal(): Promise<void> {
     this.provider.faultsPercent = 0;
     await this.#createSecret();
@@ -356,7 +356,7 @@ export class World {
     throw new Error(`${claim} still holds volumes`);
   }
 
-  /** Everything is deleted: nothing is left at the provider but what policy retain left there. */
+  /** Deletes everything: only data of policy retain remains at the provider. */
   async end(): Promise<void> {
     const store = this.#store;
     for (const user of (await store.list(services)).items) {
@@ -374,7 +374,7 @@ export class World {
     const settled = Promise.allSettled([volumesGo, space]);
     await this.clock.advance(40 * 60_000);
     await settled;
-    // One that a volume waited to be made from was kept for it.
+    // A snapshot that a volume waited for was kept for it.
     const kept = (await this.snapshots()).filter((s) => !isDeleting(s));
     if (kept.length > 0) {
       const last = Promise.allSettled(kept.map((s) => this.#api.delete(snapshots, keyOf(s))));

@@ -6,7 +6,7 @@ interface Bound {
   readonly volume: Volume;
 }
 
-/** Instances of a node that want volumes, brought and let go as the agent does it: asked again until it is done. */
+/** Instances of a node with volumes, which are staged and released like by the agent: retried until it is done. */
 export class Claims {
   readonly #machine: Machine;
   readonly #note: (line: string) => void;
@@ -18,12 +18,12 @@ export class Claims {
     this.#note = note;
   }
 
-  /** Claims that want a volume, or still have one. */
+  /** Claims that require a volume, or still have one. */
   get names(): readonly string[] {
     return [...this.#bound.keys()];
   }
 
-  /** An instance that has none yet gets a volume. */
+  /** An instance without a volume claims one. */
   async bind(instance: Instance, volume: Volume): Promise<void> {
     const claim = claimOf(instance);
     if (this.#bound.has(claim)) return;
@@ -31,7 +31,7 @@ export class Claims {
     await this.#ensure(claim);
   }
 
-  /** The workload starts when its volume is mounted. */
+  /** The workload starts after its volume is mounted. */
   async #ensure(claim: string): Promise<void> {
     const bound = this.#bound.get(claim);
     if (!bound) return;
@@ -51,13 +51,13 @@ export class Claims {
     this.#leaving.add(claim);
     await this.#machine.workloads.stop(claim);
     if (!(await this.#machine.letGo(claim))) return;
-    // Asked for several times: what the claim has by now may be something new.
+    // Released repeatedly: meanwhile the claim may have another volume.
     if (this.#bound.get(claim) !== bound) return;
     this.#bound.delete(claim);
     this.#leaving.delete(claim);
   }
 
-  /** What is done again by itself, by claim. */
+  /** The retried requests by claim. */
   pending(): readonly (() => Promise<void>)[] {
     return this.names.map(
       (claim) => () => (this.#leaving.has(claim) ? this.release(claim) : this.#ensure(claim)),

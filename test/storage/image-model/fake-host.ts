@@ -15,11 +15,11 @@ import { FakePrograms, type HeldDirectory, type Step } from './fake-programs.js'
 interface Child {
   readonly frozen: Set<string>;
   alive: boolean;
-  /** Tells the daemon that it was killed. */
+  /** Reports to the daemon that the program was killed. */
   readonly fail: (error: DriverError) => void;
 }
 
-/** Something that happens right before or right after a step. */
+/** An event immediately before or after a step. */
 interface Planned {
   readonly at: number;
   readonly when: 'before' | 'after';
@@ -28,12 +28,12 @@ interface Planned {
 
 const forever = (): Promise<never> => new Promise(() => undefined);
 
-/** What is in the journal of the fake node; it outlives daemons. */
+/** The content of the fake node's journal, which survives daemons. */
 export type JournalTexts = Map<string, string>;
 
 /**
- * The fake node as one life of a daemon uses it: each call takes a while and is a step, and something may be planned
- * for right before or right after it. After the death of the daemon no call returns.
+ * The fake node as used by one process of the daemon. Each call takes some time and is a step, and an event may
+ * be planned immediately before or after it. After the death of the daemon calls never return.
  */
 export class FakeHost {
   readonly host: NodeHost;
@@ -47,7 +47,7 @@ export class FakeHost {
   readonly #opened = new Map<string, HeldDirectory>();
   readonly #children = new Set<Child>();
   #planned: readonly Planned[] = [];
-  /** A program was killed while the daemon went on. */
+  /** A program was killed while the daemon continued. */
   childrenKilled = false;
   #alive = true;
   #entered = 0;
@@ -86,12 +86,12 @@ export class FakeHost {
     this.root = this.#storageRoot();
   }
 
-  /** Whether the disk of the storage root is held: by a call, or by a loop device over a file of it. */
+  /** Whether the disk of the storage root is in use by a call, or by a loop device over one of its files. */
   get holdsRoot(): boolean {
     return this.#entered > 0 || this.#kernel.loops.size > 0;
   }
 
-  /** Plans something for one of the next steps. */
+  /** Plans an event for one of the next steps. */
   plan(stepsFromNow: number, when: Planned['when'], act: Planned['act']): void {
     this.#planned = [...this.#planned, { at: this.steps.length + stepsFromNow, when, act }];
   }
@@ -100,21 +100,24 @@ export class FakeHost {
     this.#planned = [];
   }
 
-  /** The daemon dies. Its programs go on to their end, or, where they copy, stop; with `both` they die with it. */
+  /**
+   * Kills the daemon. Its programs continue to their end, except copies, which stop; with `both` the programs
+   * die too.
+   */
   kill(whom: 'daemon' | 'both'): void {
     this.#alive = false;
     this.#entered = 0;
     this.#opened.clear();
     for (const child of this.#children) {
       child.alive = false;
-      // Its standard input is closed: it ends its copy, and then thaws what it froze.
+      // Its standard input is closed: it ends its copy, and then thaws the frozen file systems.
       if (whom === 'daemon')
         this.#clock.setTimer(() => this.#thaw(child), this.#random.next() * 50);
     }
     this.#children.clear();
   }
 
-  /** Only what the daemon runs dies. */
+  /** Kills only the programs of the daemon. */
   killChildren(): void {
     this.childrenKilled ||= this.#children.size > 0;
     for (const child of this.#children) {

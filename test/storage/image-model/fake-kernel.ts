@@ -2,11 +2,11 @@ import { dirname } from 'node:path';
 import type { FileKind } from '@kedge/driver-sdk';
 import type { RootState } from './machine.js';
 
-/** A file of the node; one with a file system in it is an image. */
+/** A file of the node; one with a file system is an image. */
 export interface FakeFile {
   readonly type: 'file';
   bytes: number;
-  /** False while a copy into it is under way, or permanently when that died. */
+  /** False while a copy into it is in progress, or permanently if that was killed. */
   whole: boolean;
   system: { first: number; second: number; bytes: number } | undefined;
 }
@@ -32,11 +32,11 @@ export function fileError(code: string, path: string): Error {
 export const rootPath = '/disk';
 
 /**
- * The kernel of a node, in memory: files, loop devices, mounts and frozen file systems. It outlives daemons, and notes
- * what must never be done to it.
+ * The kernel of a node in memory: files, loop devices, mounts and frozen file systems. It survives daemons and
+ * records forbidden operations.
  */
 export class FakeKernel {
-  /** What would have damaged data, or broken a rule; must stay empty. */
+  /** Operations that would have damaged data or broken a rule; must stay empty. */
   readonly wrongs: string[] = [];
   readonly loops = new Map<string, Loop>();
   readonly mounts: Mount[] = [];
@@ -52,7 +52,7 @@ export class FakeKernel {
   ]);
   #temporary = 0;
 
-  /** The disk is not there: what its mount point has then is nothing. */
+  /** The disk is unmounted: the content of its mount point is not visible. */
   #hidden(path: string): boolean {
     return this.root === 'unmounted' && path.startsWith(`${rootPath}/`);
   }
@@ -149,18 +149,18 @@ export class FakeKernel {
     return this.mounts.filter((mount) => mount.target === target).at(-1);
   }
 
-  /** A file system lives as long as it is mounted or frozen. */
+  /** A file system exists as long as it is mounted or frozen. */
   isAlive(device: string): boolean {
     return this.frozen.has(device) || this.mounts.some((mount) => mount.device === device);
   }
 
-  /** Loop devices over the file that is at a path. */
+  /** Loop devices over the file at a path. */
   loopsOver(path: string): readonly string[] {
     const entry = this.#at(path);
     return [...this.loops].filter(([, { file }]) => file === entry).map(([device]) => device);
   }
 
-  /** Whether the file of a loop device is still where it was. */
+  /** Whether the file of a loop device is still at its path. */
   isRemoved({ path, file }: Loop): boolean {
     return this.#entries.get(path) !== file;
   }
@@ -196,7 +196,7 @@ export class FakeKernel {
     if (mount) this.mounts.splice(this.mounts.lastIndexOf(mount), 1);
   }
 
-  /** One step of a workload that writes below a target; false when it hangs, or has nothing to write to. */
+  /** One step of a workload that writes below a target; false if it hangs or there is no mount. */
   write(target: string): 'written' | 'begun' | 'hangs' | 'lost' {
     const mount = this.mountedAt(target);
     const system = mount && this.loops.get(mount.device)?.file.system;

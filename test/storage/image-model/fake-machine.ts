@@ -27,10 +27,10 @@ import { Workloads } from './workloads.js';
 
 const pieceMs = 250;
 const minute = 60_000;
-/** So long the machine has to come to rest. */
+/** Maximum time until the machine is at rest. */
 const restMs = 40 * minute;
 
-/** A machine in memory, with a clock that is told how much time passes. */
+/** A machine in memory with a fake clock. */
 export class FakeMachine implements Machine {
   readonly workloads: Workloads;
   readonly #clock = new FakeClock();
@@ -63,7 +63,7 @@ export class FakeMachine implements Machine {
     const clock = this.#clock;
     this.#store = await openStore({ engine: new MemoryEngine(), clock });
     const store = this.#store;
-    // The API asks drivers what they can do, and nothing else.
+    // The API only reads the capabilities of drivers.
     const random = seededRandom(this.#seed + 1_000_000);
     const host = new FakeHost(this.#kernel, this.#texts, clock, random);
     const drivers = registryOf(await this.#parts.driver(host));
@@ -86,7 +86,7 @@ export class FakeMachine implements Machine {
     await this.#during(this.#life.start());
   }
 
-  /** Time passes until the work is done. */
+  /** Advances time until the work is done. */
   async #during<T>(work: Promise<T>): Promise<T> {
     let isOver = false;
     const end = (): void => void (isOver = true);
@@ -154,7 +154,7 @@ export class FakeMachine implements Machine {
     const kernel = this.#kernel;
     const image = (path: string): string => path.slice(rootPath.length + 1);
     const imageOf = (device: string): string => image(kernel.loops.get(device)?.path ?? '');
-    // A mount that thaws lasts as long as that.
+    // A thawing mount takes that long.
     const lasting = kernel.mounts.filter(({ target }) => !target.startsWith('/tmp/'));
     const states = [...this.#texts.values()].map(
       (text) => JSON.parse(text) as Readonly<Record<string, string>>,

@@ -1,13 +1,16 @@
 import type { CommandResult } from '@kedge/driver-sdk';
 import type { FakeFile, FakeKernel } from './fake-kernel.js';
 
-/** How the effects of a program are made: one after another, by a process that may die before or after any. */
+/**
+ * The way in which the effects of a program happen: one after another, by a process that may die before or
+ * after each.
+ */
 export type Step = <T>(name: string, effect: () => T) => Promise<T>;
 
 const blockBytes = 4096;
-/** A copy takes as long as a volume needs to be attached, mounted and written to. */
+/** A copy takes long enough for a volume to be attached, mounted and written to. */
 const copyPieces = 40;
-/** What a child process that copies stops with when nobody can write meanwhile. */
+/** The error of a copying child process if no daemon can write meanwhile. */
 const thawFailed = 97;
 
 function done(stdout = ''): CommandResult {
@@ -21,11 +24,11 @@ function failed(stderr: string, exitCode = 1): CommandResult {
 /** A directory that is held open. */
 export interface HeldDirectory {
   readonly target: string;
-  /** Loop device that is mounted there; undefined where none is. */
+  /** The mounted loop device; undefined if there is none. */
   readonly device: string | undefined;
 }
 
-/** Programs of the fake node, as drivers call them. */
+/** Programs of the fake node, as called by drivers. */
 export class FakePrograms {
   readonly #kernel: FakeKernel;
   readonly #opened: ReadonlyMap<string, HeldDirectory>;
@@ -36,8 +39,8 @@ export class FakePrograms {
   }
 
   /**
-   * @param onFrozen told what the program froze and means to thaw
-   * @throws Error for a program or form of call that no driver used when this was written
+   * @param onFrozen called with the file system that the program froze and will thaw
+   * @throws Error for a program or form of call that no driver used at the time of writing
    */
   async run(
     command: string,
@@ -148,7 +151,7 @@ export class FakePrograms {
     return failed('fsfreeze: unfreeze failed: Invalid argument');
   }
 
-  /** Reads the first record, and later the second one: what is written meanwhile tears the copy. */
+  /** Reads the first record, and later the second one: a write in between tears the copy. */
   async #copied(from: string, to: string, step: Step): Promise<void> {
     const source = this.#kernel.file(from);
     const copy = await step('cp begins', () => {

@@ -9,7 +9,7 @@ async function checkNode(machine: Machine): Promise<void> {
   const running = [...machine.workloads.running];
   const { wrongs, frozen, loops, mounts, journal } = await machine.facts();
   expect(wrongs, wrongs.join('; ')).to.deep.equal([]);
-  // What outlives a kill has to be known to the next start.
+  // Resources that survive a kill must be on record for the next start.
   for (const device of frozen) expect(journal).to.include(`freeze ${device}`);
   for (const image of loops) expect(journal).to.include(`loop ${image}`);
   for (const target of mounts.keys()) expect(journal).to.include(`mount ${target}`);
@@ -40,8 +40,8 @@ async function checkVolume(machine: Machine, volume: Volume): Promise<void> {
 }
 
 /**
- * What must hold of volumes, snapshots and the node at every moment.
- * @param promised records that were acknowledged when a snapshot was asked for, by its name
+ * Invariants of volumes, snapshots and the node that hold at every moment.
+ * @param promised records that were acknowledged when a snapshot was requested, by its name
  */
 export async function checkImages(
   machine: Machine,
@@ -61,14 +61,14 @@ export async function checkImages(
   }
 }
 
-/** Whether a snapshot is at rest: made, failed permanently, or of a volume that waits for a snapshot itself. */
+/** Whether a snapshot is at rest: created, failed permanently, or of a volume that waits for a snapshot itself. */
 export function isSettled(snapshot: Snapshot, waiting: ReadonlySet<Volume>): boolean {
   if (snapshot.status === 'Ready' || snapshot.status === 'Failed') return true;
   const source = [...waiting].some(({ name }) => name === snapshot.source.volume);
   return source && (snapshot.status ?? 'Pending') === 'Pending';
 }
 
-/** Volumes that nothing was made for yet, and that say that their snapshot is gone or not Ready. */
+/** Volumes that were not provisioned yet, with the message that their snapshot is missing or not Ready. */
 export function waitingForSnapshots(
   all: readonly Volume[],
   taken: readonly Snapshot[],
@@ -82,7 +82,7 @@ export function waitingForSnapshots(
   );
 }
 
-/** After everybody let go: nothing is attached, mounted or frozen, and every volume can be used. */
+/** After all claims were released: nothing is attached, mounted or frozen, and every volume is usable. */
 export async function checkHealed(machine: Machine): Promise<void> {
   const { frozen, loops, mounts, journal } = await machine.facts();
   expect(frozen, 'frozen').to.deep.equal([]);
@@ -110,7 +110,7 @@ export async function checkHealed(machine: Machine): Promise<void> {
       ).to.equal(true);
 }
 
-/** After everything was deleted: nothing is left. */
+/** After everything was deleted: no resources remain. */
 export async function checkEmpty(machine: Machine): Promise<void> {
   const left = [...(await machine.volumes()), ...(await machine.snapshots())];
   expect(

@@ -9,88 +9,88 @@ import type {
 } from '@kedge/controllers';
 import type { Shown } from '../model-api.js';
 
-/** Whom a kill meets: the daemon, the programs that it runs, or both at once. */
+/** The target of a kill: the daemon, its programs, or both. */
 export type Killed = 'daemon' | 'child' | 'both';
 
-/** Where the disk of the storage root is: `unmarked` is there, and no longer says whose it is. */
+/** The disk of the storage root: `unmarked` is mounted but has no mark of its owner. */
 export type RootState = 'here' | 'unmounted' | 'unmarked';
 
-/** What a workload wrote into a file system: each record to the first place, and after that to the second. */
+/** The records of a workload in a file system: each is written to the first place, and then to the second. */
 export interface Records {
   readonly first: number;
   readonly second: number;
 }
 
-/** What there is on a machine. Images are named by their paths below the storage root, such as `<uid>.img`. */
+/** The state of a machine. Images are named by their paths below the storage root, such as `<uid>.img`. */
 export interface Facts {
-  /** What must never happen, and did. */
+  /** Violations. */
   readonly wrongs: readonly string[];
-  /** Devices whose file systems are frozen, where that can be told. */
+  /** Devices with frozen file systems, if that is observable. */
   readonly frozen: readonly string[];
-  /** Images with a loop device; one with two is there twice. */
+  /** Images with a loop device; an image with two appears twice. */
   readonly loops: readonly string[];
-  /** Image that is mounted, by the target. */
+  /** Mounted image by target. */
   readonly mounts: ReadonlyMap<string, string>;
-  /** `<type> <device, image or target>` of what the node journal names. */
+  /** `<type> <device, image or target>` of the entries in the node journal. */
   readonly journal: ReadonlySet<string>;
-  /** Names below the storage root, copies of snapshots among them. */
+  /** Names below the storage root, including copies of snapshots. */
   readonly files: readonly string[];
 }
 
-/** Workloads that write into volumes all the time. They outlive daemons. */
+/** Workloads that write into volumes continuously. They survive daemons. */
 export interface WorkloadPort {
   start(claim: string, uid: string, source: string): void;
   stop(claim: string): Promise<void>;
   /** Volume and directory, by claim. */
   readonly running: ReadonlyMap<string, { readonly uid: string; readonly target: string }>;
-  /** How many records of a volume a workload was told to be there. */
+  /** The number of records of a volume that were acknowledged to a workload. */
   acknowledged(uid: string): number;
-  /** What a volume has from the beginning. */
+  /** The initial content of a volume. */
   begins(uid: string, records: number): void;
 }
 
-/** What came of an attempt to bring a volume to an instance. */
+/** The outcome of an attempt to stage a volume for an instance. */
 export type Brought =
   | { readonly type: 'mounted'; readonly source: string }
   | { readonly type: 'waiting'; readonly message: string };
 
-/** Kinds that users make in the model. */
+/** Kinds that users create in the model. */
 export type MadeKind = typeof volumes | typeof snapshots;
 
-/** A machine with one daemon that can die: a fake one, or a real one. What a dead daemon was asked never answers, or fails. */
+/** A machine with one daemon that can be killed, fake or real. Calls of a killed daemon never return, or fail. */
 export interface Machine {
   readonly workloads: WorkloadPort;
   readonly alive: boolean;
   readonly root: RootState;
   begin(): Promise<void>;
-  /** A daemon starts; settles also when it dies meanwhile. */
+  /** Starts a daemon; also settles if it is killed meanwhile. */
   boot(): Promise<void>;
   kill(whom: Killed): void;
-  /** Runs `act` right before or right after one of the next steps of the daemon, which waits for it. */
+  /** Runs `act` immediately before or after one of the next steps of the daemon, which waits for it. */
   plan(stepsFromNow: number, when: 'before' | 'after', act: (step: string) => void): void;
   forgetPlans(): void;
-  /** False when that is refused, as the disk is in use. */
+  /** False if that is refused, because the disk is in use. */
   setRoot(state: RootState): boolean;
   create(kind: MadeKind, object: Shown): Promise<unknown>;
   change(kind: MadeKind, key: ObjectKey, fields: Shown): Promise<unknown>;
   delete(kind: MadeKind, key: ObjectKey): Promise<unknown>;
   volumes(): Promise<readonly Volume[]>;
   snapshots(): Promise<readonly Snapshot[]>;
-  /** Records of operations that are in the store. */
+  /** Records of operations in the store. */
   operations(): Promise<readonly string[]>;
   ensure(instance: Instance, mount: VolumeMount): Promise<Brought>;
   /** False while the claim has a volume. */
   letGo(claim: string): Promise<boolean>;
   facts(): Promise<Facts>;
-  /** Undefined for an image that is not there, or half a copy. */
+  /** Undefined for a missing image, or a partial copy. */
   records(image: string): Promise<Records | undefined>;
-  /** Lets time pass: that much, or as much as a real machine needs for it. */
+  /** Advances the time by this amount, or by the equivalent on a real machine. */
   pass(ms: number): Promise<void>;
-  /** Lets work begin that may never end. */
+  /** Starts work that may never end. */
   begun(work: Promise<void>): Promise<void>;
-  /** Lets time pass until it holds; gives up after some time. */
+  /** Advances the time until the condition holds; gives up after some time. */
   until(holds: () => Promise<boolean>): Promise<void>;
-  /** Runs a check; again, where what it looks at changes under its hands. */
+  /** Runs a check, again if the checked state changes meanwhile. */
   judge(check: () => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }

@@ -7,7 +7,7 @@ import { FakeHost, type JournalTexts } from './fake-host.js';
 import { type FakeKernel, rootPath } from './fake-kernel.js';
 import type { Killed } from './machine.js';
 
-/** What outlives a daemon of the fake node. */
+/** The state that survives a daemon of the fake node. */
 export interface LifePorts {
   readonly kernel: FakeKernel;
   readonly texts: JournalTexts;
@@ -20,18 +20,18 @@ export interface LifePorts {
 
 const mountRoot = '/mounts';
 
-/** What drivers and the start of a daemon see of the fake node. */
+/** The node's interface for drivers and for the start of a daemon. */
 export type NodePorts = Pick<FakeHost, 'root' | 'journal' | 'host'>;
 
-/** What a daemon of the fake node is made of; a variant has a safeguard less. */
+/** The parts of a daemon of the fake node; a variant lacks a safeguard. */
 export interface NodeParts {
-  /** Loaded before the clock goes on: loading takes real time. */
+  /** Loaded before the clock advances, because loading takes real time. */
   driver(host: NodePorts): Promise<Driver>;
-  /** Undoes what a killed daemon left frozen. */
+  /** Thaws the file systems that a killed daemon left frozen. */
   thaw(host: NodePorts, clock: Clock): Promise<void>;
 }
 
-/** Driver `local` and the start of a daemon as they are. */
+/** Driver `local` and the start of a daemon, unchanged. */
 export const soundNode: NodeParts = {
   driver: async ({ root, journal, host }) => {
     const settings = { localVolumeRoot: rootPath, storageRoot: root, journal, host };
@@ -43,12 +43,12 @@ export const soundNode: NodeParts = {
   thaw: ({ journal, host }, clock) => thawLeftovers({ journal, host, logger: silentLogger, clock }),
 };
 
-/** A driver that is found as `local`. */
+/** A driver that is registered as `local`. */
 export function registryOf(driver: Driver): DriverRegistry {
   return { names: ['local'], get: () => Promise.resolve(driver) };
 }
 
-/** One life of a daemon on the fake node. */
+/** One process of the daemon on the fake node. */
 export class NodeLife {
   readonly host: FakeHost;
   readonly process: ModelProcess;
@@ -69,7 +69,7 @@ export class NodeLife {
     return new NodeLife(ports, host, new ModelProcess(parts));
   }
 
-  /** It thaws, then its controllers run, then it adopts what is mounted. Settles also when it dies meanwhile. */
+  /** Thaws file systems, starts its controllers, then adopts mounts. Also settles if it is killed meanwhile. */
   async start(): Promise<void> {
     const killed = new Promise<void>((resolve) => this.process.onDeath(resolve));
     await Promise.race([this.#start(), killed]);
@@ -78,7 +78,7 @@ export class NodeLife {
   async #start(): Promise<void> {
     const { kernel, clock, parts } = this.#ports;
     await parts.thaw(this.host, clock);
-    // Writers hang from the kill to the next start, and no longer; a program that was killed is told.
+    // Writers hang at most from the kill to the next start; the daemon is told about killed programs.
     if (!this.host.childrenKilled)
       for (const device of kernel.frozen) kernel.wrongs.push(`${device} is frozen after a start`);
     await this.process.manager.start();

@@ -7,7 +7,7 @@ export const namespace = 'default';
 /** Class of the model's volumes: images of driver `local`. */
 export const imageClass = 'image';
 
-/** What is there before users come. Succeeds for a store that has it. */
+/** Creates the initial objects. Succeeds for a store that has them. */
 export async function prepareStore(store: ObjectStore): Promise<void> {
   if (await store.get(namespaces, { name: namespace })) return;
   const finalizers = [namespaceFinalizer];

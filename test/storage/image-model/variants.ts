@@ -1,7 +1,10 @@
 import { KeyedQueue } from '@kedge/driver-sdk';
 import { type NodeParts, soundNode } from './node-life.js';
 
-/** A snapshot waits for no other call of its volume, and none waits for it: an idle image is attached while it is copied. */
+/**
+ * A snapshot waits for no other call of its volume, and no other call waits for it: an idle image is attached
+ * during a copy.
+ */
 export const copiesTakeNoTurn: NodeParts = {
   ...soundNode,
   driver: async (fake) => {
@@ -13,5 +16,5 @@ export const copiesTakeNoTurn: NodeParts = {
   },
 };
 
-/** What daemon and copier left frozen when they were killed together stays so. */
+/** File systems stay frozen if daemon and copy process are killed together. */
 export const freezesStay: NodeParts = { ...soundNode, thaw: () => Promise.resolve() };

@@ -8,12 +8,12 @@ interface Workload {
   readonly target: string;
 }
 
-/** How often a workload does something, milliseconds. */
+/** Interval between the steps of a workload, milliseconds. */
 const everyMs = 170;
 
 /**
- * Workloads that write into their volumes all the time, each record to a first place and then to a second one; a record
- * is acknowledged when it is in both. They outlive daemons.
+ * Workloads that continuously write into their volumes, each record to a first place and then to a second one.
+ * A record in both is acknowledged. They survive daemons.
  */
 export class Workloads implements WorkloadPort {
   readonly #kernel: FakeKernel;
@@ -40,12 +40,12 @@ export class Workloads implements WorkloadPort {
     if (outcome === 'written') this.#acknowledged.set(uid, this.acknowledged(uid) + 1);
   }
 
-  /** How many records of a volume a workload was told to be there. */
+  /** The number of records of a volume that were acknowledged to a workload. */
   acknowledged(uid: string): number {
     return this.#acknowledged.get(uid) ?? 0;
   }
 
-  /** What a volume that was made of a snapshot has from the beginning. */
+  /** The initial content of a volume that was created from a snapshot. */
   begins(uid: string, records: number): void {
     if (!this.#acknowledged.has(uid)) this.#acknowledged.set(uid, records);
   }

@@ -12,10 +12,10 @@ import {
 import type { Killed, Machine } from './machine.js';
 import { imageClass, namespace } from './prepare-store.js';
 
-/** Sizes are multiples of it. */
+/** The unit of all sizes. */
 const unitMebibytes = 16;
 const claims = 3;
-/** Steps of the node within which planned things happen: more than an attach, a mount or a copy takes. */
+/** Number of steps of the node within which planned events happen: more than an attach, a mount or a copy needs. */
 const planWithin = 30;
 
 function keyOf({ name }: Volume | Snapshot): { readonly namespace: string; readonly name: string } {
@@ -25,15 +25,16 @@ function keyOf({ name }: Volume | Snapshot): { readonly namespace: string; reado
 type Action = () => Promise<unknown>;
 
 /**
- * Random users of image volumes on one machine, whose daemon and programs die at any of their steps and whose storage
- * root goes away: drivers, node journal and the agent's volume manager are the real ones.
+ * Random users of image volumes on one machine. The daemon and its programs are killed at any of their steps,
+ * and the storage root is unmounted at times. Drivers, node journal and the agent's volume manager are the real
+ * ones.
  */
 export class ImageWorld {
   readonly log: string[] = [];
   readonly #machine: Machine;
   readonly #random: Random;
   readonly #claims: Claims;
-  /** What was acknowledged to the workload when a snapshot was asked for, by the snapshot's name. */
+  /** The records that were acknowledged to the workload when a snapshot was requested, by the snapshot's name. */
   readonly #promised = new Map<string, number>();
   readonly #copied = new Set<string>();
   #names = 0;
@@ -44,7 +45,7 @@ export class ImageWorld {
     this.#claims = new Claims(machine, (line) => this.log.push(line));
   }
 
-  /** Snapshots that were Ready, and volumes that were made of one: `snapshot <uid>`, `volume <uid>`. */
+  /** Snapshots that were Ready, and volumes that were created from one: `snapshot <uid>`, `volume <uid>`. */
   get copied(): ReadonlySet<string> {
     return this.#copied;
   }
@@ -68,7 +69,7 @@ export class ImageWorld {
     return this.#random.next() * 100 < percent;
   }
 
-  /** What a user does, and what befalls the node. */
+  /** The actions of users and the faults of the node. */
   async act(): Promise<void> {
     const then = (first: Action, second: Action) => (): Promise<unknown> =>
       this.#both(first, second);
@@ -106,11 +107,11 @@ export class ImageWorld {
     await this.#machine.pass(this.#random.next() * patienceMs);
     if (!this.#machine.alive) await this.#machine.boot();
     await this.#retry();
-    // A disk that is away stays away for a while only.
+    // An unmounted disk is mounted again after a limited time.
     if (this.#machine.root !== 'here' && this.#chance(40)) this.#rootComesBack();
   }
 
-  /** Begins something; what a dead process was asked never answers. */
+  /** Starts a call; calls of a killed process never return. */
   #begin(action: Action): Promise<void> {
     return this.#machine.begun(
       action().then(
@@ -120,7 +121,7 @@ export class ImageWorld {
     );
   }
 
-  /** Plans something for right before or after one of the next steps of the node. */
+  /** Plans an event immediately before or after one of the next steps of the node. */
   #later(what: string, act: () => void): void {
     const steps = 1 + Math.floor(this.#random.next() * planWithin);
     const when = this.#chance(50) ? 'before' : 'after';
@@ -130,7 +131,7 @@ export class ImageWorld {
     });
   }
 
-  /** The second one begins at one of the steps that the first one leads to. */
+  /** The second one begins at one of the steps that the first one causes. */
   async #both(first: Action, second: Action): Promise<void> {
     this.#later('the second', () => void this.#begin(second));
     await first();
@@ -186,7 +187,7 @@ export class ImageWorld {
     if (claim !== undefined) await this.#claims.release(claim);
   }
 
-  /** What the agent does again by itself. */
+  /** The retries of the agent. */
   async #retry(): Promise<void> {
     for (const again of this.#claims.pending()) await this.#begin(again);
   }
@@ -216,7 +217,7 @@ export class ImageWorld {
     return Promise.resolve();
   }
 
-  /** Its disk is unmounted, which the kernel refuses while it is used, or it no longer says whose it is. */
+  /** Unmounts its disk, which the kernel refuses while it is used, or removes its mark. */
   #rootGoes(): void {
     const state = this.#chance(50) ? 'unmounted' : 'unmarked';
     if (this.#machine.setRoot(state)) this.log.push(`  root is ${state}`);
@@ -236,14 +237,14 @@ export class ImageWorld {
       if (source && status === 'Available') this.#copied.add(`volume ${metadata.uid}`);
   }
 
-  /** The disk is there, nothing is killed any more, everybody lets go: everything settles. */
+  /** The disk is mounted, kills stop and all claims are released: the system must settle. */
   async heal(): Promise<void> {
     this.log.push('heal');
     const machine = this.#machine;
     this.#rootComesBack();
     machine.forgetPlans();
     if (!machine.alive) await machine.boot();
-    // What was asked for is in the store by then.
+    // All requests are in the store by then.
     await machine.pass(10_000);
     await machine.until(async () => {
       for (const claim of this.#claims.names) await this.#begin(() => this.#claims.release(claim));
@@ -255,7 +256,7 @@ export class ImageWorld {
     await machine.judge(() => checkHealed(machine));
   }
 
-  /** Nothing is about to change any more. */
+  /** Whether no further change is expected. */
   async #isAtRest(): Promise<boolean> {
     const [ofVolumes, ofSnapshots] = [
       await this.#machine.volumes(),
@@ -268,18 +269,18 @@ export class ImageWorld {
     return (
       !leaving &&
       ofVolumes.every((volume) => volume.status === 'Available' || waiting.has(volume)) &&
-      // A snapshot whose source went is Failed permanently.
+      // A snapshot whose source was deleted is Failed permanently.
       ofSnapshots.every((snapshot) => isSettled(snapshot, waiting))
     );
   }
 
-  /** Everything is deleted. */
+  /** Deletes everything. */
   async end(): Promise<void> {
     this.log.push('end');
     const machine = this.#machine;
     await machine.until(async () => {
       const [ofVolumes, ofSnapshots] = [await machine.volumes(), await machine.snapshots()];
-      // A snapshot is kept until the volumes that are made of it are there.
+      // A snapshot is kept until the volumes from it are created.
       for (const one of ofSnapshots) await this.#begin(() => machine.delete(snapshots, keyOf(one)));
       if (ofSnapshots.length === 0)
         for (const one of ofVolumes) await this.#begin(() => machine.delete(volumes, keyOf(one)));

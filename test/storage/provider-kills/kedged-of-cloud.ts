@@ -1,5 +1,5 @@
-// A kedged in which a driver of an asynchronous provider has the place of local-host. Takes the daemon's addresses
-// and data directory as kedged does, and --provider: the folder of the provider's process.
+// A kedged in which a driver of an asynchronous provider replaces local-host. Takes addresses and data directory
+// like kedged, and --provider: the folder of the provider's process.
 import { parseArgs } from 'node:util';
 import { type Driver, isPending, type OperationKind } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
@@ -7,7 +7,7 @@ import { runKedged } from '../../fixtures/kedged-parts.js';
 import { loopCloud } from '../../drivers/loop-cloud.js';
 import { ProviderCalls } from '../../drivers/provider/calls.js';
 
-/** The driver, each call of which tells the provider that it has answered before the daemon hears of it. */
+/** The driver. Each call reports its answer to the provider before the daemon receives it. */
 function telling(driver: Driver, calls: ProviderCalls): Driver {
   const told =
     <Q, R>(kind: OperationKind, call: (request: Q) => Promise<R>) =>
@@ -40,7 +40,7 @@ const { values } = parseArgs({
 });
 const { provider: folder = '' } = values;
 const calls = new ProviderCalls(folder);
-/** The runtime of processes takes volumes of this driver only, and there is no other runtime. */
+/** The runtime of processes supports volumes of this driver only, and there is no other runtime. */
 const name = 'local-host';
 const cloud = telling(loopCloud({ folder, name }), calls);
 await runKedged({

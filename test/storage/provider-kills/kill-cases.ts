@@ -2,8 +2,8 @@ import type { Random } from 'kedge';
 import { type OperationKind, operationKinds } from '@kedge/driver-sdk';
 
 /**
- * When the daemon is killed, and what the provider makes of the operation meanwhile. Each pair is one that can
- * happen: an operation that has ended can't fail any more.
+ * The time at which the daemon is killed, and the outcome of the provider's operation meanwhile. Each pair is
+ * possible: an operation that has ended can't fail any more.
  */
 export const moments = [
   { at: 'before the provider was asked', point: 'arrived', then: 'the request is lost' },
@@ -32,7 +32,7 @@ export interface KillCase {
   readonly moment: (typeof moments)[number];
 }
 
-/** Every kind of operation at every moment, in a random order. */
+/** Every kind of operation at every time, in a random order. */
 export function killCases(random: Random): readonly KillCase[] {
   return operationKinds
     .flatMap((kind) => moments.map((moment) => ({ kind, moment })))
@@ -41,7 +41,7 @@ export function killCases(random: Random): readonly KillCase[] {
     .map(({ one }) => one);
 }
 
-/** A case in words. */
+/** The description of a case. */
 export function describeCase({ kind, moment: { at, then } }: KillCase): string {
   return `${kind}, killed ${at}, ${then}`;
 }

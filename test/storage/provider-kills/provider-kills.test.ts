@@ -41,7 +41,7 @@ describe(`a daemon that is killed while a provider works for it, ${sampled.lengt
     demandDevices(this);
     await start();
   });
-  // A case that failed is not told of the next one.
+  // The faults of a failed case do not affect the next one.
   afterEach(async function () {
     if (this.currentTest?.state !== 'failed') return;
     await stop();

@@ -7,15 +7,15 @@ import type { Disk, DiskSnapshot } from '../../drivers/provider/state.js';
 
 const base = '/v1/namespaces/default';
 const mebibyte = 1024 * 1024;
-/** Within this time everything is as it should be, whatever happened. */
+/** Timeout until everything is ready, regardless of the faults. */
 const settleMs = 90_000;
 
-/** Volumes, snapshots and a service of one case, and what must be of them in the end. */
+/** Volumes, snapshots and a service of one case, with their required end state. */
 export class Scene {
   readonly #daemon: TestDaemon;
   readonly #provider: ProviderProcess;
   readonly #name: string;
-  /** Names of volumes and snapshots, by what the provider must have of them. */
+  /** Names of volumes and snapshots, by the required content at the provider. */
   readonly #volumes = new Map<
     string,
     { readonly sizeBytes: number; readonly isAttached: boolean }
@@ -37,7 +37,7 @@ export class Scene {
     });
   }
 
-  /** Everything that must be there before the operation. */
+  /** Creates everything that the operation needs. */
   async before(kind: OperationKind): Promise<void> {
     if (kind === 'provision') return;
     await this.#createVolume();
@@ -47,7 +47,7 @@ export class Scene {
     await this.#settled();
   }
 
-  /** Asks for the operation. */
+  /** Requests the operation. */
   async ask(kind: OperationKind): Promise<void> {
     const name = this.#name;
     switch (kind) {
@@ -109,7 +109,7 @@ export class Scene {
     expect(status, JSON.stringify(body)).to.be.oneOf([200, 404]);
   }
 
-  /** Waits until daemon and provider agree on what there is: one disk a volume, one snapshot a snapshot. */
+  /** Waits until daemon and provider agree: one disk per volume, one snapshot per snapshot. */
   async #settled(withinMs = settleMs): Promise<void> {
     await eventually(
       `${this.#name} to settle`,
@@ -125,7 +125,7 @@ export class Scene {
     });
   }
 
-  /** @throws AssertionError saying what differs */
+  /** @throws AssertionError naming the difference */
   async #agree(): Promise<void> {
     const { disks, snapshots } = await this.#provider.state();
     const volumes = await this.#mine('volumes');
@@ -174,7 +174,7 @@ export class Scene {
     }));
   }
 
-  /** What was asked for is there once; then everything is deleted, and nothing is left anywhere. */
+  /** The requested object exists once. Then everything is deleted, and nothing remains at either side. */
   async after(withinMs = settleMs): Promise<void> {
     await this.#settled(withinMs);
     const name = this.#name;

@@ -11,9 +11,9 @@ import { ProviderProcess } from '../../drivers/provider/process.js';
 import { Scene } from './scene.js';
 
 const program = fileURLToPath(new URL('kedged-of-cloud.js', import.meta.url));
-/** As often as the daemon may look within a case. */
+/** Maximum number of polls by the daemon within a case. */
 const always = 10_000;
-/** Waits between looks double, so on a slow machine the next may be due only after a minute. */
+/** The interval between polls doubles, so on a slow machine the next may be due only after a minute. */
 const nextLookMs = 180_000;
 
 describe('an operation whose end the provider does not let the daemon see', function () {
@@ -41,7 +41,7 @@ describe('an operation whose end the provider does not let the daemon see', func
     await cleanUp(folder);
   });
 
-  /** The operation ends; those after it do so by themselves. */
+  /** The operation ends; later ones end by themselves. */
   async function ends(outcome: 'ended' | 'failed'): Promise<void> {
     await provider.pace({ type: 'after', ms: 5 });
     await provider.endAll(outcome);
@@ -61,7 +61,7 @@ describe('an operation whose end the provider does not let the daemon see', func
     return volume;
   }
 
-  /** The operation that the message of the volume names. */
+  /** The operation in the message of the volume. */
   const operationOf = ({ failureMessage }: Record<string, unknown>): string | undefined =>
     /op-\d+/.exec(String(failureMessage))?.[0];
 
@@ -74,9 +74,9 @@ describe('an operation whose end the provider does not let the daemon see', func
   it('V8, V21: a creation that failed unseen is begun again once the daemon may look, and makes one disk', async () => {
     const failed = operationOf(await stalledBy('provision'));
     await ends('failed');
-    // Looks that are refused from here on would only lengthen the wait for the next.
+    // Further refused polls would only lengthen the wait for the next one.
     await provider.disarm();
-    // The phase may be over before it is asked for; the operation that was begun then stays.
+    // The phase may end before it is read; the operation that began in it remains.
     await eventually(
       'V21',
       async () => {

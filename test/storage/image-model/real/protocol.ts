@@ -3,10 +3,10 @@ import type { Instance, Snapshot, Volume, VolumeMount } from '@kedge/controllers
 import type { Shown } from '../../model-api.js';
 import type { Brought } from '../machine.js';
 
-/** Kinds by the names that messages have for them. */
+/** Kinds by their names in messages. */
 export type KindName = 'Volume' | 'Snapshot';
 
-/** What a daemon is asked for. */
+/** Requests to a daemon. */
 export interface Calls {
   create(kind: KindName, object: Shown): Promise<unknown>;
   change(kind: KindName, key: ObjectKey, fields: Shown): Promise<unknown>;
@@ -18,10 +18,10 @@ export interface Calls {
   letGo(claim: string): Promise<boolean>;
 }
 
-/** When, around a step, something planned happens. */
+/** The time of a planned event relative to a step. */
 export type When = 'before' | 'after';
 
-/** To the daemon. */
+/** Messages to the daemon. */
 export type Order =
   | {
       readonly type: 'call';
@@ -33,10 +33,10 @@ export type Order =
   | { readonly type: 'goOn'; readonly id: number }
   | { readonly type: 'forget' };
 
-/** From the daemon. */
+/** Messages from the daemon. */
 export type Report =
   | { readonly type: 'ready' }
   | { readonly type: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly type: 'failure'; readonly id: number; readonly message: string }
-  /** The step that something was planned for has come, and waits. */
+  /** The step with the planned event was reached, and waits. */
   | { readonly type: 'met'; readonly id: number; readonly step: string };

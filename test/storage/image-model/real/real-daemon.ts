@@ -1,5 +1,5 @@
-// Controllers, driver local and volume manager on the node that this process runs on, as the model asks for it by
-// messages. Argument: the directory of store, journal, mounts and storage root. It lives until it is killed.
+// Controllers, driver local and volume manager on the node of this process, controlled by messages of the model.
+// Argument: the directory of store, journal, mounts and storage root. Runs until it is killed.
 import { join } from 'node:path';
 import {
   effectRecords,
@@ -97,7 +97,7 @@ manager.addRunnable(
     node,
   }),
 );
-// No write waits: kills come at steps of the node.
+// Writes do not wait: kills happen at steps of the node.
 const prompt = { ...systemRandom, next: () => 0.999 };
 const api = new ModelApi({ store, drivers, sealer: modelSealer, clock, random: prompt });
 
@@ -121,7 +121,7 @@ function obey(order: Order): void {
       const { id, method, args } = order;
       const call = calls[method].bind(calls) as (...given: readonly unknown[]) => Promise<unknown>;
       void call(...args).then(
-        // Sizes are texts in messages; what is bigint has no place in them.
+        // Sizes are texts in messages, because JSON has no bigint.
         (value) => report({ type: 'answer', id, value: method === 'create' ? undefined : value }),
         (error: unknown) => report({ type: 'failure', id, message: messageOf(error) }),
       );

@@ -23,12 +23,12 @@ import { places, RealWorkloads } from './real-workloads.js';
 
 const program = fileURLToPath(new URL('real-daemon.js', import.meta.url));
 const run = promisify(execFile);
-/** Time of the model that passes in a moment of this machine. */
+/** Time of the model per poll of this machine. */
 const haste = 60;
 const begunMs = 30;
 const restMsMax = 90_000;
 const pollMs = 200;
-/** What is wrong for so many looks is wrong. */
+/** A violation counts after this many consecutive polls. */
 const judgementsMax = 15;
 
 interface Asked {
@@ -36,13 +36,13 @@ interface Asked {
   readonly reject: (error: Error) => void;
 }
 
-/** Pids of all programs that a process runs, and that they run. */
+/** Pids of all descendants of a process. */
 function descendants(pid: number): readonly number[] {
   let text = '';
   try {
     text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
   } catch {
-    // It ended.
+    // The process has ended.
   }
   const children = text.split(' ').filter(Boolean).map(Number);
   return children.flatMap((child) => [child, ...descendants(child)]);
@@ -53,11 +53,11 @@ function signalTo(pids: readonly number[], signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal);
     } catch {
-      // It ended.
+      // The process has ended.
     }
 }
 
-/** This machine: image files, loop devices, ext4, and a daemon in a process of its own. Needs root. */
+/** This machine: image files, loop devices, ext4, and a daemon in a separate process. Needs root. */
 export class RealMachine implements Machine {
   readonly workloads = new RealWorkloads(() => this.alive);
   #directory = '';
@@ -110,7 +110,7 @@ export class RealMachine implements Machine {
     });
   }
 
-  /** The daemon of before has ended, and its programs have. */
+  /** The previous daemon and its programs have ended. */
   async #gone(): Promise<void> {
     const daemon = this.#daemon;
     if (!daemon || daemon.exitCode !== null || daemon.signalCode !== null) return;
@@ -131,7 +131,7 @@ export class RealMachine implements Machine {
   }
 
   #send(order: Order): void {
-    // A daemon that dies meanwhile hears nothing, and its calls fail.
+    // A daemon that is killed meanwhile receives nothing, and its calls fail.
     if (this.alive) this.#daemon?.send(order, () => undefined);
   }
 
@@ -151,7 +151,7 @@ export class RealMachine implements Machine {
     if (whom === 'daemon') return void daemon.kill('SIGKILL');
     const programs = descendants(daemon.pid);
     if (whom === 'child') return signalTo(programs, 'SIGKILL');
-    // None of them sees another one die.
+    // All are stopped first, so that none of them observes the end of another.
     signalTo([daemon.pid, ...programs], 'SIGSTOP');
     signalTo(programs, 'SIGKILL');
     daemon.kill('SIGKILL');
@@ -178,7 +178,7 @@ export class RealMachine implements Machine {
       else if (this.#root === 'unmarked') renameSync(`${mark}.away`, mark);
       else execFileSync('mount', ['--bind', this.#at('backing'), this.#at('disk')]);
     } catch (error) {
-      // A daemon that lives has a lock on the disk, and loop devices have files of it.
+      // A running daemon has a lock on the disk, and loop devices use its files.
       if (state === 'here') throw error;
       return false;
     }
@@ -218,7 +218,7 @@ export class RealMachine implements Machine {
     return this.#call('letGo', claim);
   }
 
-  /** Images of this machine's storage root, by loop device; one with two devices is there twice. */
+  /** Images of this machine's storage root by loop device; one with two devices appears twice. */
   async #loops(): Promise<readonly (readonly [string, string])[]> {
     const { stdout } = await run('losetup', ['--list', '-n', '--raw', '-O', 'NAME,BACK-FILE']);
     const below = `${this.#directory}/`;
@@ -281,20 +281,20 @@ export class RealMachine implements Machine {
     return records;
   }
 
-  /** The second place first: what is written meanwhile is no sign of loss. */
+  /** Reads the second place first: a write in between is no sign of loss. */
   async #mounted(target: string): Promise<readonly number[]> {
     const read = async (place: string): Promise<number> =>
       Number(await readFile(join(target, place), 'utf8').catch(() => '0'));
     const second = await read('second');
     const first = await read('first');
-    // A whole record may have been written between the two reads.
+    // A complete record may have been written between the two reads.
     return [Math.min(first, second + 1), second];
   }
 
-  /** Read as it lies on the disk, and so only when no kernel has it: what is newer is in its memory until then. */
+  /** Read from the disk, so only while the kernel does not use it: its memory may have newer data. */
   async #inImage(image: string): Promise<readonly number[]> {
     const path = this.#at('backing', image);
-    // A process of somebody else that starts at the wrong moment has every mount of this machine for a while.
+    // Another program's process that starts at this moment briefly keeps every mount of this machine.
     await eventually(`nobody to have ${image} mounted`, async () => !(await this.#isAlive(image)));
     return Promise.all(
       places.map(async (place) => {
@@ -335,7 +335,7 @@ export class RealMachine implements Machine {
     }
   }
 
-  /** Whatever happened: no process, mount, device or frozen file system of it is left. */
+  /** Always ensures that none of its processes, mounts, devices and frozen file systems remain. */
   async close(): Promise<void> {
     if (this.#directory === '') return;
     this.kill('both');

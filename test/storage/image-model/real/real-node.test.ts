@@ -3,7 +3,7 @@ import { demandDevices } from '../../../drivers/devices.js';
 import { ImageWorld } from '../world.js';
 import { RealMachine } from './real-machine.js';
 
-/** Seeds of the whole run; shorter runs draw theirs from these. */
+/** Seeds of the complete run; shorter runs draw theirs from these. */
 const wholeRun = 50;
 const sampleSize = Number(process.env['KEDGE_REAL_NODE_SEEDS'] ?? 3);
 const onlySeed = process.env['KEDGE_STORAGE_SEED'];

@@ -7,20 +7,20 @@ import type { WorkloadPort } from '../machine.js';
 interface Running {
   readonly uid: string;
   readonly target: string;
-  /** Settles when it writes nothing any more. */
+  /** Settles when the workload has stopped writing. */
   readonly ended: Promise<void>;
   stopping: boolean;
 }
 
-/** A record as it is written: of one length, so that it is overwritten in place. */
+/** A record as written: of one length, so that it is overwritten in place. */
 const width = 16;
 const pauseMs = 5;
-/** A copy takes a while by it. */
+/** Makes a copy take some time. */
 const ballastBytes = 12 * 1024 * 1024;
-/** A write that takes longer hangs, unless no daemon lives that could thaw. */
+/** A longer write hangs, unless no running daemon could thaw the file system. */
 const writeMsMax = 30_000;
 
-/** Files of the two places that a record is written to. */
+/** Files of the two places of a record. */
 export const places = ['first', 'second'] as const;
 
 async function put(path: string, record: number): Promise<void> {
@@ -43,16 +43,16 @@ async function prepare(target: string): Promise<void> {
   await writeFile(join(target, 'ballast'), randomBytes(ballastBytes));
 }
 
-/** Writers of records below mounted directories, in this process, which outlives the daemon. */
+/** Writers of records below mounted directories in this process, which survives the daemon. */
 export class RealWorkloads implements WorkloadPort {
-  /** What went wrong. */
+  /** Violations. */
   readonly wrongs: string[] = [];
   readonly running = new Map<string, Running>();
   readonly #ending = new Map<string, Promise<void>>();
   readonly #acknowledged = new Map<string, number>();
   readonly #isAlive: () => boolean;
 
-  /** @param isAlive whether a daemon lives */
+  /** @param isAlive whether a daemon is running */
   constructor(isAlive: () => boolean) {
     this.#isAlive = isAlive;
   }

@@ -1,12 +1,12 @@
 import type { HostFiles, NodeHost } from '@kedge/driver-sdk';
 import type { When } from './protocol.js';
 
-/** Told of each step of a node; the step waits until it settles. */
+/** Called at each step of a node; the step waits until it settles. */
 export type Meet = (when: When, step: string) => Promise<void>;
 
 type Method = (...args: never[]) => Promise<unknown>;
 
-/** A node whose steps can be met: something happens right before or right after one, and it waits for that. */
+/** A node with interceptable steps: an event runs immediately before or after a step, which waits for it. */
 export function steppedHost(host: NodeHost, meet: Meet): NodeHost {
   const stepped = <M extends Method>(name: string, method: M): M =>
     (async (...args: Parameters<M>) => {
@@ -28,7 +28,7 @@ export function steppedHost(host: NodeHost, meet: Meet): NodeHost {
       await meet('before', command);
       const running = host.run(command, args, signal);
       running.catch(() => undefined);
-      // The program goes on while what was planned happens.
+      // The program continues during the planned event.
       await meet('after', `${command} began`);
       const result = await running;
       await meet('after', command);
