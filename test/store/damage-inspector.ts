@@ -1,6 +1,6 @@
-// Damages copies of a store and says what opening them brings. Arguments: directory of the store, file
-// of its content as JSON, its revision, first place, end, and "again" for what the process after one
-// that died brings. A process of its own: LevelDB itself may abort on what it finds.
+// Damages copies of a store and reports the outcomes of opening them. Arguments: directory of the store, file of
+// its content as JSON, its revision, first place, end, and "again" for the outcome in the process after a crashed
+// one. A separate process, because LevelDB itself may abort on damage.
 import {
   cp,
   mkdtemp,
@@ -55,7 +55,7 @@ async function harm(path: string, damage: Damage, next: () => number): Promise<v
   }
 }
 
-/** Right, refused, or what is wrong. */
+/** The outcome: right, refused, or the violation. */
 async function inspect(
   directory: string,
   expected: Map<string, number>,
@@ -67,7 +67,7 @@ async function inspect(
       if (store.revision !== revision) return `wrong: revision ${store.revision}`;
       if (!isDeepStrictEqual(await content(store), expected)) return 'wrong: content';
       await store.verify();
-      // Enough that a compaction drops what was there.
+      // Enough for a compaction to drop earlier history.
       for (let n = 0; n < 60; n += 1) await put(store, 'after', n);
       await store.compact();
     } finally {

@@ -19,8 +19,8 @@ describe('damage', function () {
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-damage-'));
     origin = join(folder, 'origin');
-    // Twice, so that tables, a manifest with history and a fresh log are all there. Compactions fail in
-    // both ways, and what they left is finished by the reopening after them.
+    // Twice, so that tables, a manifest with history and a new log exist. Compactions fail in both ways, and the
+    // next opening finishes them.
     for (const round of [0, 1]) {
       let failure: Failure | undefined;
       let store = await openLedger(origin, { driver: failingDriver(() => failure) });
@@ -63,8 +63,8 @@ describe('damage', function () {
       }
       next += lines.length;
       if (status === 0) break;
-      // LevelDB's own assertions stop the process: nothing wrong was served, and nothing was said;
-      // the next start says it.
+      // LevelDB's own assertions stop the process: no wrong data was served, but no damage was reported. The next
+      // start reports it.
       expect(signal, stderr).to.equal('SIGABRT');
       expect(stderr).to.contain('leveldb');
       const range = [String(next), String(next + 1), 'again'];
@@ -74,7 +74,7 @@ describe('damage', function () {
       next += 1;
     }
     expect(wrong).to.deep.equal([]);
-    // Both must happen, or the test looks at nothing.
+    // Both outcomes must occur, or the test checks nothing.
     expect(outcomes.right).to.be.greaterThan(0);
     expect(outcomes.refused).to.be.greaterThan(places / 10);
     expect(outcomes.aborted).to.be.at.most(Math.ceil(places / 50));

@@ -192,7 +192,7 @@ describe('a data directory of schema version 2', () => {
         if ((copies += 1) > 2) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
         return nodeFileSystem.copyFile(from, to);
       },
-      // The process dies: nothing tidies up.
+      // The process dies without a cleanup.
       remove: async (path) => {
         if (copies <= 2) await nodeFileSystem.remove(path);
       },
@@ -212,7 +212,7 @@ describe('a data directory of schema version 2', () => {
     await (await open(directory)).close();
     const copy = join(directory, 'schema-2-copy');
     const whole = await contents(copy);
-    // Back by the rollback steps, but a block of the database does not come back whole.
+    // Restored by the rollback steps, but a block of the database is damaged.
     for (const name of ['db', 'high-water']) {
       await rm(join(directory, name), { recursive: true });
       await cp(join(copy, name), join(directory, name), { recursive: true });

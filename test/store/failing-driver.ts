@@ -10,9 +10,9 @@ import {
 export type Failure = 'before' | 'after';
 
 /**
- * LevelDB, some writes of which fail, having done their work or not: appends, and the marks and drops
- * of compactions alike.
- * @param fails asked at every write
+ * LevelDB with some failing writes, which may have been executed or not: appends, and the marks and drops of
+ * compactions.
+ * @param fails called at every write
  */
 export function failingDriver(fails: () => Failure | undefined): DatabaseDriver {
   const attempt = async (write: () => Promise<void>): Promise<void> => {
@@ -48,7 +48,7 @@ export function failingDriver(fails: () => Failure | undefined): DatabaseDriver 
   };
 }
 
-/** Fails one write of `every`, by chance. */
+/** Fails one write in `every`, at random. */
 export function nowAndThen(random: Random, every: number): () => Failure | undefined {
   return () => {
     if (random.next() * every >= 1) return undefined;

@@ -15,16 +15,16 @@ import {
 import { failingDriver, nowAndThen } from './failing-driver.js';
 
 /*
- * A recorded history of many clients against one store, judged afterwards (the method of etcd's
- * robustness tests). Revisions give the order, so the check is linear.
+ * A recorded history of many clients against one store, checked afterwards (the method of etcd's robustness
+ * tests). Revisions give the order, so the check is linear.
  */
 const operations = Number(process.env['KEDGE_HISTORY_OPERATIONS'] ?? 100_000);
-/** A history is held in memory until it is judged, so a long soak is many of them. */
+/** A history is in memory until it is checked, so a long soak consists of many of them. */
 const histories = Number(process.env['KEDGE_HISTORIES'] ?? 1);
 const keys = 50;
 const writers = 16;
 const restarts = 4;
-/** Revisions of history that compactions keep; watchers are waited for when they are further behind. */
+/** Revisions of history that compactions keep. Watchers that lag further behind are awaited. */
 const historyEvents = 20_000;
 
 interface Register extends ApiObject {
@@ -41,9 +41,9 @@ interface Write {
   readonly name: string;
   readonly revision: number;
   readonly value: number | undefined;
-  /** Version the writer demanded, for compare-and-set. */
+  /** Required version of a compare-and-set. */
   readonly expected: string | undefined;
-  /** Largest revision acknowledged to anybody before this write was asked for. */
+  /** Largest revision acknowledged to any client before this write was requested. */
   readonly after: number;
 }
 
@@ -91,7 +91,7 @@ async function writer(
       history.acked = Math.max(history.acked, revision);
     } catch (error) {
       if (hasCode(error, 'Unavailable')) {
-        // Its write failed, and whether it happened the watchers tell.
+        // Its write failed. The watchers show whether it happened.
         await eventually(
           'the store to be reopened',
           () => store.health().state === 'serving',
@@ -99,7 +99,7 @@ async function writer(
         );
         continue;
       }
-      // Lost a race: nothing was written.
+      // Conflict: nothing was written.
       expect(
         ['Aborted', 'AlreadyExists', 'NotFound'].some((code) => hasCode(error, code as 'Aborted')),
         String(error),
@@ -135,7 +135,7 @@ describe('history', function () {
       recordAndJudge(number));
 });
 
-/** Writes, watches, lists and compacts through restarts; `number` seeds what is written and what fails. */
+/** Writes, watches, lists and compacts through restarts; `number` seeds contents and failures. */
 async function recordAndJudge(number: number): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'kedge-history-'));
   const history: History = { writes: [], events: [[], [], [], []], lists: [], acked: 0 };
@@ -180,7 +180,7 @@ async function recordAndJudge(number: number): Promise<void> {
         Math.min(...history.events.map((seen) => seen.at(-1)?.revision ?? 0));
       const compacting = (async () => {
         while (!done) {
-          // One that fails has dropped a part; the next one goes on.
+          // A failed compaction has dropped a part; the next one continues.
           if (slowest() > store.revision - historyEvents / 2)
             await store.compact().then(
               () => (compactions += 1),
@@ -192,7 +192,7 @@ async function recordAndJudge(number: number): Promise<void> {
       await writing;
       done = true;
       await Promise.all([listing, compacting]);
-      // Every other watcher is cut off where it is and resumes after the restart.
+      // Every other watcher is disconnected at its position and resumes after the restart.
       const behind = (): boolean =>
         history.events.some((seen, i) => i < 2 && (seen.at(-1)?.revision ?? 0) < store.revision);
       while (behind()) await new Promise((resolve) => setImmediate(resolve));
@@ -222,7 +222,7 @@ async function recordAndJudge(number: number): Promise<void> {
 
 function judge({ writes, events, lists }: History): void {
   const [first = []] = events;
-  // Dense and complete: every revision was told, once, in order, to each watcher alike.
+  // Dense and complete: each watcher received every revision once and in order.
   for (const seen of events) expect(seen).to.deep.equal(first);
   first.forEach(({ revision }, i) => expect(revision).to.equal(i + 1));
   const byRevision = new Map(first.map((event) => [event.revision, event]));

@@ -84,8 +84,8 @@ describe('a store on a hostile disk', function () {
     ));
 
   /**
-   * Safeguards that are switched off, and a seed that found each missing. Whatever changes the calls of
-   * the disk changes what a seed does, so those after it are tried as well until one finds it.
+   * Disabled safeguards, each with a seed that detected the omission. A change of the disk's calls changes the
+   * effect of a seed, so later seeds are tried as well until one detects it.
    */
   const found: readonly {
     readonly name: string;

@@ -15,9 +15,9 @@ import {
 import { FakeClock, HostileFileSystem, loseNewestTable, modelDriver, settle } from 'kedge/testing';
 import { entries } from './ledger.js';
 
-/** Calls of the disk that fail. */
+/** Failing calls of the disk. */
 export interface PlannedFault {
-  /** The first of them, counted from the opened store: 1 is its first call. */
+  /** The first failing call after the store is opened, from 1. */
   readonly at: number;
   readonly count: number;
   readonly type: 'error' | 'errorAfter';
@@ -29,21 +29,21 @@ export interface HostileRun {
   readonly seed: number;
   /** Openings of the store, each ended by closing, a kill or a power loss. */
   readonly lives: number;
-  /** Operations in each. */
+  /** Number of operations after each opening. */
   readonly operations: number;
-  /** Whether its files may change behind its back: a byte, or all that was written last. Default false. */
+  /** Whether its files may be changed externally: a byte, or all of the last writes. Default false. */
   readonly damage?: boolean;
-  /** A fault of the first life instead of those that the seed plans; none happens later. */
+  /** A fault of the first process instead of the seed's faults; none happens later. */
   readonly fault?: PlannedFault;
   /** The engine under test; default the library's. */
   readonly engine?: (options: LevelEngineOptions) => LevelEngine;
 }
 
-/** What became of a run. */
+/** The outcome of a run. */
 export interface HostileOutcome {
-  /** A promise that was broken; undefined when all were kept. */
+  /** A broken guarantee; undefined if there is none. */
   readonly violation: string | undefined;
-  /** Why the store refused damage; undefined when it never did. */
+  /** Why the store refused damage; undefined if it never did. */
   readonly refused: string | undefined;
   readonly operations: number;
   readonly compactions: number;
@@ -51,7 +51,7 @@ export interface HostileOutcome {
   readonly restores: number;
 }
 
-/** What each name may hold: one value when its last write is known, several when it is not. */
+/** The possible values of each name: one if the outcome of its last write is known, else several. */
 type Possible = Map<string, ReadonlySet<number | undefined>>;
 
 const directory = '/srv/new/data';
@@ -68,11 +68,11 @@ class Run {
   readonly #options: Omit<LevelEngineOptions, 'clock'>;
   #clock = new FakeClock();
   #store: EmbeddedStore | undefined;
-  /** The states that the store may be in: more than one after a restore that failed. */
+  /** The possible states of the store: more than one after a failed restore. */
   #states: readonly Possible[] = [new Map()];
   #backup: Possible | undefined;
   #value = 0;
-  /** Calls up to this one may fail. */
+  /** Calls up to this number may fail. */
   #faultsUntil = 0;
   #damaged = false;
   operations = 0;
@@ -89,7 +89,7 @@ class Run {
     this.#options = { directory, fileSystem: this.#files, driver };
   }
 
-  /** @returns why the store refused its directory, when bytes were changed. */
+  /** @returns why the store refused its directory after bytes were changed */
   async execute(): Promise<string | undefined> {
     for (let life = 0; life < this.#run.lives; life += 1) {
       const refused = await this.#open();
@@ -134,7 +134,7 @@ class Run {
     }
   }
 
-  /** What is there is what was acknowledged, or may have happened. */
+  /** The stored values are acknowledged, or may have been written. */
   async #check(): Promise<void> {
     const store = this.#opened;
     if (this.#files.calls < this.#faultsUntil) return;
@@ -192,7 +192,7 @@ class Run {
   }
 
   async #live(): Promise<void> {
-    // Now and then nothing is written: what was there before must still be known at the next opening.
+    // At times nothing is written: the earlier content must still be known at the next opening.
     const idle = this.#run.fault ? 0 : this.#run.damage ? 0.5 : 0.2;
     if (this.#random.next() < idle) return;
     for (let n = 0; n < this.#run.operations && !this.#files.dead; n += 1) {
@@ -202,7 +202,7 @@ class Run {
       if (this.#random.next() < 0.06) {
         this.compactions += 1;
         writes.push(this.#opened.compact().catch(() => undefined));
-        // More writes go on beside it.
+        // Concurrent writes continue.
         if (this.#random.next() < 0.5) await settle();
         const others = names.filter((name) => !chosen.has(name));
         writes.push(this.#write(this.#pick(others)));
@@ -237,7 +237,7 @@ class Run {
       if (!(error instanceof StatusError)) throw error;
       const before = this.#states[0]?.get(name) ?? new Set([undefined]);
       if (error.code === 'Unavailable') this.#possible(name, new Set([...before, value]));
-      // What a failed write left became visible meanwhile: this one was refused, and changed nothing.
+      // A failed write became visible meanwhile: this one was refused, and changed nothing.
       else if (!['AlreadyExists', 'NotFound', 'Aborted'].includes(error.code)) throw error;
     }
   }
@@ -246,14 +246,14 @@ class Run {
     for (const state of this.#states) state.set(name, values);
   }
 
-  /** Ends a life: closed, killed, or without power; then it may be restored, or damaged. */
+  /** Ends a process: closed, killed, or by a power loss; then its store may be restored, or damaged. */
   async #end(): Promise<void> {
     await settle();
     const how = this.#files.dead ? 'power loss' : this.#pick(['close', 'kill', 'power loss']);
     const intact = !this.#files.dead && this.#opened.health().state === 'serving';
     if (intact && this.#random.next() < 0.3) await this.#makeBackup();
-    // The witness of how far the log was written follows it within a second: damage to what is younger
-    // can't be told from a write that never happened.
+    // The witness of the log's end is updated within a second: damage to later writes can't be distinguished from a
+    // write that never happened.
     const damages = this.#run.damage === true && intact && this.#random.next() < 0.5;
     if (damages) await this.#clock.advance(2_000);
     if (damages) await settle();
@@ -300,7 +300,7 @@ class Run {
       if (this.#random.next() < 0.6) await this.#flip();
       else await loseNewestTable(this.#files, `${directory}/db`);
     } catch {
-      // A fault that was planned for the store came now; power may be gone.
+      // A fault that was planned for the store happened now; power may be lost.
       if (this.#files.dead) this.#files.restart();
     }
   }
@@ -322,7 +322,7 @@ class Run {
   }
 }
 
-/** Lives through a seed's faults with one store. */
+/** Runs one store through a seed's faults. */
 export async function runHostile(options: HostileRun): Promise<HostileOutcome> {
   const folder = await mkdtemp(join(tmpdir(), 'kedge-hostile-'));
   const run = new Run(options, folder);

@@ -9,10 +9,10 @@ import {
   type Replacement,
 } from 'kedge';
 
-/** The engine with one of its safeguards switched off, to see that the hostile disk finds it. */
+/** The engine without one of its safeguards, to check that the hostile disk detects it. */
 export type Variant = (options: LevelEngineOptions) => LevelEngine;
 
-/** The mark is durable first, and a drop that fails afterwards is never tried again. */
+/** The mark is durable first, and a drop that fails afterwards is never retried. */
 export const forgetsFailedDrops: Variant = (options) =>
   new (class extends LevelEngine {
     override async saveCheckpoint(
@@ -24,7 +24,7 @@ export const forgetsFailedDrops: Variant = (options) =>
     }
   })(options);
 
-/** Drops are writes of their own that nobody syncs. */
+/** Drops are separate unsynced writes. */
 export const dropsUnsynced: Variant = (options) =>
   new LevelEngine(
     options.driver ? { ...options, driver: droppingUnsynced(options.driver) } : options,
@@ -45,7 +45,7 @@ function droppingUnsynced(driver: DatabaseDriver): DatabaseDriver {
             del: (key) => (drops.push(key), batch),
             write: async (durability) => {
               await puts.write(durability);
-              // One by one, as many drops spread over two logs.
+              // One by one, because many drops are spread over two logs.
               for (const key of drops) await database.batch().del(key).write('unsynced');
             },
           };
@@ -66,7 +66,7 @@ function bound<D extends Awaited<ReturnType<DatabaseDriver['open']>>>(database: 
   } as D;
 }
 
-/** What was there at opening is not noted beside the database: only writes of this life are. */
+/** The content at opening is not recorded beside the database: only writes of this process are. */
 export const forgetsWhatWasThere: Variant = (options) =>
   new (class extends LevelEngine {
     override confirm(): Promise<void> {

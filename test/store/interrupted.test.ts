@@ -15,8 +15,8 @@ function script(name: string): string {
 }
 
 /**
- * Runs a child and kills it this long after its first word, milliseconds; Infinity lets it end.
- * @returns what it said, and how long it ran after its first word.
+ * Runs a child and kills it this many milliseconds after its first output; with Infinity it runs to its end.
+ * @returns its output, and its running time after the first output
  */
 function killAfter(
   file: string,
@@ -78,7 +78,7 @@ describe('killed in the middle', function () {
       await cp(origin, directory, { recursive: true });
       const after = random.next() * tookMs * 1.1;
       const { said } = await killAfter(restore, [directory, backup], after);
-      // The next one may be killed at once as well.
+      // The next process may also be killed immediately.
       if (n % 3 === 0) await killAfter(restore, [directory, backup], random.next() * tookMs);
       const store = await openLedger(directory);
       const found = await content(store);
@@ -95,7 +95,7 @@ describe('killed in the middle', function () {
       await store.close();
       const names = (await readdir(directory)).filter((name) => /^restor/.test(name));
       expect(names, 'leftovers').to.deep.equal([]);
-      // And a restore that is left alone succeeds.
+      // An undisturbed restore succeeds.
       const engine = new LevelEngine({ directory });
       const again = await restoreBackup(backup, engine, { replace: true });
       expect(again.objects).to.equal(restored.size);

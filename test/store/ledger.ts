@@ -8,13 +8,13 @@ import {
   openStore,
 } from 'kedge';
 
-/** An object whose content says which write made it. */
+/** An object whose content identifies the write that stored it. */
 export interface Entry extends ApiObject {
   readonly value?: number;
   readonly pad?: string;
 }
 
-/** The kind the tests of this folder write. */
+/** The kind of the tests in this folder. */
 export const entries = defineKind<Entry>({
   kind: 'Entry',
   plural: 'entries',
@@ -22,7 +22,7 @@ export const entries = defineKind<Entry>({
   statusFields: [],
 });
 
-/** Small buffers, so that tables and compactions of LevelDB happen within a test. */
+/** Small buffers, so that LevelDB creates tables and compacts during a test. */
 export function openLedger(
   directory: string,
   options: {
@@ -40,13 +40,13 @@ export function openLedger(
   return openStore({ engine, historyEvents: 200, historyAgeMs: 0 });
 }
 
-/** Everything a store answers, by name. */
+/** The complete content of a store, by name. */
 export async function content(store: ObjectStore): Promise<Map<string, number>> {
   const { items } = await store.list(entries);
   return new Map(items.map((entry) => [entry.name, entry.value ?? -1]));
 }
 
-/** A text that compresses badly, as real values do. */
+/** A text that compresses badly, like real values. */
 export function pad(value: number): string {
   let state = value * 2654435761 + 1;
   return Array.from({ length: 40 }, () => {

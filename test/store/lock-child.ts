@@ -1,5 +1,5 @@
-// Opens a store and says what happened: "holds", then holds it until it is killed, or the refusal as JSON.
-// Arguments: data directory.
+// Opens a store and prints the outcome: "holds", then it keeps the store until it is killed, or the refusal as
+// JSON. Arguments: data directory.
 import { StatusError } from 'kedge';
 import { openLedger, put } from './ledger.js';
 

@@ -22,7 +22,7 @@ import { content, openLedger, put } from './ledger.js';
 
 const child = fileURLToPath(new URL('lock-child.js', import.meta.url));
 
-/** What a container is to the lock: no pid, no abstract socket and no mount of the host is seen. */
+/** Isolation like that of a container: pids, abstract sockets and mounts of the host are not visible. */
 const container = ['unshare', '--pid', '--net', '--mount', '--ipc', '--fork', '--mount-proc'];
 
 function canUnshare(): boolean {
@@ -34,10 +34,10 @@ function canUnshare(): boolean {
   }
 }
 
-/** Content of every file, apart from what the owner itself goes on writing and LevelDB's own logs. */
+/** Content of every file, except files that the owner continues to write and LevelDB's own logs. */
 async function snapshot(directory: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
-  // Copied by another process: reading LOCK in one that holds the lock would free it.
+  // Copied by another process: reading LOCK in a process with the lock would release it.
   const copy = await mkdtemp(join(tmpdir(), 'kedge-snapshot-'));
   execFileSync('cp', ['-r', directory, join(copy, 'data')]);
   for (const entry of await readdir(join(copy, 'data'), { recursive: true, withFileTypes: true })) {
@@ -68,17 +68,17 @@ describe('lock of a data directory', function () {
     try {
       if (pid !== undefined) process.kill(-pid, 'SIGKILL');
     } catch {
-      // gone already
+      // Already removed.
     }
   }
 
-  /** Starts a child; resolves with the first line that it says. */
+  /** Starts a child; resolves with its first line. */
   async function start(
     prefix: readonly string[],
     path: string,
   ): Promise<{ readonly line: string; readonly process: ChildProcess }> {
     const [command = '', ...args] = [...prefix, process.execPath, child, path];
-    // A group of its own, so that what runs inside a namespace is killed with it.
+    // A separate process group, so that processes inside a namespace are killed with it.
     const started = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     children.push(started);
     let output = '';
@@ -154,7 +154,7 @@ describe('lock of a data directory', function () {
       const pidFile = await readFile(join(directory, 'kedge.pid'), 'utf8');
       expect(await refusedBy([], directory)).to.match(/another process \(pid 1 in its container\)/);
       expect(await refusedBy(container, directory)).to.contain('another process');
-      // The owner's file stands as it was, whoever came.
+      // The owner's file is unchanged, regardless of the callers.
       expect(await readFile(join(directory, 'kedge.pid'), 'utf8')).to.equal(pidFile);
       await killOwner(inside.process);
 
@@ -179,7 +179,7 @@ describe('lock of a data directory', function () {
         expect(hasCode(again, 'FailedPrecondition')).to.equal(true);
         await refusedBy([], alias);
         await refusedBy(container, alias);
-        // The refusals took nothing from the owner.
+        // The refusals did not affect the owner.
         await refusedBy(container, directory);
         await put(store, 'a', 1);
         await store.close();
@@ -225,7 +225,7 @@ describe('lock of a data directory', function () {
     await mkdir(directory);
     const { dev, ino } = await stat(directory, { bigint: true });
     const digest = createHash('sha256').update(`${dev}:${ino}`).digest('hex');
-    // Abstract names have no owner. This one is what earlier releases asked.
+    // Abstract names have no owner. Earlier releases asked for this one.
     const squatter = createServer((socket) => socket.end('1'));
     const listening = new Promise<void>((resolve) => squatter.once('listening', resolve));
     squatter.listen(`\0kedge-${digest.slice(0, 32)}`);

@@ -21,14 +21,14 @@ const modelRuns = 250;
 const writer = fileURLToPath(new URL('loss-writer.js', import.meta.url));
 const forbidden: readonly LossPattern[] = ['torn', 'synced'];
 
-/** How often each pattern was seen. */
+/** The number of occurrences of each pattern. */
 type Seen = Map<LossPattern, number>;
 
 function count(seen: Seen, patterns: ReadonlySet<LossPattern>): void {
   for (const pattern of patterns) seen.set(pattern, (seen.get(pattern) ?? 0) + 1);
 }
 
-/** One power loss of the model, in the middle of a workload. */
+/** One power loss of the model during a workload. */
 async function loseModel(seed: number): Promise<ReadonlySet<LossPattern>> {
   const random = seededRandom(seed);
   const files = new HostileFileSystem({ random, names: 'last' });

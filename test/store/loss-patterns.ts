@@ -1,7 +1,7 @@
 import { seededRandom } from 'kedge';
 import { pad } from './ledger.js';
 
-/** Whether each batch of a workload is synced, without end. */
+/** Whether each batch of a workload is synced, as an infinite sequence. */
 export function* durabilities(seed: number): Iterable<boolean> {
   const random = seededRandom(seed);
   for (;;) yield random.next() < 0.1;
@@ -12,22 +12,22 @@ export function batchKey(number: number, part: number): string {
   return `${String(number).padStart(8, '0')}/${part}`;
 }
 
-/** What the entries of a batch hold. */
+/** The content of a batch's entries. */
 export function batchValue(number: number): string {
   return pad(number).repeat(3);
 }
 
 /**
- * What a power loss did to acknowledged batches:
- * - `nothing`: all are there.
- * - `end`: the last ones are gone, none of them synced.
- * - `alone`: one that was not synced is gone, and a later one is there.
- * - `before a synced one`: as `alone`, and a later one that was synced is there.
- * - `torn`, `synced`: half of a batch is there, or a synced one is gone. Neither may be.
+ * The effect of a power loss on acknowledged batches:
+ * - `nothing`: all exist.
+ * - `end`: the last ones are lost, none of them synced.
+ * - `alone`: an unsynced one is lost, and a later one exists.
+ * - `before a synced one`: as `alone`, and a later synced one exists.
+ * - `torn`, `synced`: half of a batch exists, or a synced one is lost. Neither is allowed.
  */
 export type LossPattern = 'nothing' | 'end' | 'alone' | 'before a synced one' | 'torn' | 'synced';
 
-/** The patterns in what is left of the first `acknowledged` batches. */
+/** The patterns in the rest of the first `acknowledged` batches. */
 export function lossPatterns(
   seed: number,
   acknowledged: number,

@@ -1,5 +1,4 @@
-// Writes batches into LevelDB itself until it is killed; says which were taken. Arguments: directory,
-// seed.
+// Writes batches into LevelDB itself until it is killed, and prints the accepted ones. Arguments: directory, seed.
 import { writeSync } from 'node:fs';
 import { Level } from 'level';
 import { batchKey, batchValue, durabilities } from './loss-patterns.js';

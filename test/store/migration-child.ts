@@ -1,5 +1,5 @@
-// Opens a store and kills itself at a call of the file system. Arguments: directory, number of the
-// call, 0 for none. Says how many calls there were when it was not killed.
+// Opens a store and kills itself at a call of the file system. Arguments: directory, number of the call, 0 for
+// none. Prints the number of calls if it was not killed.
 import { type FileSystem, LevelEngine, nodeFileSystem, openStore } from 'kedge';
 
 const [directory = '', killAt = '0'] = process.argv.slice(2);

@@ -31,7 +31,7 @@ describe('what a migration tells, and its copies', () => {
 
   const engine = (options: Partial<LevelEngineOptions> = {}): LevelEngine =>
     new LevelEngine({ directory, ...options });
-  /** What an opening tells; the store is closed in order. */
+  /** The reports of an opening; the store is closed gracefully. */
   const told = async (): Promise<string> => {
     const lines: unknown[] = [];
     const logger = { ...silentLogger, warn: (...args: unknown[]) => void lines.push(args) };
@@ -45,13 +45,13 @@ describe('what a migration tells, and its copies', () => {
   it('is told by the next start when its process was killed behind its last write, and once only', async function () {
     this.timeout(180_000);
     const calls = Number(spawnSync(process.execPath, [child, directory, '0']).stdout);
-    // One more than opening makes: the first call of closing.
+    // One more than an opening needs: the first call of closing.
     for (let killAt = calls + 1; killAt > calls - 3; killAt -= 1) {
       await rm(directory, { recursive: true });
       await unpackFixture(fixture, directory);
       const { signal } = spawnSync(process.execPath, [child, directory, String(killAt)]);
       expect(signal, `call ${killAt}`).to.equal('SIGKILL');
-      // Told whether the last write had happened or happens now.
+      // Reported whether the last write had happened or happens now.
       const lines = await told();
       expect(lines, `call ${killAt}`).to.contain(copy()).and.contain('stop this release');
       expect(await told()).to.equal('[null]');
@@ -123,7 +123,7 @@ describe('what a migration tells, and its copies', () => {
       let calls = 0;
       const fileSystem = new Proxy(nodeFileSystem, {
         get: (target, name: keyof FileSystem) => {
-          // The process dies: nothing that comes later happens.
+          // The process dies: later steps do not happen.
           if ((calls += 1) < failAt) return Reflect.get(target, name) as unknown;
           return () => Promise.reject(new Error('dead'));
         },

@@ -1,4 +1,4 @@
-// Writes until it is killed; says on its output what was acknowledged. Arguments: directory, start, sync|nosync.
+// Writes until it is killed and prints the acknowledged writes. Arguments: directory, start, sync|nosync.
 import { writeSync } from 'node:fs';
 import { hasCode } from 'kedge';
 import { eventually } from 'kedge/testing';
@@ -10,7 +10,7 @@ await put(store, 'counter', 0);
 writeSync(1, 'open\n');
 let n = Number(start);
 
-/** A failed sync poisons the store for half a second; what it refuses then is not acknowledged. */
+/** A failed sync poisons the store for half a second; refused writes are not acknowledged then. */
 async function unlessRefused(write: Promise<unknown>): Promise<boolean> {
   try {
     await write;
@@ -26,7 +26,7 @@ const lane = async (): Promise<void> => {
   for (;;) {
     const value = (n += 1);
     const name = `e${value}`;
-    // Pairs show a torn transaction; single writes and overwrites make garbage to compact.
+    // Pairs show a torn transaction; single writes and overwrites create garbage for compactions.
     const written = await unlessRefused(
       store.transact(
         [name, `${name}-twin`].map((twin) => ({
@@ -38,7 +38,7 @@ const lane = async (): Promise<void> => {
     );
     if (written) writeSync(1, `${value}\n`);
     if (value % 10 === 0) await unlessRefused(put(store, 'counter', value));
-    // One that fails has dropped a part; the next one goes on.
+    // A failed compaction has dropped a part; the next one continues.
     if (value % 150 === 0) await store.compact().catch(() => undefined);
   }
 };

@@ -15,7 +15,7 @@ interface Loss {
   readonly lost: readonly string[];
 }
 
-/** Writes, kills, cuts and looks, `count` times over one directory; stops at the first loss. */
+/** Writes, kills, cuts and checks, `count` times over one directory; stops at the first loss. */
 async function run(
   shim: string,
   sync: boolean,
@@ -31,7 +31,7 @@ async function run(
   try {
     for (let cycle = 0; cycle < count; cycle += 1) {
       const mode = sync ? 'sync' : 'nosync';
-      // Failed syncs poison the store, whose compactions and drops fail as well, and reopen it.
+      // Failed syncs poison the store and fail its compactions and drops, too; it is then reopened.
       const fails = failing ? String(10 + Math.floor(random.next() * 60)) : '';
       const child = spawn(process.execPath, [writer, directory, String(next), mode], {
         env: {
@@ -63,7 +63,7 @@ async function run(
       const lost = await missing(directory, acked);
       if (lost.length > 0) return { acked: acked.size, lost };
       await rm(log, { force: true });
-      // What is on the disk now has survived: it counts as synced.
+      // The content on the disk now has survived: it counts as synced.
       await noteAll(directory, log);
     }
     return { acked: acked.size, lost: [] };
@@ -73,7 +73,7 @@ async function run(
   }
 }
 
-/** Acknowledged writes that are not there, and torn pairs. */
+/** Missing acknowledged writes, and torn pairs. */
 async function missing(directory: string, acked: ReadonlySet<number>): Promise<readonly string[]> {
   try {
     const store = await openLedger(directory);

@@ -15,9 +15,9 @@ function hasCompiler(): boolean {
   }
 }
 
-/** What a power loss may not take. */
+/** The data that a power loss must keep. */
 interface Synced {
-  /** Bytes of each file. */
+  /** Synced bytes of each file. */
   readonly sizes: ReadonlyMap<string, number>;
   readonly names: ReadonlySet<string>;
 }
@@ -29,16 +29,16 @@ async function readSynced(log: string): Promise<Synced> {
     const [, what, path] = /^(\d+|name) (.+)$/.exec(line) ?? [];
     if (path === undefined) continue;
     if (what === 'name') names.add(path);
-    // Also under the name that a new file is renamed to.
+    // Also by the name to which a new file is renamed.
     else sizes.set(path, Number(what)).set(path.replace(/\.new$/, ''), Number(what));
   }
   return { sizes, names };
 }
 
 /**
- * Cuts every file back to what was synced, or to a torn piece of what was not, and takes half of the
- * files whose names were not synced: POSIX promises no more. File systems with an ordered journal keep
- * those of synced files; `namesLost` false is one of them.
+ * Cuts every file to its synced content, or to a torn piece of the unsynced content, and removes half of the
+ * files whose names were not synced: POSIX guarantees no more. File systems with an ordered journal keep those
+ * of synced files; `namesLost` false simulates one of them.
  */
 export async function losePower(
   directory: string,
@@ -50,7 +50,7 @@ export async function losePower(
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (!entry.isFile() || /^(LOCK|LOG|LOG\.old|kedge\.pid)$/.test(entry.name)) continue;
-    // CURRENT is renamed into place: its content was synced under another name.
+    // CURRENT is renamed into place: its content was synced by another name.
     if (entry.name === 'CURRENT') continue;
     if (namesLost && !names.has(path) && random.next() < 0.5) {
       await rm(path);
@@ -71,7 +71,7 @@ export async function losePower(
   }
 }
 
-/** Counts all that is there as synced: it survived. */
+/** Counts the existing content as synced: it survived. */
 export async function noteAll(directory: string, log: string): Promise<void> {
   const handle = await open(log, 'w');
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
@@ -82,14 +82,14 @@ export async function noteAll(directory: string, log: string): Promise<void> {
   await handle.close();
 }
 
-/** Builds the shim that notes what a process syncs; gives its path. */
+/** Builds the shim that records the syncs of a process; returns its path. */
 export function buildShim(folder: string): string {
   const shim = join(folder, 'sync-shim.so');
   execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', shim, shimSource, '-ldl']);
   return shim;
 }
 
-/** Why the shim can't be used here; undefined when it can. @throws Error in CI, where it must. */
+/** Why the shim can't be used here; undefined if it can. @throws Error in CI, where it must be usable */
 export function withoutShim(): string | undefined {
   if (process.platform === 'linux' && hasCompiler()) return undefined;
   if (process.env['CI']) throw new Error('needs a C compiler (Debian: gcc, libc6-dev)');

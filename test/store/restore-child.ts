@@ -1,4 +1,4 @@
-// Restores a backup over what is there, and says so. Arguments: data directory, backup.
+// Restores a backup over the existing store, and prints the outcome. Arguments: data directory, backup.
 import { writeSync } from 'node:fs';
 import { LevelEngine, restoreBackup } from 'kedge';
 

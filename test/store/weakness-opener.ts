@@ -1,4 +1,4 @@
-// Opens a database and says whether it could. Arguments: raw|store, directory.
+// Opens a database and prints whether it succeeded. Arguments: raw|store, directory.
 import { Level } from 'level';
 import { openLedger } from './ledger.js';
 

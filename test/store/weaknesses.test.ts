@@ -65,7 +65,7 @@ async function refusal(directory: string): Promise<StatusError> {
   return expect.fail('the store should have refused to open');
 }
 
-/** Each weakness of LevelDB, raw, and what the store makes of it. */
+/** Each weakness of LevelDB, raw, and the behaviour of the store in that case. */
 describe('a weakness of LevelDB', () => {
   let directory: string;
   beforeEach(async () => {
@@ -139,7 +139,7 @@ describe('a weakness of LevelDB', () => {
     expect((await refusal(directory)).code).to.equal('DataLoss');
     const raw = join(directory, 'raw');
     await rawly(raw, (level) => level.put(recordKey(1), Buffer.from('x')));
-    // Opened once more, the log has become a table.
+    // Opened again, the log has become a table.
     await rawly(raw, () => Promise.resolve());
     await rm(join(raw, 'CURRENT'));
     const found = await rawly(raw, (level) => level.keys().all());
@@ -164,7 +164,7 @@ describe('a weakness of LevelDB', () => {
     const again = await openStore({ engine: engine(), ...options });
     expect((await content(again)).size).to.equal(19);
     await again.close();
-    // A deleted object's record comes back, as LevelDB's do when its tombstone is lost.
+    // A deleted object's record reappears, as those of LevelDB do after the loss of a tombstone.
     const other = join(directory, 'other');
     const donor = await openStore({ engine: new LevelEngine({ directory: other }) });
     for (let n = 1; n <= 3; n += 1) await put(donor, `e${n}`, n);
@@ -242,7 +242,7 @@ describe('a weakness of LevelDB', () => {
         await rm(join(disk, 'raw'), { recursive: true });
         return after;
       };
-      // Where the disk ran full decides: in the log it passes, in a table it stays.
+      // A failed write to the log is over once there is room again; a failed table is not.
       const seen: string[] = [];
       while (!seen.includes('fails') && seen.length < 10) seen.push(await rawAfterwards());
       expect(seen, 'raw: with room again').to.include('fails');
