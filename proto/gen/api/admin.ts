@@ -24,11 +24,11 @@ export interface BootstrapRequest {
 
 export interface BootstrapResponse {
   subject: string;
-  /** Answered once: keep it. */
+  /** Returned only once: store it. */
   token: string;
 }
 
-/** A person or a program that tokens speak for. */
+/** A person or a program that tokens authenticate. */
 export interface User {
   name: string;
   labels: { [key: string]: string };
@@ -36,7 +36,7 @@ export interface User {
   kind?: User_Kind | undefined;
   email: string;
   policies: string[];
-  /** Of a service account that is a node's: it reaches only what belongs to that node. */
+  /** Node of a service account, which then has access only to the objects of that node. */
   node: string;
 }
 
@@ -83,7 +83,7 @@ export interface User_LabelsEntry {
   value: string;
 }
 
-/** What its holders may do. Allow-only: what no rule allows is denied. */
+/** The rights that it grants. Rules only allow: without a matching rule access is denied. */
 export interface Policy {
   name: string;
   labels: { [key: string]: string };
@@ -97,7 +97,7 @@ export interface Policy_Rule {
   /** Plural names of kinds, or * */
   resources: string[];
   verbs: string[];
-  /** Cluster-scoped kinds match * only. */
+  /** Cluster-scoped kinds match only *. */
   namespaces: string[];
 }
 
@@ -121,9 +121,9 @@ export interface ListUsersRequest {
 
 export interface ListUsersResponse {
   items: User[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -131,7 +131,7 @@ export interface CreateUserRequest {
   user?:
     | User
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
 }
 
@@ -144,9 +144,9 @@ export interface UpdateUserRequest {
 export interface DeleteUserRequest {
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
@@ -165,9 +165,9 @@ export interface ListPoliciesRequest {
 
 export interface ListPoliciesResponse {
   items: Policy[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -175,7 +175,7 @@ export interface CreatePolicyRequest {
   policy?:
     | Policy
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
 }
 
@@ -188,20 +188,20 @@ export interface UpdatePolicyRequest {
 export interface DeletePolicyRequest {
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
-/** Where images are pulled from, and with which credentials. */
+/** Registries of images, with credentials. */
 export interface Registry {
   name: string;
   labels: { [key: string]: string };
   metadata?:
     | ObjectMeta
     | undefined;
-  /** Host with an optional port; *.example.com covers every host below. */
+  /** Host with an optional port; *.example.com matches every subdomain. */
   registry: string;
   auth?: Registry_Auth | undefined;
 }
@@ -252,12 +252,12 @@ export function registry_AuthTypeToNumber(object: Registry_AuthType): number {
   }
 }
 
-/** How a registry is logged in to. Confidential values are sealed in the store. */
+/** Credentials of a registry. Confidential values are sealed in the store. */
 export interface Registry_Auth {
   type: Registry_AuthType;
   username: string;
   /**
-   * This, token and docker_config_json: a literal, kept sealed and answered masked, or a secret
+   * This, token and docker_config_json: a literal, sealed in the store and masked in answers, or a secret
    * reference secret:<name>.<namespace>.svc/<key>.
    */
   password: string;
@@ -285,9 +285,9 @@ export interface ListRegistriesRequest {
 
 export interface ListRegistriesResponse {
   items: Registry[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -295,7 +295,7 @@ export interface CreateRegistryRequest {
   registry?:
     | Registry
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
 }
 
@@ -304,17 +304,17 @@ export interface UpdateRegistryRequest {
   registry?:
     | Registry
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
 }
 
 export interface DeleteRegistryRequest {
   name: string;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
@@ -334,7 +334,7 @@ export interface BackupRequest {
 }
 
 export interface BackupResponse {
-  /** What the file goes on with. */
+  /** The next bytes of the file. */
   data?:
     | Uint8Array
     | undefined;
@@ -342,7 +342,7 @@ export interface BackupResponse {
   done?: BackupResponse_Done | undefined;
 }
 
-/** The backup is whole. */
+/** The backup is complete. */
 export interface BackupResponse_Done {
   clusterId: string;
   /** Of all its objects. */
@@ -350,7 +350,7 @@ export interface BackupResponse_Done {
   objects: bigint;
   /** Of all data. */
   bytes: bigint;
-  /** Where the daemon has the key-encryption key, which the backup does not hold. */
+  /** The location of the daemon's key-encryption key, which is not in the backup. */
   keyPlace: string;
 }
 
@@ -360,15 +360,15 @@ export interface RotateKeysRequest {
 export interface RotateKeysResponse {
   /** First characters of the key's fingerprint. */
   keyId: string;
-  /** Objects whose values were sealed under another key. */
+  /** Number of objects whose values were sealed under another key. */
   resealed: number;
 }
 
 export interface WatchUsersRequest {
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -377,9 +377,9 @@ export interface WatchUsersRequest {
 }
 
 export interface WatchUsersResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchUsersResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -435,9 +435,9 @@ export function watchUsersResponse_Event_TypeToNumber(object: WatchUsersResponse
 
 export interface WatchPoliciesRequest {
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -446,9 +446,9 @@ export interface WatchPoliciesRequest {
 }
 
 export interface WatchPoliciesResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchPoliciesResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -504,9 +504,9 @@ export function watchPoliciesResponse_Event_TypeToNumber(object: WatchPoliciesRe
 
 export interface WatchRegistriesRequest {
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -515,9 +515,9 @@ export interface WatchRegistriesRequest {
 }
 
 export interface WatchRegistriesResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchRegistriesResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -2200,7 +2200,7 @@ export const WatchRegistriesResponse_Event: Pick<MessageFns<WatchRegistriesRespo
 /** The first token, users and policies. */
 export type AdminServiceService = typeof AdminServiceService;
 export const AdminServiceService = {
-  /** Makes the root user and its token. Works once, from loopback, without a token. */
+  /** Creates the root user and its token. Works once, from loopback, without a token. */
   bootstrap: {
     path: "/api.AdminService/Bootstrap" as const,
     requestStream: false as const,
@@ -2210,7 +2210,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: BootstrapResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): BootstrapResponse => BootstrapResponse.decode(value),
   },
-  /** Bootstrap under the name that the specification has for it; over gRPC only. */
+  /** Bootstrap by the name in the specification; gRPC only. */
   adminBootstrap: {
     path: "/api.AdminService/AdminBootstrap" as const,
     requestStream: false as const,
@@ -2220,7 +2220,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: BootstrapResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): BootstrapResponse => BootstrapResponse.decode(value),
   },
-  /** Reads one by name. */
+  /** Returns an object by name. */
   getUser: {
     path: "/api.AdminService/GetUser" as const,
     requestStream: false as const,
@@ -2230,7 +2230,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: User): Buffer => notServed(),
     responseDeserialize: (value: Buffer): User => User.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   listUsers: {
     path: "/api.AdminService/ListUsers" as const,
     requestStream: false as const,
@@ -2240,7 +2240,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: ListUsersResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListUsersResponse => ListUsersResponse.decode(value),
   },
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   createUser: {
     path: "/api.AdminService/CreateUser" as const,
     requestStream: false as const,
@@ -2250,7 +2250,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: User): Buffer => notServed(),
     responseDeserialize: (value: Buffer): User => User.decode(value),
   },
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   updateUser: {
     path: "/api.AdminService/UpdateUser" as const,
     requestStream: false as const,
@@ -2260,7 +2260,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: User): Buffer => notServed(),
     responseDeserialize: (value: Buffer): User => User.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   deleteUser: {
     path: "/api.AdminService/DeleteUser" as const,
     requestStream: false as const,
@@ -2280,7 +2280,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: WatchUsersResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchUsersResponse => WatchUsersResponse.decode(value),
   },
-  /** Reads one by name. */
+  /** Returns an object by name. */
   getPolicy: {
     path: "/api.AdminService/GetPolicy" as const,
     requestStream: false as const,
@@ -2290,7 +2290,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: Policy): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Policy => Policy.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   listPolicies: {
     path: "/api.AdminService/ListPolicies" as const,
     requestStream: false as const,
@@ -2300,7 +2300,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: ListPoliciesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListPoliciesResponse => ListPoliciesResponse.decode(value),
   },
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   createPolicy: {
     path: "/api.AdminService/CreatePolicy" as const,
     requestStream: false as const,
@@ -2310,7 +2310,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: Policy): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Policy => Policy.decode(value),
   },
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   updatePolicy: {
     path: "/api.AdminService/UpdatePolicy" as const,
     requestStream: false as const,
@@ -2320,7 +2320,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: Policy): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Policy => Policy.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   deletePolicy: {
     path: "/api.AdminService/DeletePolicy" as const,
     requestStream: false as const,
@@ -2340,7 +2340,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: WatchPoliciesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchPoliciesResponse => WatchPoliciesResponse.decode(value),
   },
-  /** Gives a user or service account a policy. Nothing happens when it has it. */
+  /** Attaches a policy to a user or service account; no-op if it is attached. */
   attachPolicy: {
     path: "/api.AdminService/AttachPolicy" as const,
     requestStream: false as const,
@@ -2350,7 +2350,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: User): Buffer => notServed(),
     responseDeserialize: (value: Buffer): User => User.decode(value),
   },
-  /** Takes a policy from a user or service account. */
+  /** Detaches a policy from a user or service account. */
   detachPolicy: {
     path: "/api.AdminService/DetachPolicy" as const,
     requestStream: false as const,
@@ -2360,7 +2360,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: User): Buffer => notServed(),
     responseDeserialize: (value: Buffer): User => User.decode(value),
   },
-  /** Reads one by name. */
+  /** Returns an object by name. */
   getRegistry: {
     path: "/api.AdminService/GetRegistry" as const,
     requestStream: false as const,
@@ -2370,7 +2370,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: Registry): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Registry => Registry.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   listRegistries: {
     path: "/api.AdminService/ListRegistries" as const,
     requestStream: false as const,
@@ -2381,7 +2381,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: ListRegistriesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListRegistriesResponse => ListRegistriesResponse.decode(value),
   },
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   createRegistry: {
     path: "/api.AdminService/CreateRegistry" as const,
     requestStream: false as const,
@@ -2392,7 +2392,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: Registry): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Registry => Registry.decode(value),
   },
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   updateRegistry: {
     path: "/api.AdminService/UpdateRegistry" as const,
     requestStream: false as const,
@@ -2403,7 +2403,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: Registry): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Registry => Registry.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   deleteRegistry: {
     path: "/api.AdminService/DeleteRegistry" as const,
     requestStream: false as const,
@@ -2425,7 +2425,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: WatchRegistriesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchRegistriesResponse => WatchRegistriesResponse.decode(value),
   },
-  /** Seals every secret value again under the present key-encryption key, without an interruption. */
+  /** Reseals every secret value under the current key-encryption key, without an interruption. */
   rotateKeys: {
     path: "/api.AdminService/RotateKeys" as const,
     requestStream: false as const,
@@ -2436,8 +2436,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): RotateKeysResponse => RotateKeysResponse.decode(value),
   },
   /**
-   * All objects at one revision, as the bytes of a backup file, while writes go on. A stream that ends without done is no
-   * backup. The key-encryption key is not in it. Over REST it comes as server-sent events.
+   * Streams all objects at one revision as the bytes of a backup file, while writes continue. A stream that ends
+   * without done is no backup. The key-encryption key is not in it. Over REST the answer is server-sent events.
    */
   backup: {
     path: "/api.AdminService/Backup" as const,
@@ -2451,7 +2451,7 @@ export const AdminServiceService = {
 } as const;
 
 export interface AdminServiceClient extends Client {
-  /** Makes the root user and its token. Works once, from loopback, without a token. */
+  /** Creates the root user and its token. Works once, from loopback, without a token. */
   bootstrap(
     request: BootstrapRequest,
     callback: (error: ServiceError | null, response: BootstrapResponse) => void,
@@ -2467,7 +2467,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: BootstrapResponse) => void,
   ): ClientUnaryCall;
-  /** Bootstrap under the name that the specification has for it; over gRPC only. */
+  /** Bootstrap by the name in the specification; gRPC only. */
   adminBootstrap(
     request: BootstrapRequest,
     callback: (error: ServiceError | null, response: BootstrapResponse) => void,
@@ -2483,7 +2483,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: BootstrapResponse) => void,
   ): ClientUnaryCall;
-  /** Reads one by name. */
+  /** Returns an object by name. */
   getUser(request: GetUserRequest, callback: (error: ServiceError | null, response: User) => void): ClientUnaryCall;
   getUser(
     request: GetUserRequest,
@@ -2496,7 +2496,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: User) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   listUsers(
     request: ListUsersRequest,
     callback: (error: ServiceError | null, response: ListUsersResponse) => void,
@@ -2512,7 +2512,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListUsersResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   createUser(
     request: CreateUserRequest,
     callback: (error: ServiceError | null, response: User) => void,
@@ -2528,7 +2528,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: User) => void,
   ): ClientUnaryCall;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   updateUser(
     request: UpdateUserRequest,
     callback: (error: ServiceError | null, response: User) => void,
@@ -2544,7 +2544,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: User) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   deleteUser(
     request: DeleteUserRequest,
     callback: (error: ServiceError | null, response: User) => void,
@@ -2567,7 +2567,7 @@ export interface AdminServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchUsersResponse>;
-  /** Reads one by name. */
+  /** Returns an object by name. */
   getPolicy(
     request: GetPolicyRequest,
     callback: (error: ServiceError | null, response: Policy) => void,
@@ -2583,7 +2583,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Policy) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   listPolicies(
     request: ListPoliciesRequest,
     callback: (error: ServiceError | null, response: ListPoliciesResponse) => void,
@@ -2599,7 +2599,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListPoliciesResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   createPolicy(
     request: CreatePolicyRequest,
     callback: (error: ServiceError | null, response: Policy) => void,
@@ -2615,7 +2615,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Policy) => void,
   ): ClientUnaryCall;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   updatePolicy(
     request: UpdatePolicyRequest,
     callback: (error: ServiceError | null, response: Policy) => void,
@@ -2631,7 +2631,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Policy) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   deletePolicy(
     request: DeletePolicyRequest,
     callback: (error: ServiceError | null, response: Policy) => void,
@@ -2657,7 +2657,7 @@ export interface AdminServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchPoliciesResponse>;
-  /** Gives a user or service account a policy. Nothing happens when it has it. */
+  /** Attaches a policy to a user or service account; no-op if it is attached. */
   attachPolicy(
     request: AttachPolicyRequest,
     callback: (error: ServiceError | null, response: User) => void,
@@ -2673,7 +2673,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: User) => void,
   ): ClientUnaryCall;
-  /** Takes a policy from a user or service account. */
+  /** Detaches a policy from a user or service account. */
   detachPolicy(
     request: DetachPolicyRequest,
     callback: (error: ServiceError | null, response: User) => void,
@@ -2689,7 +2689,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: User) => void,
   ): ClientUnaryCall;
-  /** Reads one by name. */
+  /** Returns an object by name. */
   getRegistry(
     request: GetRegistryRequest,
     callback: (error: ServiceError | null, response: Registry) => void,
@@ -2705,7 +2705,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Registry) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   listRegistries(
     request: ListRegistriesRequest,
     callback: (error: ServiceError | null, response: ListRegistriesResponse) => void,
@@ -2721,7 +2721,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListRegistriesResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   createRegistry(
     request: CreateRegistryRequest,
     callback: (error: ServiceError | null, response: Registry) => void,
@@ -2737,7 +2737,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Registry) => void,
   ): ClientUnaryCall;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   updateRegistry(
     request: UpdateRegistryRequest,
     callback: (error: ServiceError | null, response: Registry) => void,
@@ -2753,7 +2753,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Registry) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   deleteRegistry(
     request: DeleteRegistryRequest,
     callback: (error: ServiceError | null, response: Registry) => void,
@@ -2779,7 +2779,7 @@ export interface AdminServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchRegistriesResponse>;
-  /** Seals every secret value again under the present key-encryption key, without an interruption. */
+  /** Reseals every secret value under the current key-encryption key, without an interruption. */
   rotateKeys(
     request: RotateKeysRequest,
     callback: (error: ServiceError | null, response: RotateKeysResponse) => void,
@@ -2796,8 +2796,8 @@ export interface AdminServiceClient extends Client {
     callback: (error: ServiceError | null, response: RotateKeysResponse) => void,
   ): ClientUnaryCall;
   /**
-   * All objects at one revision, as the bytes of a backup file, while writes go on. A stream that ends without done is no
-   * backup. The key-encryption key is not in it. Over REST it comes as server-sent events.
+   * Streams all objects at one revision as the bytes of a backup file, while writes continue. A stream that ends
+   * without done is no backup. The key-encryption key is not in it. Over REST the answer is server-sent events.
    */
   backup(request: BackupRequest, options?: Partial<CallOptions>): ClientReadableStream<BackupResponse>;
   backup(

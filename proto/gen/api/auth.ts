@@ -46,26 +46,29 @@ export interface WhoAmIResponse {
 
 /** A bearer token; only a hash of its secret is stored. */
 export interface Token {
-  /** Its id; chosen by the server. */
+  /** The id, chosen by the server. */
   name: string;
   labels: { [key: string]: string };
   metadata?:
     | ObjectMeta
     | undefined;
-  /** Name of the user it speaks for. */
+  /** Name of the user that it authenticates. */
   subject: string;
   description: string;
   /**
-   * Seconds until it expires, shortened to those that the token has left that this one is made with; 0 means
-   * as long as that one.
+   * Seconds until it expires, limited to the remaining time of the token with which it is created; 0 means until
+   * that one expires.
    */
   ttlSeconds: number;
   expiresAt: string;
   /** To the minute. */
   lastUsedAt: string;
-  /** The token itself, answered once: by Create. */
+  /** The token itself, returned only by Create. */
   token: string;
-  /** Id of the token that it was made with: without that one it is refused. Empty: made on the machine itself. */
+  /**
+   * Id of the token with which it was created: it is invalid without that one. Empty: created on the machine
+   * itself.
+   */
   maker: string;
 }
 
@@ -89,9 +92,9 @@ export interface ListTokensRequest {
 
 export interface ListTokensResponse {
   items: Token[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -99,24 +102,24 @@ export interface CreateTokenRequest {
   token?:
     | Token
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
 }
 
 export interface DeleteTokenRequest {
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
 export interface WatchTokensRequest {
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -125,9 +128,9 @@ export interface WatchTokensRequest {
 }
 
 export interface WatchTokensResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchTokensResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -764,10 +767,10 @@ export const WatchTokensResponse_Event: Pick<MessageFns<WatchTokensResponse_Even
   },
 };
 
-/** Who calls, and the tokens they call with. */
+/** The caller, and tokens. */
 export type AuthServiceService = typeof AuthServiceService;
 export const AuthServiceService = {
-  /** Tells whose token this is. */
+  /** Returns the user of the caller's token. */
   whoAmI: {
     path: "/api.AuthService/WhoAmI" as const,
     requestStream: false as const,
@@ -777,7 +780,7 @@ export const AuthServiceService = {
     responseSerialize: (_value: WhoAmIResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WhoAmIResponse => WhoAmIResponse.decode(value),
   },
-  /** Tells whether the caller may do something. */
+  /** Returns whether the caller may do something. */
   canI: {
     path: "/api.AuthService/CanI" as const,
     requestStream: false as const,
@@ -787,7 +790,7 @@ export const AuthServiceService = {
     responseSerialize: (_value: CanIResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): CanIResponse => CanIResponse.decode(value),
   },
-  /** Reads one by name. */
+  /** Returns an object by name. */
   getToken: {
     path: "/api.AuthService/GetToken" as const,
     requestStream: false as const,
@@ -797,7 +800,7 @@ export const AuthServiceService = {
     responseSerialize: (_value: Token): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Token => Token.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   listTokens: {
     path: "/api.AuthService/ListTokens" as const,
     requestStream: false as const,
@@ -807,7 +810,7 @@ export const AuthServiceService = {
     responseSerialize: (_value: ListTokensResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListTokensResponse => ListTokensResponse.decode(value),
   },
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   createToken: {
     path: "/api.AuthService/CreateToken" as const,
     requestStream: false as const,
@@ -817,7 +820,7 @@ export const AuthServiceService = {
     responseSerialize: (_value: Token): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Token => Token.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   deleteToken: {
     path: "/api.AuthService/DeleteToken" as const,
     requestStream: false as const,
@@ -840,7 +843,7 @@ export const AuthServiceService = {
 } as const;
 
 export interface AuthServiceClient extends Client {
-  /** Tells whose token this is. */
+  /** Returns the user of the caller's token. */
   whoAmI(
     request: WhoAmIRequest,
     callback: (error: ServiceError | null, response: WhoAmIResponse) => void,
@@ -856,7 +859,7 @@ export interface AuthServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: WhoAmIResponse) => void,
   ): ClientUnaryCall;
-  /** Tells whether the caller may do something. */
+  /** Returns whether the caller may do something. */
   canI(request: CanIRequest, callback: (error: ServiceError | null, response: CanIResponse) => void): ClientUnaryCall;
   canI(
     request: CanIRequest,
@@ -869,7 +872,7 @@ export interface AuthServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CanIResponse) => void,
   ): ClientUnaryCall;
-  /** Reads one by name. */
+  /** Returns an object by name. */
   getToken(request: GetTokenRequest, callback: (error: ServiceError | null, response: Token) => void): ClientUnaryCall;
   getToken(
     request: GetTokenRequest,
@@ -882,7 +885,7 @@ export interface AuthServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Token) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   listTokens(
     request: ListTokensRequest,
     callback: (error: ServiceError | null, response: ListTokensResponse) => void,
@@ -898,7 +901,7 @@ export interface AuthServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListTokensResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   createToken(
     request: CreateTokenRequest,
     callback: (error: ServiceError | null, response: Token) => void,
@@ -914,7 +917,7 @@ export interface AuthServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Token) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   deleteToken(
     request: DeleteTokenRequest,
     callback: (error: ServiceError | null, response: Token) => void,

@@ -30,7 +30,7 @@ export interface CastRequest_Item {
 
 export interface CastResponse {
   results: CastResponse_Item[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
 }
 
@@ -231,10 +231,10 @@ export const CastResponse_Item: Pick<MessageFns<CastResponse_Item>, 'decode'> = 
   },
 };
 
-/** Several objects of any kind, judged as one set and written as one transaction. */
+/** Several objects of any kind, validated as one set and written in one transaction. */
 export type CastServiceService = typeof CastServiceService;
 export const CastServiceService = {
-  /** Creates what is missing and updates what differs. */
+  /** Creates missing objects and updates those that differ. */
   cast: {
     path: "/api.CastService/Cast" as const,
     requestStream: false as const,
@@ -247,7 +247,7 @@ export const CastServiceService = {
 } as const;
 
 export interface CastServiceClient extends Client {
-  /** Creates what is missing and updates what differs. */
+  /** Creates missing objects and updates those that differ. */
   cast(request: CastRequest, callback: (error: ServiceError | null, response: CastResponse) => void): ClientUnaryCall;
   cast(
     request: CastRequest,

@@ -7,13 +7,13 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 
-/** What the store keeps about every object. Times are RFC 3339, UTC. */
+/** The store's metadata of every object. Times are RFC 3339, UTC. */
 export interface ObjectMeta {
-  /** Of an update or a status update: the stored object's, when given; another one is refused. */
+  /** In an update or a status update: that of the stored object, if given; another one is a conflict. */
   uid: string;
   /**
-   * The version of this object. Opaque: compare for equality only. It is no watch cursor, nor the other
-   * way round.
+   * The version of this object. Opaque: compare it only for equality. Versions and watch cursors are not
+   * interchangeable.
    */
   resourceVersion: string;
   generation: number;
@@ -22,7 +22,7 @@ export interface ObjectMeta {
   deletionRequestedAt?:
     | string
     | undefined;
-  /** When the object goes by itself. */
+  /** When the object expires. */
   expiresAt?: string | undefined;
   finalizers: string[];
   ownerReferences: OwnerReference[];
@@ -99,7 +99,7 @@ export interface DescribeRequest {
   name: string;
 }
 
-/** What a person wants to know about one object. */
+/** A description of one object for people. */
 export interface Description {
   kind: string;
   namespace: string;
@@ -110,7 +110,7 @@ export interface Description {
   references: Description_Reference[];
   /** What to do next. */
   hints: string[];
-  /** What happened lately, the newest first. */
+  /** Recent events, the newest first. */
   events: Description_RecentEvent[];
 }
 

@@ -19,14 +19,14 @@ import {
 } from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 
-/** Named texts for workloads. At most 1 MiB an object. */
+/** Named texts for workloads. At most 1 MiB per object. */
 export interface Configmap {
   name: string;
   namespace: string;
   labels: { [key: string]: string };
   metadata?: ObjectMeta | undefined;
   data: { [key: string]: string };
-  /** Rises with every change of data. */
+  /** Increases with every change of data. */
   version: number;
 }
 
@@ -57,9 +57,9 @@ export interface ListConfigmapsRequest {
 
 export interface ListConfigmapsResponse {
   items: Configmap[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -68,9 +68,9 @@ export interface CreateConfigmapRequest {
   configmap?:
     | Configmap
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** Create the namespace when it does not exist. */
+  /** Create the namespace if it does not exist. */
   ensureNamespace: boolean;
 }
 
@@ -80,27 +80,27 @@ export interface UpdateConfigmapRequest {
   configmap?:
     | Configmap
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
 }
 
 export interface DeleteConfigmapRequest {
   namespace: string;
   name: string;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
 export interface WatchConfigmapsRequest {
   namespace: string;
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -109,9 +109,9 @@ export interface WatchConfigmapsRequest {
 }
 
 export interface WatchConfigmapsResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchConfigmapsResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -649,10 +649,10 @@ export const WatchConfigmapsResponse_Event: Pick<MessageFns<WatchConfigmapsRespo
   },
 };
 
-/** Settings that are no secret. */
+/** Settings without confidential values. */
 export type ConfigmapServiceService = typeof ConfigmapServiceService;
 export const ConfigmapServiceService = {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get: {
     path: "/api.ConfigmapService/Get" as const,
     requestStream: false as const,
@@ -662,7 +662,10 @@ export const ConfigmapServiceService = {
     responseSerialize: (_value: Configmap): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Configmap => Configmap.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list: {
     path: "/api.ConfigmapService/List" as const,
     requestStream: false as const,
@@ -673,7 +676,7 @@ export const ConfigmapServiceService = {
     responseSerialize: (_value: ListConfigmapsResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListConfigmapsResponse => ListConfigmapsResponse.decode(value),
   },
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create: {
     path: "/api.ConfigmapService/Create" as const,
     requestStream: false as const,
@@ -684,7 +687,7 @@ export const ConfigmapServiceService = {
     responseSerialize: (_value: Configmap): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Configmap => Configmap.decode(value),
   },
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update: {
     path: "/api.ConfigmapService/Update" as const,
     requestStream: false as const,
@@ -695,7 +698,7 @@ export const ConfigmapServiceService = {
     responseSerialize: (_value: Configmap): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Configmap => Configmap.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete: {
     path: "/api.ConfigmapService/Delete" as const,
     requestStream: false as const,
@@ -720,7 +723,7 @@ export const ConfigmapServiceService = {
 } as const;
 
 export interface ConfigmapServiceClient extends Client {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get(
     request: GetConfigmapRequest,
     callback: (error: ServiceError | null, response: Configmap) => void,
@@ -736,7 +739,10 @@ export interface ConfigmapServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Configmap) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list(
     request: ListConfigmapsRequest,
     callback: (error: ServiceError | null, response: ListConfigmapsResponse) => void,
@@ -752,7 +758,7 @@ export interface ConfigmapServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListConfigmapsResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create(
     request: CreateConfigmapRequest,
     callback: (error: ServiceError | null, response: Configmap) => void,
@@ -768,7 +774,7 @@ export interface ConfigmapServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Configmap) => void,
   ): ClientUnaryCall;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update(
     request: UpdateConfigmapRequest,
     callback: (error: ServiceError | null, response: Configmap) => void,
@@ -784,7 +790,7 @@ export interface ConfigmapServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Configmap) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete(
     request: DeleteConfigmapRequest,
     callback: (error: ServiceError | null, response: Configmap) => void,

@@ -19,7 +19,7 @@ import {
 } from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 
-/** Something that happened to an object. The same one again raises its count. */
+/** An event of an object. A repetition increases its count. */
 export interface Event {
   name: string;
   namespace: string;
@@ -30,14 +30,14 @@ export interface Event {
   /** One CamelCase word. */
   reason: string;
   message: string;
-  /** Times it was seen. */
+  /** Number of occurrences. */
   count: number;
   /** RFC 3339, UTC. */
   firstSeenAt: string;
   lastSeenAt: string;
-  /** Who reports it. */
+  /** The component that reports it. */
   source: string;
-  /** Further ones of its reason that were not written, because there were too many. */
+  /** Number of further events of its reason that were not written, because there were too many. */
   dropped: number;
 }
 
@@ -75,7 +75,7 @@ export function event_TypeToNumber(object: Event_Type): number {
   }
 }
 
-/** The object that an event is about. */
+/** The object of an event. */
 export interface Event_Regarding {
   kind: string;
   namespace: string;
@@ -105,9 +105,9 @@ export interface ListEventsRequest {
 
 export interface ListEventsResponse {
   items: Event[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -116,9 +116,9 @@ export interface CreateEventRequest {
   event?:
     | Event
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** Create the namespace when it does not exist. */
+  /** Create the namespace if it does not exist. */
   ensureNamespace: boolean;
 }
 
@@ -128,27 +128,27 @@ export interface UpdateEventRequest {
   event?:
     | Event
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
 }
 
 export interface DeleteEventRequest {
   namespace: string;
   name: string;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
 export interface WatchEventsRequest {
   namespace: string;
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -157,9 +157,9 @@ export interface WatchEventsRequest {
 }
 
 export interface WatchEventsResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchEventsResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -808,10 +808,10 @@ export const WatchEventsResponse_Event: Pick<MessageFns<WatchEventsResponse_Even
   },
 };
 
-/** What happened to objects, for people. Events expire a day after they were last seen. */
+/** Events of objects, for people. An event expires a day after its last occurrence. */
 export type EventServiceService = typeof EventServiceService;
 export const EventServiceService = {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get: {
     path: "/api.EventService/Get" as const,
     requestStream: false as const,
@@ -821,7 +821,10 @@ export const EventServiceService = {
     responseSerialize: (_value: Event): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Event => Event.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list: {
     path: "/api.EventService/List" as const,
     requestStream: false as const,
@@ -831,7 +834,7 @@ export const EventServiceService = {
     responseSerialize: (_value: ListEventsResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListEventsResponse => ListEventsResponse.decode(value),
   },
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create: {
     path: "/api.EventService/Create" as const,
     requestStream: false as const,
@@ -841,7 +844,7 @@ export const EventServiceService = {
     responseSerialize: (_value: Event): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Event => Event.decode(value),
   },
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update: {
     path: "/api.EventService/Update" as const,
     requestStream: false as const,
@@ -851,7 +854,7 @@ export const EventServiceService = {
     responseSerialize: (_value: Event): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Event => Event.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete: {
     path: "/api.EventService/Delete" as const,
     requestStream: false as const,
@@ -874,7 +877,7 @@ export const EventServiceService = {
 } as const;
 
 export interface EventServiceClient extends Client {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get(request: GetEventRequest, callback: (error: ServiceError | null, response: Event) => void): ClientUnaryCall;
   get(
     request: GetEventRequest,
@@ -887,7 +890,10 @@ export interface EventServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Event) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list(
     request: ListEventsRequest,
     callback: (error: ServiceError | null, response: ListEventsResponse) => void,
@@ -903,7 +909,7 @@ export interface EventServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListEventsResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create(request: CreateEventRequest, callback: (error: ServiceError | null, response: Event) => void): ClientUnaryCall;
   create(
     request: CreateEventRequest,
@@ -916,7 +922,7 @@ export interface EventServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Event) => void,
   ): ClientUnaryCall;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update(request: UpdateEventRequest, callback: (error: ServiceError | null, response: Event) => void): ClientUnaryCall;
   update(
     request: UpdateEventRequest,
@@ -929,7 +935,7 @@ export interface EventServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Event) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete(request: DeleteEventRequest, callback: (error: ServiceError | null, response: Event) => void): ClientUnaryCall;
   delete(
     request: DeleteEventRequest,

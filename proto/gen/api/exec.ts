@@ -17,13 +17,13 @@ import {
   type Metadata,
 } from "@grpc/grpc-js";
 
-/** A command and how it runs. */
+/** A command and its options. */
 export interface RunExecRequest {
   namespace: string;
   /** An instance. */
   name: string;
   command: string[];
-  /** Gives the command a terminal; its output and errors are then one stream. */
+  /** Allocates a terminal; output and errors are then one stream. */
   tty: boolean;
   size?: TerminalSize | undefined;
 }
@@ -37,7 +37,7 @@ export interface ExecRequest {
   start?:
     | RunExecRequest
     | undefined;
-  /** At most 1 MiB a message. */
+  /** At most 1 MiB per message. */
   stdin?:
     | Uint8Array
     | undefined;
@@ -59,11 +59,11 @@ export interface ExecResponse {
   exit?: ExecResponse_Exit | undefined;
 }
 
-/** How the command ended. */
+/** The exit of the command. */
 export interface ExecResponse_Exit {
-  /** 128 plus its number when a signal ended it. */
+  /** 128 plus the signal's number if a signal ended the command. */
   code: number;
-  /** Name of the signal that ended it. */
+  /** Name of the signal that ended the command. */
   signal: string;
 }
 

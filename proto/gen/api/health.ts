@@ -19,7 +19,7 @@ import {
 
 export interface GetHealthRequest {
   namespace: string;
-  /** An instance, else a service. */
+  /** The name of an instance, or else of a service. */
   name: string;
 }
 
@@ -45,12 +45,12 @@ export interface Health {
 
 export const Health_State = {
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
-  /** Healthy - Everything that should run runs and is ready. */
+  /** Healthy - All required instances run and are ready. */
   Healthy: "Healthy",
-  /** Degraded - Some of it does not. */
+  /** Degraded - Some required instances do not run or are not ready. */
   Degraded: "Degraded",
   Unhealthy: "Unhealthy",
-  /** Unknown - Nothing is known yet, or not any more. */
+  /** Unknown - The state is not known yet, or no longer known. */
   Unknown: "Unknown",
 } as const;
 
@@ -352,7 +352,7 @@ export const Health_Instance: Pick<MessageFns<Health_Instance>, 'decode'> = {
   },
 };
 
-/** How workloads are, as far as is known today. */
+/** The health of workloads. */
 export type HealthServiceService = typeof HealthServiceService;
 export const HealthServiceService = {
   /** Health of an instance, or of a service with all its instances. */

@@ -33,7 +33,7 @@ import {
   VolumeMount,
 } from "./service.js";
 
-/** One replica of a service, made by the service controller. */
+/** One replica of a service, created by the service controller. */
 export interface Instance {
   name: string;
   namespace: string;
@@ -41,12 +41,12 @@ export interface Instance {
   metadata?: ObjectMeta | undefined;
   service: string;
   ordinal: number;
-  /** Node it is bound to; empty until it is scheduled. */
+  /** Node that it is bound to; empty until it is scheduled. */
   node: string;
   template?:
     | Instance_Template
     | undefined;
-  /** As the service has it: how long it runs before it is ready. */
+  /** From the service: the time that it must run before it is ready. */
   minReadySeconds?: number | undefined;
   status: Instance_Status;
   conditions: Condition[];
@@ -59,7 +59,7 @@ export interface Instance {
   backoff?:
     | Instance_Backoff
     | undefined;
-  /** Of the engine, for its own tools; empty for a process. */
+  /** Id of the container, for the tools of the engine; empty for a process. */
   containerId: string;
 }
 
@@ -131,7 +131,7 @@ export function instance_StatusToNumber(object: Instance_Status): number {
   }
 }
 
-/** The part of a service that its instances are made from. */
+/** The part of a service that its instances have. */
 export interface Instance_Template {
   runtime: Service_Runtime;
   image: string;
@@ -162,7 +162,7 @@ export interface Instance_Template_NodeSelectorEntry {
   value: string;
 }
 
-/** A volume as it is mounted. */
+/** A mounted volume. */
 export interface Instance_Mount {
   name: string;
   /** <namespace>/<volume> */
@@ -173,17 +173,17 @@ export interface Instance_Mount {
   source: string;
 }
 
-/** How its starts are paced; kept in its status, so that a restart of the agent keeps the pace. */
+/** The backoff of its starts; in its status, so that it survives a restart of the agent. */
 export interface Instance_Backoff {
-  /** Runs in a row that ended soon. */
+  /** Consecutive runs that ended soon. */
   crashes: number;
-  /** Starts in a row that failed. */
+  /** Consecutive failed starts. */
   failedStarts: number;
-  /** The last run that was counted. */
+  /** The last counted run. */
   run: number;
-  /** After a start that failed: the next one comes no sooner. */
+  /** After a failed start: the earliest time of the next one. */
   nextStartAt: string;
-  /** Generation of the instance that could not be started; another one starts at once. */
+  /** Generation of the instance that failed to start; another one starts immediately. */
   generation: number;
 }
 
@@ -209,9 +209,9 @@ export interface ListInstancesRequest {
 
 export interface ListInstancesResponse {
   items: Instance[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -225,18 +225,18 @@ export interface DeleteInstanceRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
 export interface WatchInstancesRequest {
   namespace: string;
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -245,9 +245,9 @@ export interface WatchInstancesRequest {
 }
 
 export interface WatchInstancesResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchInstancesResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -1424,10 +1424,10 @@ export const RestartInstanceRequest: Pick<MessageFns<RestartInstanceRequest>, 'e
 
 };
 
-/** Running replicas of services. Made by their service; clients read, restart and delete them. */
+/** Running replicas of services. Created by their service; clients read, restart and delete them. */
 export type InstanceServiceService = typeof InstanceServiceService;
 export const InstanceServiceService = {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get: {
     path: "/api.InstanceService/Get" as const,
     requestStream: false as const,
@@ -1437,7 +1437,10 @@ export const InstanceServiceService = {
     responseSerialize: (_value: Instance): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Instance => Instance.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list: {
     path: "/api.InstanceService/List" as const,
     requestStream: false as const,
@@ -1458,7 +1461,7 @@ export const InstanceServiceService = {
     responseSerialize: (_value: Instance): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Instance => Instance.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete: {
     path: "/api.InstanceService/Delete" as const,
     requestStream: false as const,
@@ -1480,7 +1483,7 @@ export const InstanceServiceService = {
     responseSerialize: (_value: WatchInstancesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchInstancesResponse => WatchInstancesResponse.decode(value),
   },
-  /** Stops it and has it created again, with the same name and volumes. */
+  /** Stops the instance; its service creates it again with the same name and volumes. */
   restart: {
     path: "/api.InstanceService/Restart" as const,
     requestStream: false as const,
@@ -1491,7 +1494,7 @@ export const InstanceServiceService = {
     responseSerialize: (_value: Instance): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Instance => Instance.decode(value),
   },
-  /** Tells what there is to know about one instance. */
+  /** Describes an instance. */
   describe: {
     path: "/api.InstanceService/Describe" as const,
     requestStream: false as const,
@@ -1504,7 +1507,7 @@ export const InstanceServiceService = {
 } as const;
 
 export interface InstanceServiceClient extends Client {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get(request: GetInstanceRequest, callback: (error: ServiceError | null, response: Instance) => void): ClientUnaryCall;
   get(
     request: GetInstanceRequest,
@@ -1517,7 +1520,10 @@ export interface InstanceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Instance) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list(
     request: ListInstancesRequest,
     callback: (error: ServiceError | null, response: ListInstancesResponse) => void,
@@ -1549,7 +1555,7 @@ export interface InstanceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Instance) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete(
     request: DeleteInstanceRequest,
     callback: (error: ServiceError | null, response: Instance) => void,
@@ -1572,7 +1578,7 @@ export interface InstanceServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchInstancesResponse>;
-  /** Stops it and has it created again, with the same name and volumes. */
+  /** Stops the instance; its service creates it again with the same name and volumes. */
   restart(
     request: RestartInstanceRequest,
     callback: (error: ServiceError | null, response: Instance) => void,
@@ -1588,7 +1594,7 @@ export interface InstanceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Instance) => void,
   ): ClientUnaryCall;
-  /** Tells what there is to know about one instance. */
+  /** Describes an instance. */
   describe(
     request: DescribeRequest,
     callback: (error: ServiceError | null, response: Description) => void,

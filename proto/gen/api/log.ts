@@ -19,13 +19,13 @@ import {
 export interface GetLogsRequest {
   namespace: string;
   name: string;
-  /** Go on with new lines until the caller ends the stream. */
+  /** Continue with new lines until the caller ends the stream. */
   follow: boolean;
-  /** Start with this many last lines of each instance; 0 means all. */
+  /** Start with this number of last lines of each instance; 0 means all. */
   tail: number;
-  /** Go on behind this position of a line; tail is not looked at then. Over REST also: Last-Event-ID. */
+  /** Resume after this position of a line; tail is ignored then. Over REST also: Last-Event-ID. */
   after: string;
-  /** Only what was written in this time, such as 30s, 5m, 2h or 1d, to half a minute. */
+  /** Only lines of this last period, such as 30s, 5m, 2h or 1d, accurate to half a minute. */
   since: string;
   /** The output of the run before the last one instead, as far as it is kept; not with follow, after or since. */
   previous: boolean;
@@ -34,7 +34,7 @@ export interface GetLogsRequest {
 export interface LogLine {
   instance: string;
   content: string;
-  /** Where a reader that comes back goes on; covers all instances that are read. */
+  /** The position for resuming; covers all instances that are read. */
   position: string;
 }
 

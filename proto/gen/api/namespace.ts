@@ -25,7 +25,7 @@ export interface Namespace {
   description: string;
   metadata?: ObjectMeta | undefined;
   status: Namespace_Status;
-  /** ContentRemaining says what its deletion waits for, and how to go on. */
+  /** ContentRemaining reports what its deletion waits for, and the remedy. */
   conditions: Condition[];
 }
 
@@ -87,9 +87,9 @@ export interface ListNamespacesRequest {
 
 export interface ListNamespacesResponse {
   items: Namespace[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -97,7 +97,7 @@ export interface CreateNamespaceRequest {
   namespace?:
     | Namespace
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
 }
 
@@ -112,17 +112,17 @@ export interface DeleteNamespaceRequest {
   dryRun: boolean;
   /** Delete the content first. */
   cascade: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
 export interface WatchNamespacesRequest {
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -131,9 +131,9 @@ export interface WatchNamespacesRequest {
 }
 
 export interface WatchNamespacesResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchNamespacesResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -600,10 +600,10 @@ export const WatchNamespacesResponse_Event: Pick<MessageFns<WatchNamespacesRespo
   },
 };
 
-/** Rooms for objects: names are unique within one. */
+/** Scopes of names: object names are unique within a namespace. */
 export type NamespaceServiceService = typeof NamespaceServiceService;
 export const NamespaceServiceService = {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get: {
     path: "/api.NamespaceService/Get" as const,
     requestStream: false as const,
@@ -613,7 +613,7 @@ export const NamespaceServiceService = {
     responseSerialize: (_value: Namespace): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Namespace => Namespace.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   list: {
     path: "/api.NamespaceService/List" as const,
     requestStream: false as const,
@@ -624,7 +624,7 @@ export const NamespaceServiceService = {
     responseSerialize: (_value: ListNamespacesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListNamespacesResponse => ListNamespacesResponse.decode(value),
   },
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create: {
     path: "/api.NamespaceService/Create" as const,
     requestStream: false as const,
@@ -635,7 +635,7 @@ export const NamespaceServiceService = {
     responseSerialize: (_value: Namespace): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Namespace => Namespace.decode(value),
   },
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update: {
     path: "/api.NamespaceService/Update" as const,
     requestStream: false as const,
@@ -646,7 +646,7 @@ export const NamespaceServiceService = {
     responseSerialize: (_value: Namespace): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Namespace => Namespace.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete: {
     path: "/api.NamespaceService/Delete" as const,
     requestStream: false as const,
@@ -671,7 +671,7 @@ export const NamespaceServiceService = {
 } as const;
 
 export interface NamespaceServiceClient extends Client {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get(
     request: GetNamespaceRequest,
     callback: (error: ServiceError | null, response: Namespace) => void,
@@ -687,7 +687,7 @@ export interface NamespaceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Namespace) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   list(
     request: ListNamespacesRequest,
     callback: (error: ServiceError | null, response: ListNamespacesResponse) => void,
@@ -703,7 +703,7 @@ export interface NamespaceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListNamespacesResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create(
     request: CreateNamespaceRequest,
     callback: (error: ServiceError | null, response: Namespace) => void,
@@ -719,7 +719,7 @@ export interface NamespaceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Namespace) => void,
   ): ClientUnaryCall;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update(
     request: UpdateNamespaceRequest,
     callback: (error: ServiceError | null, response: Namespace) => void,
@@ -735,7 +735,7 @@ export interface NamespaceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Namespace) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete(
     request: DeleteNamespaceRequest,
     callback: (error: ServiceError | null, response: Namespace) => void,

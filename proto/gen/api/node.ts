@@ -32,7 +32,7 @@ export interface Node {
   drivers: string[];
   runtimes: string[];
   conditions: Condition[];
-  /** The process that is the agent of this node. Each start of an agent has an id of its own. */
+  /** The process that is the agent of this node. Each start of an agent has a new id. */
   agentId: string;
 }
 
@@ -90,9 +90,9 @@ export interface ListNodesRequest {
 
 export interface ListNodesResponse {
   items: Node[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -100,7 +100,7 @@ export interface CreateNodeRequest {
   node?:
     | Node
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
 }
 
@@ -118,17 +118,17 @@ export interface UpdateNodeStatusRequest {
 export interface DeleteNodeRequest {
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
 export interface WatchNodesRequest {
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -137,9 +137,9 @@ export interface WatchNodesRequest {
 }
 
 export interface WatchNodesResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchNodesResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -691,7 +691,7 @@ export const WatchNodesResponse_Event: Pick<MessageFns<WatchNodesResponse_Event>
 /** Machines that run instances. */
 export type NodeServiceService = typeof NodeServiceService;
 export const NodeServiceService = {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get: {
     path: "/api.NodeService/Get" as const,
     requestStream: false as const,
@@ -701,7 +701,7 @@ export const NodeServiceService = {
     responseSerialize: (_value: Node): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   list: {
     path: "/api.NodeService/List" as const,
     requestStream: false as const,
@@ -711,7 +711,7 @@ export const NodeServiceService = {
     responseSerialize: (_value: ListNodesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListNodesResponse => ListNodesResponse.decode(value),
   },
-  /** Creates one, as an agent does that joins. Status fields are ignored. */
+  /** Creates a node; an agent that joins does this. Status fields are ignored. */
   create: {
     path: "/api.NodeService/Create" as const,
     requestStream: false as const,
@@ -721,7 +721,7 @@ export const NodeServiceService = {
     responseSerialize: (_value: Node): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update: {
     path: "/api.NodeService/Update" as const,
     requestStream: false as const,
@@ -742,7 +742,7 @@ export const NodeServiceService = {
     responseSerialize: (_value: Node): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete: {
     path: "/api.NodeService/Delete" as const,
     requestStream: false as const,
@@ -762,7 +762,7 @@ export const NodeServiceService = {
     responseSerialize: (_value: WatchNodesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchNodesResponse => WatchNodesResponse.decode(value),
   },
-  /** Everything known about one, and what to do next. */
+  /** Describes a node, including what to do next. */
   describe: {
     path: "/api.NodeService/Describe" as const,
     requestStream: false as const,
@@ -775,7 +775,7 @@ export const NodeServiceService = {
 } as const;
 
 export interface NodeServiceClient extends Client {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get(request: GetNodeRequest, callback: (error: ServiceError | null, response: Node) => void): ClientUnaryCall;
   get(
     request: GetNodeRequest,
@@ -788,7 +788,7 @@ export interface NodeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Node) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   list(
     request: ListNodesRequest,
     callback: (error: ServiceError | null, response: ListNodesResponse) => void,
@@ -804,7 +804,7 @@ export interface NodeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListNodesResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one, as an agent does that joins. Status fields are ignored. */
+  /** Creates a node; an agent that joins does this. Status fields are ignored. */
   create(request: CreateNodeRequest, callback: (error: ServiceError | null, response: Node) => void): ClientUnaryCall;
   create(
     request: CreateNodeRequest,
@@ -817,7 +817,7 @@ export interface NodeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Node) => void,
   ): ClientUnaryCall;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update(request: UpdateNodeRequest, callback: (error: ServiceError | null, response: Node) => void): ClientUnaryCall;
   update(
     request: UpdateNodeRequest,
@@ -846,7 +846,7 @@ export interface NodeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Node) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete(request: DeleteNodeRequest, callback: (error: ServiceError | null, response: Node) => void): ClientUnaryCall;
   delete(
     request: DeleteNodeRequest,
@@ -866,7 +866,7 @@ export interface NodeServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchNodesResponse>;
-  /** Everything known about one, and what to do next. */
+  /** Describes a node, including what to do next. */
   describe(
     request: DescribeRequest,
     callback: (error: ServiceError | null, response: Description) => void,

@@ -19,14 +19,14 @@ import {
 } from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 
-/** Encrypted at rest; values are answered masked unless revealed. */
+/** Encrypted at rest; values are masked in answers unless revealed. */
 export interface Secret {
   name: string;
   namespace: string;
   labels: { [key: string]: string };
   metadata?: ObjectMeta | undefined;
   data: { [key: string]: string };
-  /** Rises with every change of data. */
+  /** Increases with every change of data. */
   version: number;
 }
 
@@ -43,7 +43,7 @@ export interface Secret_DataEntry {
 export interface GetSecretRequest {
   namespace: string;
   name: string;
-  /** Answer with the values in plaintext; needs the verb reveal. */
+  /** Return the values in plaintext; needs the verb reveal. */
   reveal: boolean;
 }
 
@@ -59,9 +59,9 @@ export interface ListSecretsRequest {
 
 export interface ListSecretsResponse {
   items: Secret[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -70,9 +70,9 @@ export interface CreateSecretRequest {
   secret?:
     | Secret
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** Create the namespace when it does not exist. */
+  /** Create the namespace if it does not exist. */
   ensureNamespace: boolean;
 }
 
@@ -87,18 +87,18 @@ export interface DeleteSecretRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
 export interface WatchSecretsRequest {
   namespace: string;
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -107,9 +107,9 @@ export interface WatchSecretsRequest {
 }
 
 export interface WatchSecretsResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchSecretsResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -653,7 +653,7 @@ export const WatchSecretsResponse_Event: Pick<MessageFns<WatchSecretsResponse_Ev
 /** Confidential values, sealed at rest and masked in answers. */
 export type SecretServiceService = typeof SecretServiceService;
 export const SecretServiceService = {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get: {
     path: "/api.SecretService/Get" as const,
     requestStream: false as const,
@@ -663,7 +663,10 @@ export const SecretServiceService = {
     responseSerialize: (_value: Secret): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Secret => Secret.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list: {
     path: "/api.SecretService/List" as const,
     requestStream: false as const,
@@ -673,7 +676,7 @@ export const SecretServiceService = {
     responseSerialize: (_value: ListSecretsResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListSecretsResponse => ListSecretsResponse.decode(value),
   },
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create: {
     path: "/api.SecretService/Create" as const,
     requestStream: false as const,
@@ -683,7 +686,7 @@ export const SecretServiceService = {
     responseSerialize: (_value: Secret): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Secret => Secret.decode(value),
   },
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update: {
     path: "/api.SecretService/Update" as const,
     requestStream: false as const,
@@ -693,7 +696,7 @@ export const SecretServiceService = {
     responseSerialize: (_value: Secret): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Secret => Secret.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete: {
     path: "/api.SecretService/Delete" as const,
     requestStream: false as const,
@@ -716,7 +719,7 @@ export const SecretServiceService = {
 } as const;
 
 export interface SecretServiceClient extends Client {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get(request: GetSecretRequest, callback: (error: ServiceError | null, response: Secret) => void): ClientUnaryCall;
   get(
     request: GetSecretRequest,
@@ -729,7 +732,10 @@ export interface SecretServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Secret) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list(
     request: ListSecretsRequest,
     callback: (error: ServiceError | null, response: ListSecretsResponse) => void,
@@ -745,7 +751,7 @@ export interface SecretServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListSecretsResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create(
     request: CreateSecretRequest,
     callback: (error: ServiceError | null, response: Secret) => void,
@@ -761,7 +767,7 @@ export interface SecretServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Secret) => void,
   ): ClientUnaryCall;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update(
     request: UpdateSecretRequest,
     callback: (error: ServiceError | null, response: Secret) => void,
@@ -777,7 +783,7 @@ export interface SecretServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Secret) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete(
     request: DeleteSecretRequest,
     callback: (error: ServiceError | null, response: Secret) => void,

@@ -50,23 +50,26 @@ export interface Service {
   scale?:
     | number
     | undefined;
-  /** Set by Restart; left out it stays as it is. RFC 3339, UTC. */
+  /** Set by Restart; unchanged if omitted. RFC 3339, UTC. */
   restartedAt: string;
   /** Keys of secrets as files, which follow the secret while the workload runs. */
   secretMounts: DataMount[];
   /** Keys of configmaps as files, which follow the configmap while the workload runs. */
   configmapMounts: DataMount[];
   /**
-   * Whom a command runs as: a name of its node's users, uid or uid:gid; default: the user of kedged, which only
-   * root can change. A uid alone has the groups of the node's user, else the group of the same number.
+   * The user of a command: a user name of its node, uid or uid:gid; default: the user of kedged. Only a kedged that
+   * runs as root can change it. A uid alone has the groups of the node's user, else the group of the same number.
    */
   user: string;
   /**
-   * Linux capabilities that a command keeps, the whole list, such as net_bind_service; [none]: none. Default: as root
+   * The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default: for root
    * those that act on its own files, processes and ports, and none for every other user.
    */
   capabilities: string[];
-  /** An instance is ready once it has run for this long; default 2, 0 as soon as it runs. Changes restart nothing. */
+  /**
+   * An instance is ready once it has run for this time; default 2, 0 as soon as it runs. A change restarts no
+   * instance.
+   */
   minReadySeconds?:
     | number
     | undefined;
@@ -163,7 +166,7 @@ export function service_RestartPolicyToNumber(object: Service_RestartPolicy): nu
 
 export const Service_ImagePull = {
   IMAGE_PULL_UNSPECIFIED: "IMAGE_PULL_UNSPECIFIED",
-  /** missing - Where the node does not have the image. */
+  /** missing - If the node does not have the image. */
   missing: "missing",
   /** always - Before each start. */
   always: "always",
@@ -269,7 +272,7 @@ export function service_StatusToNumber(object: Service_Status): number {
   }
 }
 
-/** Takes every key of a secret or a configmap as an environment variable: exactly one of them. */
+/** Sets every key of a secret or a configmap as an environment variable: exactly one of them. */
 export interface Service_EnvFrom {
   secret: string;
   prefix: string;
@@ -306,7 +309,7 @@ export interface VolumeMount_Claim {
   name: string;
 }
 
-/** What each replica's own volume looks like. */
+/** The template of each replica's own volume. */
 export interface VolumeMount_ClaimTemplate {
   storageClassName: string;
   size: string;
@@ -321,9 +324,9 @@ export interface VolumeMount_ClaimTemplate_ParametersEntry {
   value: string;
 }
 
-/** What becomes of a replica's volume when the replica goes, other than by the rules. */
+/** Deviations from the rules for a replica's volume when the replica is removed. */
 export interface VolumeMount_ClaimTemplate_Retention {
-  /** When the service is scaled down; default retain: scaled up again, an ordinal finds its data. */
+  /** When the service is scaled down; default retain: after scaling up again, an ordinal has its data. */
   whenScaled?:
     | Volume_ReclaimPolicy
     | undefined;
@@ -335,7 +338,7 @@ export interface VolumeMount_ClaimTemplate_Retention {
 export interface DataMount {
   name: string;
   mountPath: string;
-  /** Which keys; none named: every key, as the file of its name. */
+  /** The keys; empty: every key, as a file with its name. */
   items: DataMount_Item[];
 }
 
@@ -363,9 +366,9 @@ export interface ListServicesRequest {
 
 export interface ListServicesResponse {
   items: Service[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -374,9 +377,9 @@ export interface CreateServiceRequest {
   service?:
     | Service
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** Create the namespace when it does not exist. */
+  /** Create the namespace if it does not exist. */
   ensureNamespace: boolean;
 }
 
@@ -397,18 +400,18 @@ export interface DeleteServiceRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
 export interface WatchServicesRequest {
   namespace: string;
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -417,9 +420,9 @@ export interface WatchServicesRequest {
 }
 
 export interface WatchServicesResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchServicesResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -1912,7 +1915,7 @@ export const RestartServiceRequest: Pick<MessageFns<RestartServiceRequest>, 'enc
 /** Replicas of workloads. */
 export type ServiceServiceService = typeof ServiceServiceService;
 export const ServiceServiceService = {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get: {
     path: "/api.ServiceService/Get" as const,
     requestStream: false as const,
@@ -1922,7 +1925,10 @@ export const ServiceServiceService = {
     responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list: {
     path: "/api.ServiceService/List" as const,
     requestStream: false as const,
@@ -1932,7 +1938,7 @@ export const ServiceServiceService = {
     responseSerialize: (_value: ListServicesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListServicesResponse => ListServicesResponse.decode(value),
   },
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create: {
     path: "/api.ServiceService/Create" as const,
     requestStream: false as const,
@@ -1942,7 +1948,7 @@ export const ServiceServiceService = {
     responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update: {
     path: "/api.ServiceService/Update" as const,
     requestStream: false as const,
@@ -1963,7 +1969,7 @@ export const ServiceServiceService = {
     responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete: {
     path: "/api.ServiceService/Delete" as const,
     requestStream: false as const,
@@ -1993,7 +1999,7 @@ export const ServiceServiceService = {
     responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
-  /** Replaces its instances one after the other, as if the template had changed. */
+  /** Replaces the instances one after the other, as after a change of the template. */
   restart: {
     path: "/api.ServiceService/Restart" as const,
     requestStream: false as const,
@@ -2004,7 +2010,7 @@ export const ServiceServiceService = {
     responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
-  /** Tells what there is to know about one service. */
+  /** Describes a service. */
   describe: {
     path: "/api.ServiceService/Describe" as const,
     requestStream: false as const,
@@ -2017,7 +2023,7 @@ export const ServiceServiceService = {
 } as const;
 
 export interface ServiceServiceClient extends Client {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get(request: GetServiceRequest, callback: (error: ServiceError | null, response: Service) => void): ClientUnaryCall;
   get(
     request: GetServiceRequest,
@@ -2030,7 +2036,10 @@ export interface ServiceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Service) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list(
     request: ListServicesRequest,
     callback: (error: ServiceError | null, response: ListServicesResponse) => void,
@@ -2046,7 +2055,7 @@ export interface ServiceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListServicesResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create(
     request: CreateServiceRequest,
     callback: (error: ServiceError | null, response: Service) => void,
@@ -2062,7 +2071,7 @@ export interface ServiceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Service) => void,
   ): ClientUnaryCall;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update(
     request: UpdateServiceRequest,
     callback: (error: ServiceError | null, response: Service) => void,
@@ -2094,7 +2103,7 @@ export interface ServiceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Service) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete(
     request: DeleteServiceRequest,
     callback: (error: ServiceError | null, response: Service) => void,
@@ -2133,7 +2142,7 @@ export interface ServiceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Service) => void,
   ): ClientUnaryCall;
-  /** Replaces its instances one after the other, as if the template had changed. */
+  /** Replaces the instances one after the other, as after a change of the template. */
   restart(
     request: RestartServiceRequest,
     callback: (error: ServiceError | null, response: Service) => void,
@@ -2149,7 +2158,7 @@ export interface ServiceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Service) => void,
   ): ClientUnaryCall;
-  /** Tells what there is to know about one service. */
+  /** Describes a service. */
   describe(
     request: DescribeRequest,
     callback: (error: ServiceError | null, response: Description) => void,

@@ -30,22 +30,22 @@ export interface Snapshot {
   status: Snapshot_Status;
   handle: string;
   failureMessage: string;
-  /** Size of its source when it was made, in bytes. */
+  /** Size of its source when it was created, in bytes. */
   sizeBytes: string;
   driver: string;
   driverParameters: { [key: string]: string };
-  /** Least size of a volume made from it, in bytes. */
+  /** Minimum size of a volume created from it, in bytes. */
   restoreSize: string;
   reason: string;
   conditions: Condition[];
   readyAt: string;
   attempts: number;
-  /** Class of its source: credentials come from there as long as it lives. */
+  /** Class of its source: it provides the credentials as long as it exists. */
   storageClassName: string;
   lastOperation?:
     | Volume_Operation
     | undefined;
-  /** Uids of volumes that are being made from it. */
+  /** Uids of volumes that are being created from it. */
   restoresInFlight: string[];
   /** Node labels that its source was provisioned for; with the label svc.io/node it is on that node. */
   topology: { [key: string]: string };
@@ -144,9 +144,9 @@ export interface ListSnapshotsRequest {
 
 export interface ListSnapshotsResponse {
   items: Snapshot[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -155,9 +155,9 @@ export interface CreateSnapshotRequest {
   snapshot?:
     | Snapshot
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** Create the namespace when it does not exist. */
+  /** Create the namespace if it does not exist. */
   ensureNamespace: boolean;
 }
 
@@ -178,18 +178,18 @@ export interface DeleteSnapshotRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
 export interface WatchSnapshotsRequest {
   namespace: string;
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -198,9 +198,9 @@ export interface WatchSnapshotsRequest {
 }
 
 export interface WatchSnapshotsResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchSnapshotsResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -260,11 +260,11 @@ export interface RestoreSnapshotRequest {
   volume?:
     | RestoreSnapshotRequest_Target
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
 }
 
-/** The new volume. What is left out comes from the snapshot and its source. */
+/** The new volume. Omitted fields come from the snapshot and its source. */
 export interface RestoreSnapshotRequest_Target {
   name: string;
   /** Default: the namespace of the snapshot. */
@@ -1137,7 +1137,7 @@ export const RetrySnapshotRequest: Pick<MessageFns<RetrySnapshotRequest>, 'encod
 /** Copies of volumes at a point in time. */
 export type SnapshotServiceService = typeof SnapshotServiceService;
 export const SnapshotServiceService = {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get: {
     path: "/api.SnapshotService/Get" as const,
     requestStream: false as const,
@@ -1147,7 +1147,10 @@ export const SnapshotServiceService = {
     responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list: {
     path: "/api.SnapshotService/List" as const,
     requestStream: false as const,
@@ -1157,7 +1160,7 @@ export const SnapshotServiceService = {
     responseSerialize: (_value: ListSnapshotsResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListSnapshotsResponse => ListSnapshotsResponse.decode(value),
   },
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create: {
     path: "/api.SnapshotService/Create" as const,
     requestStream: false as const,
@@ -1168,7 +1171,7 @@ export const SnapshotServiceService = {
     responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update: {
     path: "/api.SnapshotService/Update" as const,
     requestStream: false as const,
@@ -1190,7 +1193,7 @@ export const SnapshotServiceService = {
     responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete: {
     path: "/api.SnapshotService/Delete" as const,
     requestStream: false as const,
@@ -1212,7 +1215,7 @@ export const SnapshotServiceService = {
     responseSerialize: (_value: WatchSnapshotsResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchSnapshotsResponse => WatchSnapshotsResponse.decode(value),
   },
-  /** Makes a new volume with the snapshot's content. */
+  /** Creates a new volume with the snapshot's content. */
   restore: {
     path: "/api.SnapshotService/Restore" as const,
     requestStream: false as const,
@@ -1223,7 +1226,7 @@ export const SnapshotServiceService = {
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Tries a Failed snapshot again. */
+  /** Retries a Failed snapshot. */
   retry: {
     path: "/api.SnapshotService/Retry" as const,
     requestStream: false as const,
@@ -1233,7 +1236,7 @@ export const SnapshotServiceService = {
     responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
-  /** Tells what there is to know about one snapshot. */
+  /** Describes a snapshot. */
   describe: {
     path: "/api.SnapshotService/Describe" as const,
     requestStream: false as const,
@@ -1246,7 +1249,7 @@ export const SnapshotServiceService = {
 } as const;
 
 export interface SnapshotServiceClient extends Client {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get(request: GetSnapshotRequest, callback: (error: ServiceError | null, response: Snapshot) => void): ClientUnaryCall;
   get(
     request: GetSnapshotRequest,
@@ -1259,7 +1262,10 @@ export interface SnapshotServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Snapshot) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list(
     request: ListSnapshotsRequest,
     callback: (error: ServiceError | null, response: ListSnapshotsResponse) => void,
@@ -1275,7 +1281,7 @@ export interface SnapshotServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListSnapshotsResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create(
     request: CreateSnapshotRequest,
     callback: (error: ServiceError | null, response: Snapshot) => void,
@@ -1291,7 +1297,7 @@ export interface SnapshotServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Snapshot) => void,
   ): ClientUnaryCall;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update(
     request: UpdateSnapshotRequest,
     callback: (error: ServiceError | null, response: Snapshot) => void,
@@ -1323,7 +1329,7 @@ export interface SnapshotServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Snapshot) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete(
     request: DeleteSnapshotRequest,
     callback: (error: ServiceError | null, response: Snapshot) => void,
@@ -1346,7 +1352,7 @@ export interface SnapshotServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchSnapshotsResponse>;
-  /** Makes a new volume with the snapshot's content. */
+  /** Creates a new volume with the snapshot's content. */
   restore(
     request: RestoreSnapshotRequest,
     callback: (error: ServiceError | null, response: Volume) => void,
@@ -1362,7 +1368,7 @@ export interface SnapshotServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
-  /** Tries a Failed snapshot again. */
+  /** Retries a Failed snapshot. */
   retry(
     request: RetrySnapshotRequest,
     callback: (error: ServiceError | null, response: Snapshot) => void,
@@ -1378,7 +1384,7 @@ export interface SnapshotServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Snapshot) => void,
   ): ClientUnaryCall;
-  /** Tells what there is to know about one snapshot. */
+  /** Describes a snapshot. */
   describe(
     request: DescribeRequest,
     callback: (error: ServiceError | null, response: Description) => void,

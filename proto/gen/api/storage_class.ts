@@ -31,7 +31,7 @@ export interface StorageClass {
   reclaimPolicy: Volume_ReclaimPolicy;
   default: boolean;
   allowedTopologies: TopologySelector[];
-  /** [storage].defaultStorageClass names it: it is the default as long as no class has default true. */
+  /** Named by [storage].defaultStorageClass: it is the default as long as no class has default true. */
   configuredDefault: boolean;
 }
 
@@ -45,7 +45,7 @@ export interface StorageClass_ParametersEntry {
   value: string;
 }
 
-/** Labels that a node must have; all parts must hold. */
+/** Labels that a node must have; all expressions must match. */
 export interface TopologySelector {
   matchLabels: { [key: string]: string };
   matchExpressions: TopologySelector_Expression[];
@@ -133,9 +133,9 @@ export interface ListStorageClassesRequest {
 
 export interface ListStorageClassesResponse {
   items: StorageClass[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -143,7 +143,7 @@ export interface CreateStorageClassRequest {
   storageClass?:
     | StorageClass
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
 }
 
@@ -156,19 +156,19 @@ export interface UpdateStorageClassRequest {
 export interface DeleteStorageClassRequest {
   name: string;
   dryRun: boolean;
-  /** Delete although volumes use it; they live on with their driverParameters. */
+  /** Delete although volumes use it; they keep their driverParameters. */
   force: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
 export interface WatchStorageClassesRequest {
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -177,9 +177,9 @@ export interface WatchStorageClassesRequest {
 }
 
 export interface WatchStorageClassesResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchStorageClassesResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -945,10 +945,10 @@ export const SetDefaultStorageClassRequest: Pick<MessageFns<SetDefaultStorageCla
 
 };
 
-/** Which driver makes volumes, and with which parameters. */
+/** Drivers of volumes with their parameters. */
 export type StorageClassServiceService = typeof StorageClassServiceService;
 export const StorageClassServiceService = {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get: {
     path: "/api.StorageClassService/Get" as const,
     requestStream: false as const,
@@ -959,7 +959,7 @@ export const StorageClassServiceService = {
     responseSerialize: (_value: StorageClass): Buffer => notServed(),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   list: {
     path: "/api.StorageClassService/List" as const,
     requestStream: false as const,
@@ -970,7 +970,7 @@ export const StorageClassServiceService = {
     responseSerialize: (_value: ListStorageClassesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListStorageClassesResponse => ListStorageClassesResponse.decode(value),
   },
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create: {
     path: "/api.StorageClassService/Create" as const,
     requestStream: false as const,
@@ -981,7 +981,7 @@ export const StorageClassServiceService = {
     responseSerialize: (_value: StorageClass): Buffer => notServed(),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
   },
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update: {
     path: "/api.StorageClassService/Update" as const,
     requestStream: false as const,
@@ -992,7 +992,7 @@ export const StorageClassServiceService = {
     responseSerialize: (_value: StorageClass): Buffer => notServed(),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete: {
     path: "/api.StorageClassService/Delete" as const,
     requestStream: false as const,
@@ -1014,7 +1014,7 @@ export const StorageClassServiceService = {
     responseSerialize: (_value: WatchStorageClassesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchStorageClassesResponse => WatchStorageClassesResponse.decode(value),
   },
-  /** Makes this class the default and takes the flag from the one that has it, in one transaction. */
+  /** Makes this class the default and removes the flag from the previous one, in one transaction. */
   setDefault: {
     path: "/api.StorageClassService/SetDefault" as const,
     requestStream: false as const,
@@ -1028,7 +1028,7 @@ export const StorageClassServiceService = {
 } as const;
 
 export interface StorageClassServiceClient extends Client {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get(
     request: GetStorageClassRequest,
     callback: (error: ServiceError | null, response: StorageClass) => void,
@@ -1044,7 +1044,7 @@ export interface StorageClassServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: StorageClass) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
+  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
   list(
     request: ListStorageClassesRequest,
     callback: (error: ServiceError | null, response: ListStorageClassesResponse) => void,
@@ -1060,7 +1060,7 @@ export interface StorageClassServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListStorageClassesResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create(
     request: CreateStorageClassRequest,
     callback: (error: ServiceError | null, response: StorageClass) => void,
@@ -1076,7 +1076,7 @@ export interface StorageClassServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: StorageClass) => void,
   ): ClientUnaryCall;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update(
     request: UpdateStorageClassRequest,
     callback: (error: ServiceError | null, response: StorageClass) => void,
@@ -1092,7 +1092,7 @@ export interface StorageClassServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: StorageClass) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete(
     request: DeleteStorageClassRequest,
     callback: (error: ServiceError | null, response: StorageClass) => void,
@@ -1118,7 +1118,7 @@ export interface StorageClassServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchStorageClassesResponse>;
-  /** Makes this class the default and takes the flag from the one that has it, in one transaction. */
+  /** Makes this class the default and removes the flag from the previous one, in one transaction. */
   setDefault(
     request: SetDefaultStorageClassRequest,
     callback: (error: ServiceError | null, response: StorageClass) => void,

@@ -31,7 +31,7 @@ export interface Volume {
   /** Default: the class's policy. */
   reclaimPolicy?: Volume_ReclaimPolicy | undefined;
   parameters: { [key: string]: string };
-  /** Where the content comes from; without it the volume is empty. */
+  /** The source of the content; without it the volume is empty. */
   source?: Volume_Source | undefined;
   status: Volume_Status;
   handle: string;
@@ -50,14 +50,14 @@ export interface Volume {
   effectiveReclaimPolicy?:
     | Volume_ReclaimPolicy
     | undefined;
-  /** A block device was formatted once; it never is again. */
+  /** The block device was formatted; it is never formatted again. */
   formatted: boolean;
-  /** Node labels it was provisioned for; it can be attached only where they match. */
+  /** Node labels that it was provisioned for; it can be attached only to matching nodes. */
   topology: { [key: string]: string };
   lastOperation?:
     | Volume_Operation
     | undefined;
-  /** Uids of snapshots that are being made of it. */
+  /** Uids of snapshots that are being created from it. */
   snapshotsInFlight: string[];
   /** Set once the driver is asked to delete the data. The reclaim policy can't be changed while it may do so. */
   dataDeletion?: Volume_DataDeletion | undefined;
@@ -131,7 +131,7 @@ export function volume_StatusToNumber(object: Volume_Status): number {
   }
 }
 
-/** How a volume may be used. */
+/** The access mode of a volume. */
 export const Volume_AccessMode = {
   ACCESS_MODE_UNSPECIFIED: "ACCESS_MODE_UNSPECIFIED",
   ReadWriteOnce: "ReadWriteOnce",
@@ -176,7 +176,7 @@ export function volume_AccessModeToNumber(object: Volume_AccessMode): number {
   }
 }
 
-/** What happens to the data when the volume is no longer wanted. */
+/** The reclaim policy: what happens to the data after the claim ends. */
 export const Volume_ReclaimPolicy = {
   RECLAIM_POLICY_UNSPECIFIED: "RECLAIM_POLICY_UNSPECIFIED",
   retain: "retain",
@@ -215,7 +215,7 @@ export function volume_ReclaimPolicyToNumber(object: Volume_ReclaimPolicy): numb
   }
 }
 
-/** A claim on a volume, made before the driver is called, so that two claims can't win. */
+/** A claim on a volume, written before the driver is called, so that only one claim can succeed. */
 export interface Volume_Attachment {
   /** <namespace>/<instance> */
   claim: string;
@@ -229,7 +229,7 @@ export const Volume_Attachment_State = {
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
   Reserved: "Reserved",
   Attached: "Attached",
-  /** Detaching - Being taken away by hand; see Detach. */
+  /** Detaching - Being force-detached; see Detach. */
   Detaching: "Detaching",
 } as const;
 
@@ -275,22 +275,22 @@ export interface Volume_Source {
   snapshot: string;
 }
 
-/** The decision that the data goes, made by the volume controller alone. */
+/** The decision to delete the data, made only by the volume controller. */
 export interface Volume_DataDeletion {
-  /** The driver may be called from then on. */
+  /** The time from which the driver may be called. */
   askedAt: string;
-  /** Generation of the volume that it was decided for: a volume that was changed since is judged again. */
+  /** Generation of the volume at the decision: a later change of the volume needs a new decision. */
   generation: number;
 }
 
-/** One call of the driver: what was asked, what came of it. */
+/** One call of the driver with its outcome. */
 export interface Volume_Operation {
   call: string;
   startedAt: string;
-  /** Succeeded, Started or Pending while it goes on, or the class of the error. */
+  /** Succeeded, Started, Pending while it is in progress, or the class of the error. */
   outcome: string;
   message: string;
-  /** Empty when it is not tried again by itself. */
+  /** Empty without an automatic retry. */
   nextTryAt: string;
 }
 
@@ -331,9 +331,9 @@ export interface ListVolumesRequest {
 
 export interface ListVolumesResponse {
   items: Volume[];
-  /** A watch cursor: watch from here to see everything that follows. Opaque. */
+  /** A watch cursor: a watch from here receives every later change. Opaque. */
   resourceVersion: string;
-  /** Empty on the last page. Given to the same caller for the same list only. */
+  /** Empty on the last page. Valid only for the same caller and the same list. */
   nextPageToken: string;
 }
 
@@ -342,9 +342,9 @@ export interface CreateVolumeRequest {
   volume?:
     | Volume
     | undefined;
-  /** All of admission, nothing stored. */
+  /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** Create the namespace when it does not exist. */
+  /** Create the namespace if it does not exist. */
   ensureNamespace: boolean;
 }
 
@@ -365,18 +365,18 @@ export interface DeleteVolumeRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is refused. Over REST also: If-Match. */
+  /** The stored version; another one is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The stored object; another one that has the name by now is left alone and refused. */
+  /** The uid of the stored object; a conflict if another object has the name. */
   uid: string;
 }
 
 export interface WatchVolumesRequest {
   namespace: string;
   /**
-   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * receiving store. Empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the cursor they are of.
+   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
+   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
+   * resourceVersion, followed by a message without events that has their cursor.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -385,9 +385,9 @@ export interface WatchVolumesRequest {
 }
 
 export interface WatchVolumesResponse {
-  /** Empty for a bookmark, and behind the present state. */
+  /** Empty for a bookmark and after the present state. */
   events: WatchVolumesResponse_Event[];
-  /** The watch cursor behind these events: resume here. Opaque. */
+  /** The watch cursor after these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -1711,7 +1711,7 @@ export const ReuseVolumeRequest: Pick<MessageFns<ReuseVolumeRequest>, 'encode'> 
 /** Units of durable storage. */
 export type VolumeServiceService = typeof VolumeServiceService;
 export const VolumeServiceService = {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get: {
     path: "/api.VolumeService/Get" as const,
     requestStream: false as const,
@@ -1721,7 +1721,10 @@ export const VolumeServiceService = {
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list: {
     path: "/api.VolumeService/List" as const,
     requestStream: false as const,
@@ -1731,7 +1734,7 @@ export const VolumeServiceService = {
     responseSerialize: (_value: ListVolumesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListVolumesResponse => ListVolumesResponse.decode(value),
   },
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create: {
     path: "/api.VolumeService/Create" as const,
     requestStream: false as const,
@@ -1741,7 +1744,7 @@ export const VolumeServiceService = {
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update: {
     path: "/api.VolumeService/Update" as const,
     requestStream: false as const,
@@ -1762,7 +1765,7 @@ export const VolumeServiceService = {
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete: {
     path: "/api.VolumeService/Delete" as const,
     requestStream: false as const,
@@ -1792,7 +1795,7 @@ export const VolumeServiceService = {
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Tries a Failed volume again, with a fresh count of attempts. */
+  /** Retries a Failed volume with a reset count of attempts. */
   retryProvision: {
     path: "/api.VolumeService/RetryProvision" as const,
     requestStream: false as const,
@@ -1804,8 +1807,8 @@ export const VolumeServiceService = {
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /**
-   * Takes a volume from the instance that holds it. Without force only when that instance is gone;
-   * with force also from a node that does not answer: only when that node is certainly down.
+   * Detaches a volume from the instance that has claimed it. Without force only if that instance was deleted. With
+   * force also from a node that does not answer: use it only if that node is certainly down.
    */
   detach: {
     path: "/api.VolumeService/Detach" as const,
@@ -1816,7 +1819,7 @@ export const VolumeServiceService = {
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Makes a Released volume Available again, with its data, for the next claim. */
+  /** Makes a Released volume Available again with its data, for the next claim. */
   reuse: {
     path: "/api.VolumeService/Reuse" as const,
     requestStream: false as const,
@@ -1826,7 +1829,7 @@ export const VolumeServiceService = {
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Tells what there is to know about one volume: also the last driver call, its answer, the next try. */
+  /** Describes a volume, including the last driver call, its answer and the next retry. */
   describe: {
     path: "/api.VolumeService/Describe" as const,
     requestStream: false as const,
@@ -1839,7 +1842,7 @@ export const VolumeServiceService = {
 } as const;
 
 export interface VolumeServiceClient extends Client {
-  /** Reads one by name. */
+  /** Returns an object by name. */
   get(request: GetVolumeRequest, callback: (error: ServiceError | null, response: Volume) => void): ClientUnaryCall;
   get(
     request: GetVolumeRequest,
@@ -1852,7 +1855,10 @@ export interface VolumeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
+   * all.
+   */
   list(
     request: ListVolumesRequest,
     callback: (error: ServiceError | null, response: ListVolumesResponse) => void,
@@ -1868,7 +1874,7 @@ export interface VolumeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListVolumesResponse) => void,
   ): ClientUnaryCall;
-  /** Creates one. Status fields are ignored. */
+  /** Creates an object. Status fields are ignored. */
   create(
     request: CreateVolumeRequest,
     callback: (error: ServiceError | null, response: Volume) => void,
@@ -1884,7 +1890,7 @@ export interface VolumeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
-  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
   update(
     request: UpdateVolumeRequest,
     callback: (error: ServiceError | null, response: Volume) => void,
@@ -1916,7 +1922,7 @@ export interface VolumeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
-  /** Deletes one; the answer may go on existing while it finalizes. */
+  /** Deletes an object; the returned object exists until its finalizers are removed. */
   delete(
     request: DeleteVolumeRequest,
     callback: (error: ServiceError | null, response: Volume) => void,
@@ -1955,7 +1961,7 @@ export interface VolumeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
-  /** Tries a Failed volume again, with a fresh count of attempts. */
+  /** Retries a Failed volume with a reset count of attempts. */
   retryProvision(
     request: RetryProvisionVolumeRequest,
     callback: (error: ServiceError | null, response: Volume) => void,
@@ -1972,8 +1978,8 @@ export interface VolumeServiceClient extends Client {
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
   /**
-   * Takes a volume from the instance that holds it. Without force only when that instance is gone;
-   * with force also from a node that does not answer: only when that node is certainly down.
+   * Detaches a volume from the instance that has claimed it. Without force only if that instance was deleted. With
+   * force also from a node that does not answer: use it only if that node is certainly down.
    */
   detach(
     request: DetachVolumeRequest,
@@ -1990,7 +1996,7 @@ export interface VolumeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
-  /** Makes a Released volume Available again, with its data, for the next claim. */
+  /** Makes a Released volume Available again with its data, for the next claim. */
   reuse(request: ReuseVolumeRequest, callback: (error: ServiceError | null, response: Volume) => void): ClientUnaryCall;
   reuse(
     request: ReuseVolumeRequest,
@@ -2003,7 +2009,7 @@ export interface VolumeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
-  /** Tells what there is to know about one volume: also the last driver call, its answer, the next try. */
+  /** Describes a volume, including the last driver call, its answer and the next retry. */
   describe(
     request: DescribeRequest,
     callback: (error: ServiceError | null, response: Description) => void,

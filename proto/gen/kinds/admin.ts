@@ -4,11 +4,11 @@ import type { ApiObject } from 'kedge';
 /** Values of Registry.AuthType. */
 export type RegistryAuthType = 'basic' | 'token' | 'dockerconfigjson';
 
-/** How a registry is logged in to. Confidential values are sealed in the store. */
+/** Credentials of a registry. Confidential values are sealed in the store. */
 export interface RegistryAuth {
   readonly type: RegistryAuthType;
   readonly username?: string;
-  /** This, token and docker_config_json: a literal, kept sealed and answered masked, or a secret reference secret:<name>.<namespace>.svc/<key>. */
+  /** This, token and docker_config_json: a literal, sealed in the store and masked in answers, or a secret reference secret:<name>.<namespace>.svc/<key>. */
   readonly password?: string;
   readonly token?: string;
   readonly dockerConfigJson?: string;
@@ -17,9 +17,9 @@ export interface RegistryAuth {
 /** Fields of {@link RegistryAuth} whose values nothing may tell. */
 export const registryAuthSensitive = ['password', 'token', 'dockerConfigJson'] as const;
 
-/** Where images are pulled from, and with which credentials. */
+/** Registries of images, with credentials. */
 export interface Registry extends ApiObject {
-  /** Host with an optional port; *.example.com covers every host below. */
+  /** Host with an optional port; *.example.com matches every subdomain. */
   readonly registry: string;
   readonly auth?: RegistryAuth;
 }

@@ -2,7 +2,7 @@
 import type { ApiObject, Condition } from 'kedge';
 import type { DataMount, ServiceEnvFrom, ServiceImagePull, ServiceRestartPolicy, ServiceRuntime, VolumeMount } from './service.js';
 
-/** The part of a service that its instances are made from. */
+/** The part of a service that its instances have. */
 export interface InstanceTemplate {
   readonly runtime?: ServiceRuntime;
   readonly image?: string;
@@ -29,7 +29,7 @@ export const instanceTemplateFields = ['runtime', 'image', 'command', 'args', 'w
 /** Values of Instance.Status. */
 export type InstancePhase = 'Pending' | 'Starting' | 'Running' | 'Stopped' | 'Failed' | 'Exited' | 'Unknown';
 
-/** A volume as it is mounted. */
+/** A mounted volume. */
 export interface InstanceMount {
   readonly name: string;
   /** <namespace>/<volume> */
@@ -40,29 +40,29 @@ export interface InstanceMount {
   readonly source: string;
 }
 
-/** How its starts are paced; kept in its status, so that a restart of the agent keeps the pace. */
+/** The backoff of its starts; in its status, so that it survives a restart of the agent. */
 export interface InstanceBackoff {
-  /** Runs in a row that ended soon. */
+  /** Consecutive runs that ended soon. */
   readonly crashes?: number;
-  /** Starts in a row that failed. */
+  /** Consecutive failed starts. */
   readonly failedStarts?: number;
-  /** The last run that was counted. */
+  /** The last counted run. */
   readonly run?: number;
-  /** After a start that failed: the next one comes no sooner. */
+  /** After a failed start: the earliest time of the next one. */
   readonly nextStartAt?: string;
-  /** Generation of the instance that could not be started; another one starts at once. */
+  /** Generation of the instance that failed to start; another one starts immediately. */
   readonly generation?: number;
 }
 
-/** One replica of a service, made by the service controller. */
+/** One replica of a service, created by the service controller. */
 export interface Instance extends ApiObject {
   readonly namespace: string;
   readonly service: string;
   readonly ordinal: number;
-  /** Node it is bound to; empty until it is scheduled. */
+  /** Node that it is bound to; empty until it is scheduled. */
   readonly node?: string;
   readonly template: InstanceTemplate;
-  /** As the service has it: how long it runs before it is ready. */
+  /** From the service: the time that it must run before it is ready. */
   readonly minReadySeconds?: number;
   readonly status?: InstancePhase;
   readonly conditions?: readonly Condition[];
@@ -73,7 +73,7 @@ export interface Instance extends ApiObject {
   readonly mounts?: readonly InstanceMount[];
   readonly exitCode?: number;
   readonly backoff?: InstanceBackoff;
-  /** Of the engine, for its own tools; empty for a process. */
+  /** Id of the container, for the tools of the engine; empty for a process. */
   readonly containerId?: string;
 }
 

@@ -8,7 +8,7 @@ export type NamespacePhase = 'Active' | 'Terminating';
 export interface Namespace extends ApiObject {
   readonly description?: string;
   readonly status?: NamespacePhase;
-  /** ContentRemaining says what its deletion waits for, and how to go on. */
+  /** ContentRemaining reports what its deletion waits for, and the remedy. */
   readonly conditions?: readonly Condition[];
 }
 

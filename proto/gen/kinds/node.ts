@@ -14,7 +14,7 @@ export interface Node extends ApiObject {
   readonly drivers?: readonly string[];
   readonly runtimes?: readonly string[];
   readonly conditions?: readonly Condition[];
-  /** The process that is the agent of this node. Each start of an agent has an id of its own. */
+  /** The process that is the agent of this node. Each start of an agent has a new id. */
   readonly agentId?: string;
 }
 

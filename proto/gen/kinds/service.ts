@@ -5,7 +5,7 @@ import type { VolumeAccessMode, VolumeReclaimPolicy } from './volume.js';
 /** Values of Service.Runtime. */
 export type ServiceRuntime = 'container' | 'process';
 
-/** Takes every key of a secret or a configmap as an environment variable: exactly one of them. */
+/** Sets every key of a secret or a configmap as an environment variable: exactly one of them. */
 export interface ServiceEnvFrom {
   readonly secret?: string;
   readonly prefix?: string;
@@ -21,15 +21,15 @@ export interface VolumeMountClaim {
   readonly name: string;
 }
 
-/** What becomes of a replica's volume when the replica goes, other than by the rules. */
+/** Deviations from the rules for a replica's volume when the replica is removed. */
 export interface VolumeMountClaimTemplateRetention {
-  /** When the service is scaled down; default retain: scaled up again, an ordinal finds its data. */
+  /** When the service is scaled down; default retain: after scaling up again, an ordinal has its data. */
   readonly whenScaled?: VolumeReclaimPolicy;
   /** When the service is deleted; default: the volume's reclaim policy. */
   readonly whenDeleted?: VolumeReclaimPolicy;
 }
 
-/** What each replica's own volume looks like. */
+/** The template of each replica's own volume. */
 export interface VolumeMountClaimTemplate {
   readonly storageClassName?: string;
   readonly size: string;
@@ -58,7 +58,7 @@ export interface DataMountItem {
 export interface DataMount {
   readonly name: string;
   readonly mountPath: string;
-  /** Which keys; none named: every key, as the file of its name. */
+  /** The keys; empty: every key, as a file with its name. */
   readonly items?: readonly DataMountItem[];
 }
 
@@ -84,17 +84,17 @@ export interface Service extends ApiObject {
   readonly terminationGracePeriodSeconds?: number;
   /** Replicas; default 1. */
   readonly scale?: number;
-  /** Set by Restart; left out it stays as it is. RFC 3339, UTC. */
+  /** Set by Restart; unchanged if omitted. RFC 3339, UTC. */
   readonly restartedAt?: string;
   /** Keys of secrets as files, which follow the secret while the workload runs. */
   readonly secretMounts?: readonly DataMount[];
   /** Keys of configmaps as files, which follow the configmap while the workload runs. */
   readonly configmapMounts?: readonly DataMount[];
-  /** Whom a command runs as: a name of its node's users, uid or uid:gid; default: the user of kedged, which only root can change. A uid alone has the groups of the node's user, else the group of the same number. */
+  /** The user of a command: a user name of its node, uid or uid:gid; default: the user of kedged. Only a kedged that runs as root can change it. A uid alone has the groups of the node's user, else the group of the same number. */
   readonly user?: string;
-  /** Linux capabilities that a command keeps, the whole list, such as net_bind_service; [none]: none. Default: as root those that act on its own files, processes and ports, and none for every other user. */
+  /** The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default: for root those that act on its own files, processes and ports, and none for every other user. */
   readonly capabilities?: readonly string[];
-  /** An instance is ready once it has run for this long; default 2, 0 as soon as it runs. Changes restart nothing. */
+  /** An instance is ready once it has run for this time; default 2, 0 as soon as it runs. A change restarts no instance. */
   readonly minReadySeconds?: number;
   /** When the image of a container is pulled; default missing. */
   readonly imagePull?: ServiceImagePull;

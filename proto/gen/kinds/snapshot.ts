@@ -18,26 +18,26 @@ export interface Snapshot extends ApiObject {
   readonly status?: SnapshotPhase;
   readonly handle?: string;
   readonly failureMessage?: string;
-  /** Size of its source when it was made, in bytes. */
+  /** Size of its source when it was created, in bytes. */
   readonly sizeBytes?: string;
   readonly driver?: string;
   readonly driverParameters?: Readonly<Record<string, string>>;
-  /** Least size of a volume made from it, in bytes. */
+  /** Minimum size of a volume created from it, in bytes. */
   readonly restoreSize?: string;
   readonly reason?: string;
   readonly conditions?: readonly Condition[];
   readonly readyAt?: string;
   readonly attempts?: number;
-  /** Class of its source: credentials come from there as long as it lives. */
+  /** Class of its source: it provides the credentials as long as it exists. */
   readonly storageClassName?: string;
   readonly lastOperation?: VolumeOperation;
-  /** Uids of volumes that are being made from it. */
+  /** Uids of volumes that are being created from it. */
   readonly restoresInFlight?: readonly string[];
   /** Node labels that its source was provisioned for; with the label svc.io/node it is on that node. */
   readonly topology?: Readonly<Record<string, string>>;
-  /** Uid of the source it is made of: a namesake that came later is another. */
+  /** Uid of its source: a later volume of the same name is another one. */
   readonly sourceUid?: string;
-  /** What the last failure depended on: when it differs the snapshot is tried again. */
+  /** The inputs of the last failure: a change retries the snapshot. */
   readonly failedWith?: string;
 }
 

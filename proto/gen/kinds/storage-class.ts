@@ -12,7 +12,7 @@ export interface TopologySelectorExpression {
   readonly values?: readonly string[];
 }
 
-/** Labels that a node must have; all parts must hold. */
+/** Labels that a node must have; all expressions must match. */
 export interface TopologySelector {
   readonly matchLabels?: Readonly<Record<string, string>>;
   readonly matchExpressions?: readonly TopologySelectorExpression[];
@@ -26,7 +26,7 @@ export interface StorageClass extends ApiObject {
   readonly reclaimPolicy?: VolumeReclaimPolicy;
   readonly default?: boolean;
   readonly allowedTopologies?: readonly TopologySelector[];
-  /** [storage].defaultStorageClass names it: it is the default as long as no class has default true. */
+  /** Named by [storage].defaultStorageClass: it is the default as long as no class has default true. */
   readonly configuredDefault?: boolean;
 }
 
