@@ -182,7 +182,7 @@ export function kindTypes(set, comments) {
       const path = `${prefix}${field.jsonName}${suffix}`;
       const { refersTo } = getOption(field, stored);
       const inside = field.message;
-      // Of messages that several kinds of objects are named with it is the name.
+      // A reference in a message that several kinds share: its field `name` has the name.
       if (refersTo === 'nothing') return [];
       if (refersTo !== '') return [[inside ? `${path}.name` : path, refersTo]];
       if (!inside?.typeName.startsWith('api.') || inside.typeName === 'api.ObjectMeta') return [];

@@ -99,7 +99,7 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     return this.condition(object, this.#of.madeCondition, status, reason, message);
   }
 
-  /** Reports once what an object waits for; a change of that queues the object. @param more fields to write with it */
+  /** Reports once what an object waits for; its change queues the object. @param more fields to write with it */
   async waitFor(
     request: ReconcileContext,
     object: T,

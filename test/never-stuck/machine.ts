@@ -6,7 +6,7 @@ import type {
   WorkloadState,
 } from '@kedge/controllers';
 
-/** How a runtime fails. */
+/** The failure of a runtime. */
 export type RuntimeFault = 'unavailable' | 'startsFail' | 'startsHang' | 'deaf';
 
 /** The failure of a workload instead of running. */

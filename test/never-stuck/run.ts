@@ -35,7 +35,8 @@ interface Run {
 }
 
 /**
- * Where a node comes back it does so for all. One that has data may miss from the beginning; of others a label does.
+ * A returning node returns for all cases of its group. A node with data may be missing from the beginning;
+ * other nodes lack a label instead.
  */
 function groupOfNode({ broken: { to, breakage }, action }: Case): string {
   if (to !== 'Node' && to !== 'home') return '';

@@ -6,7 +6,7 @@ import {
   type Random,
 } from 'kedge';
 
-/** How a write fails. */
+/** The failure of a write. */
 export type Failure = 'before' | 'after';
 
 /**

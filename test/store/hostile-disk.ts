@@ -24,7 +24,7 @@ export interface PlannedFault {
   readonly code: 'ENOSPC' | 'EIO';
 }
 
-/** One run over one disk. */
+/** One run on one disk. */
 export interface HostileRun {
   readonly seed: number;
   /** Openings of the store, each ended by closing, a kill or a power loss. */

@@ -1,7 +1,7 @@
 import { StatusError } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 
-/** How a command ended. */
+/** The exit of a command. */
 export interface CommandExit {
   readonly code: number;
   /** The signal that ended it, or the empty text. */

@@ -37,7 +37,7 @@ export interface Group {
   readonly objects: readonly JsonObject[];
 }
 
-/** How objects are rendered. */
+/** Options for rendering objects. */
 export interface RenderOptions extends Omit<TableOptions, 'wide'> {
   /** A single object was requested: it is not wrapped into a list. */
   readonly single: boolean;

@@ -43,10 +43,10 @@ export const map = (value: unknown): Readonly<Record<string, string>> | undefine
   return entries.every(([, v]) => typeof v === 'string') ? Object.fromEntries(entries) : undefined;
 };
 
-/** How much is logged. */
+/** The least level of logged lines. */
 export const level = (value: unknown): string | undefined =>
   ['debug', 'info', 'warn', 'error', 'silent'].includes(String(value)) ? String(value) : undefined;
 
-/** Which calls are audited. */
+/** The calls that are audited. */
 export const auditScope = (value: unknown): string | undefined =>
   ['writes', 'all', 'off'].includes(String(value)) ? String(value) : undefined;

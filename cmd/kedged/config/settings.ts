@@ -193,9 +193,9 @@ const otherVariables = [
   'KEDGE_ORDINAL',
 ];
 
-/** Where settings come from, strongest first. */
+/** Sources of settings, strongest first. */
 export interface SettingSources {
-  /** By key. */
+  /** Values of flags by key. */
   readonly flags: Readonly<Record<string, string>>;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The parsed file: tables of keys. */

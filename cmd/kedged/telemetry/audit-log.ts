@@ -15,7 +15,7 @@ const subjectsMax = 256;
 /** Successful reads are frequent and not recorded by default. */
 const reads = new Set(['get', 'list', 'watch', '']);
 
-/** Which calls are recorded. */
+/** The calls that are recorded. */
 export type AuditScope = 'writes' | 'all';
 
 /** Options of an {@link AuditLog}. */

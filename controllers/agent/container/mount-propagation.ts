@@ -13,7 +13,7 @@ function isPropagated(mountInfo: string, path: string): boolean {
       String.fromCharCode(parseInt(octal, 8)),
     );
     const isOn = target === '/' || path === target || path.startsWith(`${target}/`);
-    // Of two mounts on the same target the later one counts.
+    // The later of two mounts on the same target counts.
     if (!isOn || target === '' || target.length < best.length) continue;
     const optional = fields.slice(6, fields.indexOf('-'));
     const propagated = optional.some((field) => /^(shared|master):/.test(field));

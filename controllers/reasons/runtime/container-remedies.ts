@@ -2,7 +2,7 @@ import { command, serviceOf } from '../commands.js';
 import { type Remedy, set, wait } from '../remedy.js';
 import type { About } from '../world.js';
 
-/** The engine of the node is unreachable or has another version. The remedy is in the message. */
+/** The remedy if the engine of the node is unreachable or of an unsupported version; the message names it. */
 export function engineUnavailable({ object }: About<'Instance'>): Remedy {
   return wait(
     `the container engine of node ${object.node ?? ''}`,

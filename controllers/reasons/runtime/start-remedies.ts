@@ -3,7 +3,7 @@ import { type Remedy, run, set } from '../remedy.js';
 import type { About } from '../world.js';
 import { imageFailed } from './container-remedies.js';
 
-/** The runtime could not start the command: the part of the template, from the reported error. */
+/** The remedy if the runtime could not start the command: the field of the template, from the reported error. */
 export function startFailed(about: About<'Instance'>): Remedy {
   const { message, object } = about;
   const service = serviceOf(object);
@@ -52,7 +52,7 @@ export function startFailed(about: About<'Instance'>): Remedy {
   return set(`command[0] of ${label}`, 'a program of the node, such as /bin/sh', edit);
 }
 
-/** It ran, and ended. */
+/** The remedy for a workload that ran and ended. */
 export function ended(about: About<'Instance'>): Remedy {
   const { object, message } = about;
   const service = serviceOf(object);

@@ -3,7 +3,7 @@ import { hasCode, type StatusCode } from '../../base/index.js';
 import { type ApiObject, kindOf, type WatchBatch } from '../../object/index.js';
 import type { ObjectStore, Operation, WatchOptions, WatchStart } from '../../store/index.js';
 
-/** Where a suite declares its tests; mocha, node:test and vitest all fit. */
+/** The functions by which a suite declares its tests, of mocha, node:test or vitest. */
 export interface TestRunner {
   describe(name: string, body: () => void): void;
   it(name: string, body: () => Promise<void>): void;

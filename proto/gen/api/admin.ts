@@ -319,13 +319,13 @@ export interface DeleteRegistryRequest {
 }
 
 export interface AttachPolicyRequest {
-  /** Of the user. */
+  /** Name of the user. */
   name: string;
   policy: string;
 }
 
 export interface DetachPolicyRequest {
-  /** Of the user. */
+  /** Name of the user. */
   name: string;
   policy: string;
 }
@@ -345,10 +345,10 @@ export interface BackupResponse {
 /** The backup is complete. */
 export interface BackupResponse_Done {
   clusterId: string;
-  /** Of all its objects. */
+  /** Revision of all objects in the backup. */
   revision: bigint;
   objects: bigint;
-  /** Of all data. */
+  /** Total size of the data. */
   bytes: bigint;
   /** The location of the daemon's key-encryption key, which is not in the backup. */
   keyPlace: string;

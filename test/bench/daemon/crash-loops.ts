@@ -44,10 +44,10 @@ async function phase(
 }
 
 /**
- * Processes that exit with 1 as soon as they run. The wait before a restart doubles from 1 s to
- * 300 s. Restarts take turns, so the first minute has fewer than the six of each that the waits allow. Once each
- * has restarted six times, the next 64 s have about one of each. Later phases have fewer. KEDGE_CRASH_LOOPS is
- * another number of processes than 300, for a machine that is too busy for so many restarts.
+ * Processes that exit with 1 as soon as they run. The wait before a restart doubles from 1 s to 300 s. Restarts
+ * take turns, so the first minute has fewer than the six of each that the waits allow. Once each has restarted
+ * six times, the next 64 s have about one of each. Later phases have fewer. KEDGE_CRASH_LOOPS replaces the
+ * number of 300 processes, for a machine that is too busy for so many restarts.
  */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   const count = quick ? 5 : Number(process.env.KEDGE_CRASH_LOOPS ?? 300);

@@ -12,7 +12,7 @@ import type { Shown } from '../model-api.js';
 /** The target of a kill: the daemon, its programs, or both. */
 export type Killed = 'daemon' | 'child' | 'both';
 
-/** The disk of the storage root: `unmarked` is mounted but has no mark of its owner. */
+/** The state of the storage root's disk: `unmarked` is mounted without a mark of its owner. */
 export type RootState = 'here' | 'unmounted' | 'unmarked';
 
 /** The records of a workload in a file system: each is written to the first place, and then to the second. */

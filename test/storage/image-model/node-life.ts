@@ -78,7 +78,7 @@ export class NodeLife {
   async #start(): Promise<void> {
     const { kernel, clock, parts } = this.#ports;
     await parts.thaw(this.host, clock);
-    // Writers hang at most from the kill to the next start; the daemon is told about killed programs.
+    // Writers hang at most from the kill to the next start; the daemon receives the exits of killed programs.
     if (!this.host.childrenKilled)
       for (const device of kernel.frozen) kernel.wrongs.push(`${device} is frozen after a start`);
     await this.process.manager.start();
