@@ -381,7 +381,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.VolumeMount": "One entry of volumes[] (specification section 2.4): exactly one of claim and claim_template.",
   "api.VolumeMount.Claim.name": "A volume in the service's namespace, or <name>.<namespace>.svc",
   "api.VolumeMount.ClaimTemplate": "The template of each replica's own volume.",
-  "api.VolumeMount.ClaimTemplate.Retention": "Deviations from the rules for a replica's volume when the replica is removed.",
+  "api.VolumeMount.ClaimTemplate.Retention": "The reclaim policies of a replica's volume after the replica is removed, in place of the defaults.",
   "api.VolumeMount.ClaimTemplate.Retention.when_deleted": "When the service is deleted; default: the volume's reclaim policy.",
   "api.VolumeMount.ClaimTemplate.Retention.when_scaled": "When the service is scaled down; default retain: after scaling up again, an ordinal has its data.",
   "api.VolumeService": "Units of durable storage.",

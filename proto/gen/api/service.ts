@@ -324,7 +324,7 @@ export interface VolumeMount_ClaimTemplate_ParametersEntry {
   value: string;
 }
 
-/** Deviations from the rules for a replica's volume when the replica is removed. */
+/** The reclaim policies of a replica's volume after the replica is removed, in place of the defaults. */
 export interface VolumeMount_ClaimTemplate_Retention {
   /** When the service is scaled down; default retain: after scaling up again, an ordinal has its data. */
   whenScaled?:

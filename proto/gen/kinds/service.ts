@@ -21,7 +21,7 @@ export interface VolumeMountClaim {
   readonly name: string;
 }
 
-/** Deviations from the rules for a replica's volume when the replica is removed. */
+/** The reclaim policies of a replica's volume after the replica is removed, in place of the defaults. */
 export interface VolumeMountClaimTemplateRetention {
   /** When the service is scaled down; default retain: after scaling up again, an ordinal has its data. */
   readonly whenScaled?: VolumeReclaimPolicy;
