@@ -113,6 +113,13 @@ function volumeInUse(about: About<'Instance'>): Remedy {
     /, and (\S+) uses that/.exec(message) ??
     /(?:still with|taken from) (\S+)/.exec(message) ??
     [];
+  if (/has at most \d+; run fewer/.test(message))
+    return wait(
+      'its volume',
+      'once another instance lets go of it',
+      command('scale', 'service', serviceOf(object), '--replicas N'),
+      'to run fewer instances',
+    );
   if (user === undefined || user === own)
     return wait(
       'its volume',

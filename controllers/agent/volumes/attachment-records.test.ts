@@ -5,6 +5,7 @@ import { FakeClock, reachState } from 'kedge/testing';
 import { type Attachment, type Volume, volumes } from '../../volume/kind.js';
 import { overtakenStore, type OvertakenStore } from '../../testing/overtaken-store.js';
 import { AttachmentRecords } from './attachment-records.js';
+import { attachmentsMax, obstacleOf } from './mount-obstacle.js';
 
 const key = { namespace: 'default', name: 'v' };
 const twinKey = { namespace: 'default', name: 'twin' };
@@ -66,6 +67,20 @@ describe('records of attachments', () => {
       reason: 'VolumeInUse',
       message: 'volume default/v is still with default/i on node m',
     });
+  });
+
+  it('a volume has a bounded number of attachments; the next claim waits until one goes, and is told what to do', async () => {
+    const full = Array.from({ length: attachmentsMax }, (_, n) => of('m', `default/web-${n}`));
+    const shared = { ...(await volume()), accessMode: 'ReadOnlyMany' as const };
+    const asked = (attachments: readonly Attachment[], whose = claim) =>
+      obstacleOf({ ...shared, attachments }, { claim: whose, node: 'n' }, []);
+    expect(asked(full.slice(1))).to.equal(undefined);
+    expect(asked(full)).to.deep.equal({
+      reason: 'VolumeInUse',
+      message:
+        'volume default/v has 128 attachments, and one volume has at most 128; run fewer instances that mount it, or give some of them another volume with the same data',
+    });
+    expect(asked([...full, of('n')]), 'it has one already').to.equal(undefined);
   });
 
   it('a volume that is being taken from its claim is not reserved again before it is gone', async () => {

@@ -1,6 +1,12 @@
 import type { Volume } from '../../volume/kind.js';
 import { shownHandle } from '../../secret/index.js';
 
+/**
+ * Attachments of one volume. Each is in the volume's status, so every further one costs a write of all and wakes the
+ * instance of each.
+ */
+export const attachmentsMax = 128;
+
 /** The reason why a volume can't be staged for a claim now; a change of a volume can resolve it. */
 export interface MountObstacle {
   readonly reason: 'VolumeNotReady' | 'VolumeInUse';
@@ -48,6 +54,11 @@ export function obstacleOf(
   const other = all.find((a) => a.claim !== claim);
   if (other && volume.accessMode === 'ReadWriteOnce') {
     const message = `${label} is ReadWriteOnce and in use by ${other.claim}`;
+    return { reason: 'VolumeInUse', message };
+  }
+  // Those that it has already stay: a volume may have had more before there was a bound.
+  if (!mine && all.length >= attachmentsMax) {
+    const message = `${label} has ${all.length} attachments, and one volume has at most ${attachmentsMax}; run fewer instances that mount it, or give some of them another volume with the same data`;
     return { reason: 'VolumeInUse', message };
   }
   for (const twin of twins) {
