@@ -35,6 +35,7 @@ export {
   type JournalFiles,
   memoryJournal,
   NodeJournal,
+  type NodePlaces,
   type NodeState,
 } from './journal/node-journal.js';
 export { type NodeUndo, type Recovery, recoverNode } from './journal/node-recovery.js';

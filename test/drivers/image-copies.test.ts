@@ -271,6 +271,26 @@ describe('copies of images', function () {
     await driver.detach(volume);
   });
 
+  it('a file system whose record of the freeze is damaged is thawed at the next start', async () => {
+    const volume = await made();
+    const path = await mounted(volume);
+    const journal = directoryJournal(join(folder, 'journal'));
+    const { uid } = volume.volume;
+    await journal.make({ type: 'freeze', uid, device }, () => Promise.resolve());
+    for (const name of await readdir(join(folder, 'journal')))
+      await writeFile(join(folder, 'journal', name), '');
+    execFileSync('fsfreeze', ['--freeze', path]);
+    const undo = nodeUndo(thisNode, signal);
+    const { undone, damaged } = await recoverNode(journal, undo, ({ type }) => type !== 'freeze');
+    expect(undone).to.deep.equal([{ type: 'freeze', uid, device }]);
+    expect(damaged).to.deep.equal([]);
+    expect(isFrozen(path)).to.equal(false);
+    const left = (await journal.replay()).states.map(({ type }) => type);
+    expect(left, 'records of what is still there').to.deep.equal(['mount', 'loop']);
+    await unmounted(volume, path);
+    await driver.detach(volume);
+  });
+
   it('an image that somebody removed is unmounted, detached and deleted', async () => {
     const volume = await made();
     const path = await mounted(volume);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { FakeClock, RecordingLogger, settle } from 'kedge/testing';
-import { memoryJournal, type NodeUndo } from '@kedge/driver-sdk';
+import { memoryJournal, NodeJournal, type NodeUndo } from '@kedge/driver-sdk';
 import { thawLeftovers } from './node-recovery.js';
 
 describe('the thaw at the start', () => {
@@ -26,5 +26,24 @@ describe('the thaw at the start', () => {
     expect(given?.aborted).to.equal(true);
     expect(logger.lines.map(({ message }) => message).join()).to.contain('not undone after 30 s');
     expect(await journal.has(state)).to.equal(true);
+  });
+
+  it('tells of a damaged record whose device nobody finds how its file system is thawed', async () => {
+    const logger = new RecordingLogger();
+    const name = 'freeze-u-0123456789abcdef';
+    const place = `/data/journal/${name}.damaged`;
+    const journal = new NodeJournal({
+      list: () => Promise.resolve([name]),
+      read: () => Promise.resolve('{"type'),
+      write: () => Promise.resolve(),
+      remove: () => Promise.resolve(),
+      setAside: () => Promise.resolve(place),
+    });
+    const none = (): Promise<void> => Promise.resolve();
+    const undo = (): NodeUndo => ({ thaw: none, unmount: none, detach: none });
+    await thawLeftovers({ journal, logger, clock: new FakeClock(), undo });
+    const told = logger.lines.map(({ message }) => message).join();
+    expect(told).to.contain('volume u may be frozen').and.contain('fsfreeze --unfreeze PATH');
+    expect(told).to.contain(`rm ${place}`);
   });
 });

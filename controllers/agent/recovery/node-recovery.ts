@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { type Clock, type Logger, sleep } from 'kedge';
 import {
   type NodeHost,
@@ -60,18 +61,22 @@ async function recover(
   isWanted: (state: NodeState) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const { undone, failed, damaged } = await recoverNode(journal, undo(signal), isWanted);
-  for (const place of damaged)
-    logger.error(
-      'a record of the node journal was damaged and set aside; look at it, and remove it',
-      {
-        place,
-      },
-    );
+  const { undone, failed, repaired, damaged } = await recoverNode(journal, undo(signal), isWanted);
+  for (const state of repaired)
+    logger.warn('a damaged record of the node journal was written again', { ...state });
+  for (const place of damaged) logger.error(damagedMessage(place), { place });
   for (const state of undone) logger.warn('remains of a killed daemon were undone', { ...state });
   for (const { state, error } of failed)
     logger.error('remains of a killed daemon could not be undone, the next start retries', {
       ...state,
       error: error.message,
     });
+}
+
+/** What to do with a record that can't be read and names nothing that the node has. */
+function damagedMessage(place: string): string {
+  const [, uid] = /^freeze-(.+)-[0-9a-f]{16}\.damaged$/.exec(basename(place)) ?? [];
+  const told = 'a record of the node journal was damaged and set aside';
+  if (uid === undefined) return `${told}; look at it, and remove it: rm ${place}`;
+  return `${told}: the file system of volume ${uid} may be frozen, so that every write to it hangs. Find where it is mounted (findmnt | grep ${uid}), thaw it (fsfreeze --unfreeze PATH), then remove the record: rm ${place}`;
 }

@@ -23,15 +23,37 @@ export async function loopsOf(
 ): Promise<readonly string[]> {
   const isThere = (await files.realPath(image)) !== undefined;
   const first = isThere ? await loopOf(run, image, signal) : undefined;
+  const devices = (await loopTable(run, signal)).flatMap(({ device, file, isRemoved }) =>
+    isRemoved && file === image ? [device] : [],
+  );
+  return first === undefined ? devices : [first, ...devices];
+}
+
+/** A line of the table of loop devices. */
+interface LoopEntry {
+  readonly device: string;
+  /** Where its file is, or was before it was removed. */
+  readonly file: string;
+  readonly isRemoved: boolean;
+}
+
+const removedEnding = ' (deleted)';
+
+/** The loop devices of the node. @throws DriverError when they can't be found out */
+export async function loopTable(
+  run: RunCommand,
+  signal: AbortSignal,
+): Promise<readonly LoopEntry[]> {
   const columns = ['--list', '--noheadings', '--raw', '--output', 'NAME,BACK-FILE'];
   const table = await demandCommand(run, 'losetup', columns, signal);
-  const removed = `${image} (deleted)`;
-  const devices = table.split('\n').flatMap((line) => {
+  return table.split('\n').flatMap((line) => {
     const end = line.indexOf(' ');
-    const file = unescapeRaw(line.slice(end + 1));
-    return end > 0 && file === removed ? [line.slice(0, end)] : [];
+    if (end <= 0) return [];
+    const text = unescapeRaw(line.slice(end + 1));
+    const isRemoved = text.endsWith(removedEnding);
+    const file = isRemoved ? text.slice(0, -removedEnding.length) : text;
+    return [{ device: line.slice(0, end), file, isRemoved }];
   });
-  return first === undefined ? devices : [first, ...devices];
 }
 
 /** losetup writes bytes that are not plain text as `\x20` in its raw table. */

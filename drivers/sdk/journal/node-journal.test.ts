@@ -1,4 +1,4 @@
-import { type FileHandle, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -200,6 +200,37 @@ describe('the journal of a node', () => {
       for (const [n, place] of [...aside].sort().entries())
         expect(await readFile(place, 'utf8')).to.equal(damaged[n]);
       expect((await next.replay()).damaged, 'set aside once').to.deep.equal([]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('reads a damaged record by its name, so that a frozen file system is thawed nevertheless', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-journal-'));
+    try {
+      const journal = directoryJournal(folder);
+      const all = [freeze('a'), mount('a'), loop('a'), freeze('gone')];
+      for (const state of all) await journal.make(state, () => Promise.resolve());
+      const names = await readdir(folder);
+      for (const name of names) {
+        await writeFile(join(folder, name), '');
+        // One that can't even be read.
+        if (!name.startsWith('loop')) continue;
+        await rm(join(folder, name));
+        await mkdir(join(folder, name));
+      }
+      const undone: NodeState[] = [];
+      const tell = (state: NodeState): Promise<void> => Promise.resolve(void undone.push(state));
+      const places = () => Promise.resolve(['/', '/dev/loop-a', '/dev/loop-b', '/mounts/a']);
+      const undo: NodeUndo = { thaw: tell, unmount: tell, detach: tell, places };
+      const recovery = await recoverNode(journal, undo, ({ type }) => type !== 'freeze');
+      expect(undone).to.deep.equal([freeze('a')]);
+      expect(recovery.repaired).to.have.deep.members([freeze('a'), mount('a')]);
+      const aside = names.filter((name) => /^loop-|^freeze-gone-/.test(name));
+      expect([...recovery.damaged].sort()).to.deep.equal(
+        aside.map((name) => join(folder, `${name}.damaged`)).sort(),
+      );
+      expect((await journal.replay()).states, 'written again').to.deep.equal([mount('a')]);
     } finally {
       await rm(folder, { recursive: true });
     }

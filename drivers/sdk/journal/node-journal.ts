@@ -21,7 +21,7 @@ export type NodeState =
 /** Where a journal is kept: small texts by name, each written whole and durable, or not at all. */
 export interface JournalFiles {
   list(): Promise<readonly string[]>;
-  /** Undefined for a name that is not there. */
+  /** Undefined for a name that is not there. @throws Error for one that can't be read */
   read(name: string): Promise<string | undefined>;
   write(name: string, text: string): Promise<void>;
   /** Succeeds for a name that is not there. */
@@ -34,9 +34,14 @@ export interface JournalFiles {
 export interface JournalContent {
   /** Freezes first, then mounts, then loop devices, as they are to be undone. */
   readonly states: readonly NodeState[];
+  /** Those of `states` whose record could not be read: it was written again. */
+  readonly repaired: readonly NodeState[];
   /** Places of records that can't be read; they were set aside. */
   readonly damaged: readonly string[];
 }
+
+/** Devices, files and mount points that the node has now. */
+export type NodePlaces = () => Promise<readonly string[]>;
 
 /**
  * The journal of kernel resources for volumes: written before they are created, removed after they are undone.
@@ -98,22 +103,45 @@ export class NodeJournal {
     return this.#files.write(nameOf(state), JSON.stringify(state));
   }
 
-  /** All states recorded. A damaged record is set aside, so that it keeps no other one from being undone. */
-  async replay(): Promise<JournalContent> {
+  /**
+   * All states recorded. The name of a record tells of a damaged one what it was about, if the node still has the
+   * place. Another damaged record is set aside, so that it keeps no other one from being undone.
+   */
+  async replay(places: NodePlaces = () => Promise.resolve([])): Promise<JournalContent> {
     const states: NodeState[] = [];
-    const damaged: string[] = [];
+    const unread: string[] = [];
     for (const name of await this.#files.list()) {
-      const text = await this.#files.read(name);
-      if (text === undefined) continue;
-      const state = parse(text);
-      if (state) states.push(state);
-      else damaged.push(await this.#files.setAside(name));
+      const read = await this.#read(name);
+      if (read === 'damaged') unread.push(name);
+      else if (read) states.push(read);
     }
+    const repaired: NodeState[] = [];
+    const damaged: string[] = [];
+    const known = unread.length > 0 ? await places() : [];
+    for (const name of unread) {
+      const state = stateNamed(name, known);
+      const place = state ? undefined : await this.#files.setAside(name);
+      if (state) repaired.push(state);
+      if (place !== undefined) damaged.push(place);
+    }
+    // One that can't be written is undone all the same; a failure to forget it is told.
+    for (const state of repaired) await this.#begin(state).catch(() => undefined);
     const order = ['freeze', 'mount', 'loop'];
     return {
-      states: states.sort((a, b) => order.indexOf(a.type) - order.indexOf(b.type)),
+      states: [...states, ...repaired].sort((a, b) => order.indexOf(a.type) - order.indexOf(b.type)),
+      repaired,
       damaged,
     };
+  }
+
+  async #read(name: string): Promise<NodeState | 'damaged' | undefined> {
+    try {
+      const text = await this.#files.read(name);
+      return text === undefined ? undefined : (parse(text) ?? 'damaged');
+    } catch {
+      // Told by the answer; one bad block must not keep the others from being undone.
+      return 'damaged';
+    }
   }
 }
 
@@ -152,6 +180,18 @@ function nameOf(state: NodeState): string {
     state.type === 'freeze' ? state.device : state.type === 'loop' ? state.file : state.target;
   const hash = createHash('sha256').update(place).digest('hex').slice(0, 16);
   return `${state.type}-${state.uid}-${hash}`;
+}
+
+/** The state that a record has its name from; undefined when its place is none of `places`. */
+function stateNamed(name: string, places: readonly string[]): NodeState | undefined {
+  const [, type, uid] = /^(freeze|loop|mount)-(.+)-[0-9a-f]{16}$/.exec(name) ?? [];
+  if (type === undefined || uid === undefined) return undefined;
+  return places
+    .map((place): NodeState => {
+      if (type === 'freeze') return { type, uid, device: place };
+      return type === 'loop' ? { type, uid, file: place } : { type: 'mount', uid, target: place };
+    })
+    .find((state) => nameOf(state) === name);
 }
 
 /** A journal that ends with the process: for tests, and for tools that undo what they do. */

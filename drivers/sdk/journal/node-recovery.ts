@@ -1,11 +1,13 @@
 import { DriverError } from '../contract/errors.js';
-import type { NodeJournal, NodeState } from './node-journal.js';
+import type { NodeJournal, NodePlaces, NodeState } from './node-journal.js';
 
 /** Undoes what a process that died left; each succeeds for what is not there. @throws DriverError */
 export interface NodeUndo {
   thaw(state: Extract<NodeState, { type: 'freeze' }>): Promise<void>;
   unmount(state: Extract<NodeState, { type: 'mount' }>): Promise<void>;
   detach(state: Extract<NodeState, { type: 'loop' }>): Promise<void>;
+  /** For damaged records; without it they are set aside. */
+  readonly places?: NodePlaces;
 }
 
 /** The result of a recovery. */
@@ -13,6 +15,8 @@ export interface Recovery {
   readonly undone: readonly NodeState[];
   /** Still recorded: tried again by the next recovery. */
   readonly failed: readonly { readonly state: NodeState; readonly error: DriverError }[];
+  /** Their records were damaged, and were written again by what the node has. */
+  readonly repaired: readonly NodeState[];
   /** Places of records that could not be read and were set aside. */
   readonly damaged: readonly string[];
 }
@@ -28,7 +32,7 @@ export async function recoverNode(
 ): Promise<Recovery> {
   const undone: NodeState[] = [];
   const failed: { readonly state: NodeState; readonly error: DriverError }[] = [];
-  const { states, damaged } = await journal.replay();
+  const { states, repaired, damaged } = await journal.replay(undo.places);
   for (const state of states) {
     if (isWanted(state)) continue;
     try {
@@ -38,7 +42,7 @@ export async function recoverNode(
       failed.push({ state, error: DriverError.from(error) });
     }
   }
-  return { undone, failed, damaged };
+  return { undone, failed, repaired, damaged };
 }
 
 function undoState(undo: NodeUndo, state: NodeState): Promise<void> {

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import { unmountTarget } from '../block/block-mount.js';
 import { DriverError } from '../contract/errors.js';
-import { detachUnused, loopsOf } from '../block/loop-device.js';
+import { detachUnused, loopsOf, loopTable } from '../block/loop-device.js';
 import type { NodeHost } from '../node/node-host.js';
 import type { NodeUndo } from './node-recovery.js';
 import { demandCommand } from '../node/run-command.js';
@@ -15,7 +15,18 @@ export function nodeUndo(host: NodeHost, signal: AbortSignal): NodeUndo {
     thaw: ({ device }) => thawDevice(host, device, signal),
     unmount: ({ target }) => unmountTarget(target, signal, host),
     detach: ({ file }) => detachLoops(host, file, signal),
+    places: () => placesOfNode(host, signal),
   };
+}
+
+/** Loop devices with their files, and what is mounted anywhere. What can't be found out is left out. */
+async function placesOfNode(host: NodeHost, signal: AbortSignal): Promise<readonly string[]> {
+  const places = new Set<string>();
+  const loops = await loopTable(host.run, signal).catch(() => []);
+  for (const { device, file } of loops) places.add(device).add(file);
+  for await (const { mounts } of host.processMounts())
+    for (const { source, target } of mounts) places.add(source).add(target);
+  return [...places];
 }
 
 /**
