@@ -158,10 +158,10 @@ export function createLocalDriver(
       }),
     expand: (request) =>
       alone('grow the volume', request, async (paths) => {
-        const { directory, image } = owned(paths, request);
+        const place = owned(paths, request);
         const { sizeBytes, parameters, signal } = request;
-        if (isImageHandle(request.handle)) return images.grow(image, sizeBytes, parameters, signal);
-        await demandThere(directory);
+        if (isImageHandle(request.handle)) return images.grow(place, sizeBytes, parameters, signal);
+        await demandThere(place.directory);
         return { sizeBytes, fileSystemPending: false };
       }),
     createSnapshot: (request) => {

@@ -49,8 +49,8 @@ async function isWhole(
 /**
  * A copy is valid only with a complete file system: an emptied, overwritten or truncated image is copied like any
  * other file.
- * @param image the copy
- * @param source what it was copied from, for the message
+ * @param image the copy, or the image itself before it is resized
+ * @param source the image that it was copied from, for the message
  * @throws DriverError NotFound if the data is missing, Unavailable if it can't be determined
  */
 export async function demandFileSystem(
@@ -64,17 +64,17 @@ export async function demandFileSystem(
   if (probe.exitCode !== 0 && probe.exitCode !== blankCode)
     throw new DriverError(
       'Unavailable',
-      `blkid ended with exit code ${probe.exitCode} for a copy of ${source}: ${probe.stderr.trim()}`,
+      `blkid ended with exit code ${probe.exitCode} for ${source}: ${probe.stderr.trim()}`,
     );
   const fsType = probe.stdout.trim();
   if (fsType !== 'ext4' && fsType !== 'xfs')
     throw new DriverError(
       'NotFound',
-      `${source} holds no file system: it was emptied or overwritten, so there is nothing to copy; ${wayOut}`,
+      `${source} holds no file system: it was emptied or overwritten, so it is neither copied nor resized; ${wayOut}`,
     );
   if (!(await isWhole(host, image, fsType, signal)))
     throw new DriverError(
       'NotFound',
-      `${source} was cut: a part of its file system is missing, so it is not copied; ${wayOut}`,
+      `${source} was cut: a part of its file system is missing, so it is neither copied nor resized; ${wayOut}`,
     );
 }

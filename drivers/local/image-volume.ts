@@ -1,6 +1,7 @@
 import {
   attachLoop,
   demandCommand,
+  demandSameFile,
   demandPrograms,
   demandUnused,
   detachLoops,
@@ -63,7 +64,7 @@ const programs = {
   xfs: ['mkfs.xfs', 'xfs_growfs', 'xfs_db'],
 } as const;
 
-function loopState({ uid, image }: Place): NodeState {
+function loopState({ uid, image }: Place): Extract<NodeState, { type: 'loop' }> {
   return { type: 'loop', uid, file: image };
 }
 
@@ -108,9 +109,12 @@ export class ImageVolumes {
   }
 
   async attach(place: Place, signal: AbortSignal): Promise<string> {
-    await sizeOfImage(this.#host.files, place.image);
-    const attach = (): Promise<string> => attachLoop(this.#host, place.image, signal);
-    return this.#journal.make(loopState(place), attach);
+    const { files } = this.#host;
+    await sizeOfImage(files, place.image);
+    await this.#demandSame(place, signal);
+    const identity = await files.identity(place.image);
+    const state = { ...loopState(place), ...(identity === undefined ? {} : { identity }) };
+    return this.#journal.make(state, () => attachLoop(this.#host, place.image, signal));
   }
 
   /** Its file system was made with the image, so none is ever made here. */
@@ -121,8 +125,11 @@ export class ImageVolumes {
   }
 
   /** Also for an image that was removed while mounted. */
-  async unmount({ uid, image }: Place, target: string, signal: AbortSignal): Promise<void> {
-    const [device] = await loopsOf(this.#host, image, signal);
+  async unmount(place: Place, target: string, signal: AbortSignal): Promise<void> {
+    const { uid, image } = place;
+    const identity = await this.#journal.identityOf(loopState(place));
+    // The last one has the file that was mounted, where another file took its place.
+    const device = (await loopsOf(this.#host, image, signal, identity)).at(-1);
     await this.#journal.undo({ type: 'mount', uid, target }, () =>
       unmountTarget(target, signal, this.#host, device),
     );
@@ -135,18 +142,31 @@ export class ImageVolumes {
 
   /** Also for an image that was removed while attached. */
   async detach(place: Place, signal: AbortSignal): Promise<void> {
-    const detach = (): Promise<void> => detachLoops(this.#host, place.image, signal);
-    await this.#journal.undo(loopState(place), detach);
+    const state = loopState(place);
+    const identity = await this.#journal.identityOf(state);
+    await this.#journal.undo(state, () => detachLoops(this.#host, place.image, signal, identity));
   }
 
-  /** Grows the image, and the file system where it is mounted and can grow there. */
+  /** @throws DriverError InUse while another file is where the attached image was */
+  async #demandSame(place: Place, signal: AbortSignal): Promise<void> {
+    const identity = await this.#journal.identityOf(loopState(place));
+    await demandSameFile(this.#host, place.image, signal, identity);
+  }
+
+  /**
+   * Grows the image, and the file system where it is mounted and can grow there. A cut image does not grow: zeros
+   * in place of its lost part would look like data.
+   */
   async grow(
-    path: string,
+    place: Place,
     asked: bigint,
     parameters: Parameters,
     signal: AbortSignal,
   ): Promise<{ readonly sizeBytes: bigint; readonly fileSystemPending: boolean }> {
+    const path = place.image;
     await sizeOfImage(this.#host.files, path);
+    await this.#demandSame(place, signal);
+    await demandFileSystem(this.#host, path, path, signal);
     await setSize(this.#host.files, path, imageBytes(asked, parameters));
     const device = await loopOf(this.#host.run, path, signal);
     let grown = false;
@@ -165,8 +185,10 @@ export class ImageVolumes {
    * process does not see it, it is not copied.
    * @throws DriverError NotFound when the image holds no whole file system any more
    */
-  async snapshot({ uid, image }: Place, to: string, signal: AbortSignal): Promise<bigint> {
+  async snapshot(place: Place, to: string, signal: AbortSignal): Promise<bigint> {
+    const { uid, image } = place;
     await sizeOfImage(this.#host.files, image);
+    await this.#demandSame(place, signal);
     const host = this.#host;
     const { run } = host;
     await makeWhole(host, to, async (draft) => {

@@ -29,7 +29,7 @@ export {
 } from './node/node-host.js';
 export { nodeHost, thisNode } from './node/this-node.js';
 export { KeyedQueue } from './turns/keyed-queue.js';
-export { attachLoop, loopOf, loopsOf, mountOfLoop } from './block/loop-device.js';
+export { attachLoop, demandSameFile, loopOf, loopsOf, mountOfLoop } from './block/loop-device.js';
 export {
   directoryJournal,
   type JournalFiles,

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { demandUnused } from './block-mount.js';
 import { DriverError } from '../contract/errors.js';
 import type { MountEntry } from '../node/mount-table.js';
@@ -15,18 +16,70 @@ export async function loopOf(
   return text.split('\n')[0]?.trim() || undefined;
 }
 
-/** Every loop device over a path: over the file that is there, and over those removed from there. */
+/**
+ * Every loop device over a path: over the file that is there, and over those removed from there.
+ * @param identity of the file that a device was made for, wherever it is now
+ */
 export async function loopsOf(
+  host: NodeHost,
+  image: string,
+  signal: AbortSignal,
+  identity?: string,
+): Promise<readonly string[]> {
+  const isThere = (await host.files.realPath(image)) !== undefined;
+  const first = isThere ? await loopOf(host.run, image, signal) : undefined;
+  const others = (await loopsElsewhere(host, image, signal, identity)).map(({ device }) => device);
+  return first === undefined || others.includes(first) ? others : [first, ...others];
+}
+
+/** Loop devices of an image over another file than is at its path now, which was removed or moved. */
+async function loopsElsewhere(
   { run, files }: NodeHost,
   image: string,
   signal: AbortSignal,
-): Promise<readonly string[]> {
-  const isThere = (await files.realPath(image)) !== undefined;
-  const first = isThere ? await loopOf(run, image, signal) : undefined;
-  const devices = (await loopTable(run, signal)).flatMap(({ device, file, isRemoved }) =>
-    isRemoved && file === image ? [device] : [],
+  identity: string | undefined,
+): Promise<readonly LoopEntry[]> {
+  const now = await files.identity(image);
+  return (await loopTable(run, signal)).filter(
+    (loop) =>
+      (loop.isRemoved && loop.file === image) ||
+      (loop.identity === identity && loop.identity !== now && !isOfAnother(loop, image)),
   );
-  return first === undefined ? devices : [first, ...devices];
+}
+
+/** An old record may have the inode that another volume's image has by now. */
+function isOfAnother({ file, isRemoved }: LoopEntry, image: string): boolean {
+  return !isRemoved && volumeImage.test(file) && basename(file) !== basename(image);
+}
+
+const volumeImage = /\/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.img$/;
+
+/**
+ * Demands that no other file has taken the place of one that a loop device has. Nobody but a person knows which of
+ * the two the volume is to have, so neither is copied, resized, detached or deleted.
+ * @throws DriverError InUse
+ */
+export async function demandSameFile(
+  host: NodeHost,
+  image: string,
+  signal: AbortSignal,
+  identity?: string,
+): Promise<void> {
+  const isThere = (await host.files.kindAt(image)) !== 'absent';
+  const others = await loopsElsewhere(host, image, signal, identity);
+  // A file that is removed, with none in its place, is gone by somebody's decision.
+  const other = others.find(({ isRemoved }) => isThere || !isRemoved);
+  if (!other) return;
+  const { device, file, isRemoved } = other;
+  const was = isRemoved
+    ? `which has no name any more; save it, if it is the right one (cp --sparse=always ${device} FILE)`
+    : `which is at ${file} now; put it back, if it is the right one (mv ${file} ${image})`;
+  const what = isThere ? 'replaced' : 'moved';
+  const goOn = isThere ? 'go on with the one that is there now' : 'go on without it';
+  throw new DriverError(
+    'InUse',
+    `${image} was ${what}: ${device} has the file that was there before, ${was}. Nothing is touched until then. To ${goOn}, stop what uses the volume, then: losetup --detach ${device}`,
+  );
 }
 
 /** A line of the table of loop devices. */
@@ -35,6 +88,8 @@ interface LoopEntry {
   /** Where its file is, or was before it was removed. */
   readonly file: string;
   readonly isRemoved: boolean;
+  /** Of its file, as {@link HostFiles.identity}. */
+  readonly identity: string;
 }
 
 const removedEnding = ' (deleted)';
@@ -44,15 +99,16 @@ export async function loopTable(
   run: RunCommand,
   signal: AbortSignal,
 ): Promise<readonly LoopEntry[]> {
-  const columns = ['--list', '--noheadings', '--raw', '--output', 'NAME,BACK-FILE'];
-  const table = await demandCommand(run, 'losetup', columns, signal);
+  const columns = 'NAME,BACK-INO,BACK-MAJ:MIN,BACK-FILE';
+  const list = ['--list', '--noheadings', '--raw', '--output', columns];
+  const table = await demandCommand(run, 'losetup', list, signal);
   return table.split('\n').flatMap((line) => {
-    const end = line.indexOf(' ');
-    if (end <= 0) return [];
-    const text = unescapeRaw(line.slice(end + 1));
+    const [device = '', inode = '', disk = '', ...path] = line.split(' ');
+    if (path.length === 0) return [];
+    const text = unescapeRaw(path.join(' '));
     const isRemoved = text.endsWith(removedEnding);
     const file = isRemoved ? text.slice(0, -removedEnding.length) : text;
-    return [{ device: line.slice(0, end), file, isRemoved }];
+    return [{ device, file, isRemoved, identity: `${unescapeRaw(disk).trim()} ${inode}` }];
   });
 }
 

@@ -14,7 +14,13 @@ export type NodeState =
       readonly device: string;
     }
   /** A loop device over a file. */
-  | { readonly type: 'loop'; readonly uid: string; readonly file: string }
+  | {
+      readonly type: 'loop';
+      readonly uid: string;
+      readonly file: string;
+      /** Identity of the file; another file may be there later. */
+      readonly identity?: string;
+    }
   /** A mounted device. */
   | { readonly type: 'mount'; readonly uid: string; readonly target: string };
 
@@ -94,6 +100,12 @@ export class NodeJournal {
     return (await this.#files.read(nameOf(state))) !== undefined;
   }
 
+  /** Identity of the file that a loop device was recorded with; undefined when that is not known. */
+  async identityOf(state: Extract<NodeState, { type: 'loop' }>): Promise<string | undefined> {
+    const read = await this.#read(nameOf(state));
+    return typeof read === 'object' && read.type === 'loop' ? read.identity : undefined;
+  }
+
   /** Forgets a state that is undone. Idempotent. */
   forget(state: NodeState): Promise<void> {
     return this.#files.remove(nameOf(state));
@@ -128,7 +140,9 @@ export class NodeJournal {
     for (const state of repaired) await this.#begin(state).catch(() => undefined);
     const order = ['freeze', 'mount', 'loop'];
     return {
-      states: [...states, ...repaired].sort((a, b) => order.indexOf(a.type) - order.indexOf(b.type)),
+      states: [...states, ...repaired].sort(
+        (a, b) => order.indexOf(a.type) - order.indexOf(b.type),
+      ),
       repaired,
       damaged,
     };
@@ -166,10 +180,11 @@ function parse(text: string): NodeState | undefined {
     return undefined;
   }
   if (typeof value !== 'object' || value === null) return undefined;
-  const { type, uid, device, file, target } = value as Partial<Record<string, unknown>>;
+  const { type, uid, device, file, identity, target } = value as Partial<Record<string, unknown>>;
   if (typeof uid !== 'string') return undefined;
   if (type === 'freeze' && typeof device === 'string') return { type, uid, device };
-  if (type === 'loop' && typeof file === 'string') return { type, uid, file };
+  if (type === 'loop' && typeof file === 'string')
+    return { type, uid, file, ...(typeof identity === 'string' ? { identity } : {}) };
   if (type === 'mount' && typeof target === 'string') return { type, uid, target };
   return undefined;
 }

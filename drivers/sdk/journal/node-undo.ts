@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import { unmountTarget } from '../block/block-mount.js';
 import { DriverError } from '../contract/errors.js';
-import { detachUnused, loopsOf, loopTable } from '../block/loop-device.js';
+import { demandSameFile, detachUnused, loopsOf, loopTable } from '../block/loop-device.js';
 import type { NodeHost } from '../node/node-host.js';
 import type { NodeUndo } from './node-recovery.js';
 import { demandCommand } from '../node/run-command.js';
@@ -14,7 +14,7 @@ export function nodeUndo(host: NodeHost, signal: AbortSignal): NodeUndo {
   return {
     thaw: ({ device }) => thawDevice(host, device, signal),
     unmount: ({ target }) => unmountTarget(target, signal, host),
-    detach: ({ file }) => detachLoops(host, file, signal),
+    detach: ({ file, identity }) => detachLoops(host, file, signal, identity),
     places: () => placesOfNode(host, signal),
   };
 }
@@ -31,14 +31,18 @@ async function placesOfNode(host: NodeHost, signal: AbortSignal): Promise<readon
 
 /**
  * Detaches every loop device over a file, also one whose file was removed since.
- * @throws DriverError InUse while one is mounted in any mount namespace
+ * @param identity of the file that it was made for
+ * @throws DriverError InUse while one is mounted in any mount namespace, or has another file than is there now
  */
 export async function detachLoops(
   host: NodeHost,
   file: string,
   signal: AbortSignal,
+  identity?: string,
 ): Promise<void> {
-  for (const device of await loopsOf(host, file, signal)) await detachUnused(host, device, signal);
+  await demandSameFile(host, file, signal, identity);
+  for (const device of await loopsOf(host, file, signal, identity))
+    await detachUnused(host, device, signal);
 }
 
 /**

@@ -45,6 +45,8 @@ export interface HostFiles {
   /** Makes names that were created, renamed or removed in a folder durable. */
   syncFolder(path: string): Promise<void>;
   size(path: string): Promise<bigint>;
+  /** Device number and inode, by which a file that takes the place of another one is told; undefined for none. */
+  identity(path: string): Promise<string | undefined>;
   /** Free bytes and inodes on the disk of a folder. */
   room(folder: string): Promise<DiskRoom>;
   /** Makes a file where there is none, and makes it longer where it is shorter; durable. */

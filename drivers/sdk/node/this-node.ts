@@ -91,6 +91,10 @@ const files: HostFiles = {
   remove: (path) => rm(path, { recursive: true, force: true }),
   syncFolder,
   size: async (path) => BigInt((await lstat(path)).size),
+  async identity(path) {
+    const found = await absentIsUndefined(lstat(path, { bigint: true }));
+    return found && `${formatDeviceNumber(Number(found.dev))} ${found.ino}`;
+  },
   async room(folder) {
     const { bavail, bsize, files: all, ffree } = await statfs(folder);
     return { bytes: bavail * bsize, files: all > 0 ? ffree : undefined };

@@ -244,6 +244,11 @@ export class FakeHost {
       remove: (path) => step('remove', () => kernel.remove(path)),
       syncFolder: () => step('sync folder', () => undefined),
       size: (path) => step('size', () => BigInt(kernel.file(path).bytes)),
+      identity: (path) =>
+        step('identity', () => {
+          const file = kernel.stored(path);
+          return file && kernel.kindAt(path) === 'file' ? kernel.identityOf(file) : undefined;
+        }),
       room: () => step('room', () => ({ bytes: 2 ** 40, files: undefined })),
       extend: (path, bytes) =>
         step('extend', () => {

@@ -45,6 +45,7 @@ export class FakeKernel {
   /** Targets in which a workload has open files. */
   readonly users = new Set<string>();
   root: RootState = 'here';
+  readonly #inodes = new Map<FakeFile, number>();
   readonly #entries = new Map<string, Entry>([
     ['/', { type: 'folder' }],
     [rootPath, { type: 'folder' }],
@@ -137,6 +138,13 @@ export class FakeKernel {
     if (!this.#at(path)) throw fileError('ENOENT', path);
     if (this.mountedAt(path) || this.list(path).length > 0) throw fileError('EBUSY', path);
     this.remove(path);
+  }
+
+  /** As `HostFiles.identity`. */
+  identityOf(file: FakeFile): string {
+    let inode = this.#inodes.get(file);
+    if (inode === undefined) this.#inodes.set(file, (inode = this.#inodes.size + 1));
+    return `254:0 ${inode}`;
   }
 
   /** Number of a loop device. @throws Error ENOENT */
