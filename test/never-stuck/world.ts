@@ -34,6 +34,7 @@ import {
   seedNamespaces,
   serviceController,
   snapshotController,
+  namespaces,
   UsedParameters,
   volumeController,
   VolumeManager,
