@@ -153,7 +153,7 @@ describe('judged writes', () => {
     const { status, body: answer } = await api.rest('POST', path, body);
     expect(status).to.equal(409);
     expect(answer).to.include({ reason: 'Contention' });
-    expect(answer.message).to.match(/judged 12 times.*Namespace "default"/);
+    expect(answer.message).to.match(/validated 12 times.*Namespace "default"/);
     expect(api.attempts).to.deep.equal(Array.from({ length: 12 }, (_, n) => n + 1));
     contended = false;
     expect((await api.rest('POST', path, body)).status).to.equal(200);

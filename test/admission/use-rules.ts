@@ -217,7 +217,7 @@ export const useRules: readonly LookingRule[] = [
     rule: 'User: the writer has what the policies that are added allow',
     reads: 'each Policy that is added',
     check: 'object',
-    mirror: 'none: who widens a policy has what it allows, whoever holds it',
+    mirror: 'none: a writer that widens a policy has its rights, regardless of its holders',
     guard: { kind: 'Policy' },
     given: (api) => all(api, post('', '/v1/admin/policies', { name: 'p', rules: [] })),
     write: {

@@ -34,7 +34,6 @@ import {
   seedNamespaces,
   serviceController,
   snapshotController,
-  namespaces,
   UsedParameters,
   volumeController,
   VolumeManager,

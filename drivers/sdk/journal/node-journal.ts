@@ -136,7 +136,7 @@ export class NodeJournal {
       if (state) repaired.push(state);
       if (place !== undefined) damaged.push(place);
     }
-    // One that can't be written is undone all the same; a failure to forget it is told.
+    // A record that can't be written is undone anyway; a failure to remove it is reported.
     for (const state of repaired) await this.#begin(state).catch(() => undefined);
     const order = ['freeze', 'mount', 'loop'];
     return {
