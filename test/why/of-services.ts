@@ -158,7 +158,7 @@ export const ofServices: readonly Mistake[] = [
     then: { recovers: running },
   },
   {
-    name: 'a runtime that the node does not have',
+    name: 'a container engine that the node does not have',
     given: ({ post }) =>
       post(
         'services',
@@ -167,10 +167,10 @@ export const ofServices: readonly Mistake[] = [
     until: ['instances/web-0', 'RuntimeUnavailable'],
     command: whyWeb,
     words: [
-      'runtime container is not available on node here; it has: process',
-      '"runtime":"process"',
+      '/nonexistent/docker.sock',
+      'it waits for the container engine of node here',
+      'kedge scale service/web -n $NS --replicas 0',
     ],
-    then: { recovers: running },
   },
   {
     name: 'a misspelt subPath of a mount that is read-only',

@@ -34,7 +34,10 @@ describe('every mistake is explained by one command, with what to do about it', 
 
   before(async () => {
     const program = fileURLToPath(new URL('./kedged-with-faults.js', import.meta.url));
-    const environment = { KEDGE_STORAGE_DEFAULT_STORAGE_CLASS: '' };
+    const environment = {
+      KEDGE_STORAGE_DEFAULT_STORAGE_CLASS: '',
+      KEDGE_RUNTIME_DOCKER_SOCKET: '/nonexistent/docker.sock',
+    };
     daemon = await TestDaemon.start({ program, environment });
     await mkdir(join(daemon.home, 'host'), { recursive: true });
     await makeTools(join(daemon.home, 'bin'));
