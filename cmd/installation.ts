@@ -15,7 +15,7 @@ export interface Installation {
   readonly kedged: string;
   /** The command that starts a daemon for one local user. */
   readonly start: string;
-  /** The example manifests, as a path that works there. */
+  /** Path of the example manifests, valid from the working directory. */
   readonly examples: string;
 }
 

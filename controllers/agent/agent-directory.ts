@@ -4,7 +4,7 @@ import type { DirectoryLock, Random } from 'kedge';
 import { replaceFile } from '@kedge/driver-sdk';
 import type { AgentLife } from '../node/index.js';
 
-/** Ports of {@link openAgentDirectory}. */
+/** Dependencies of {@link openAgentDirectory}. */
 export interface AgentDirectoryOptions {
   readonly directory: string;
   /** Locks a directory for this process. */

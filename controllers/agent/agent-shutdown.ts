@@ -7,7 +7,7 @@ import type { Runtime } from './runtime/runtime.js';
 import { claimOf, type VolumeManager } from './volumes/volume-manager.js';
 import type { WorkloadInputs } from './inputs/workload-inputs.js';
 
-/** Ports of {@link AgentShutdown}. */
+/** Dependencies of {@link AgentShutdown}. */
 export interface AgentShutdownOptions {
   readonly manager: Manager;
   readonly node: string;

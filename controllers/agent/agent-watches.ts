@@ -6,7 +6,7 @@ import { mountedVolumes, usedData } from '../service/index.js';
 import { type Volume, volumes } from '../volume/kind.js';
 import type { VolumeManager } from './volumes/volume-manager.js';
 
-/** Ports of {@link watchInstances}. */
+/** Dependencies of {@link watchInstances}. */
 export interface AgentWatchOptions {
   readonly manager: Manager;
   readonly node: string;

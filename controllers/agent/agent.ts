@@ -41,7 +41,7 @@ import { WorkloadInputs } from './inputs/workload-inputs.js';
 import { WorkloadRestarts } from './instances/workload-restarts.js';
 import { WorkloadStarts } from './instances/workload-starts.js';
 
-/** Ports of the agent. */
+/** Dependencies of the agent. */
 export interface AgentOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;
@@ -126,7 +126,10 @@ export class Agent implements Runnable {
       });
   }
 
-  /** Mounts of earlier processes are handled before anything is started or stopped. */
+  /**
+   * Stops abandoned workloads, then adopts mounts of earlier processes, then starts the controller. If an abandoned
+   * workload does not end, no mounts are adopted.
+   */
   async start(): Promise<void> {
     const { store, volumeManager } = this.#options;
     if (await this.#shutdown.endAbandoned())

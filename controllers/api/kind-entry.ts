@@ -75,7 +75,7 @@ export interface KindEntry<T extends ApiObject = ApiObject> {
   readonly api?: () => Promise<KindApi<T>>;
 }
 
-/** An entry for the list of all kinds, its object type forgotten. */
+/** An entry for the list of all kinds, with its object type erased. */
 export function kindEntry<T extends ApiObject>(entry: KindEntry<T>): KindEntry {
   return entry;
 }

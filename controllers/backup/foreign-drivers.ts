@@ -2,7 +2,7 @@ import type { Logger, ObjectStore } from 'kedge';
 import { type Driver, DriverError, type DriverRegistry } from '@kedge/driver-sdk';
 import { type ForeignRecord, foreignRecordOf } from './foreign-record.js';
 
-/** Ports of {@link foreignGuard}. */
+/** Dependencies of {@link foreignGuard}. */
 export interface ForeignGuardOptions {
   readonly store: ObjectStore;
   readonly logger: Logger;
@@ -14,7 +14,7 @@ interface Named {
   readonly namespace: string;
 }
 
-/** What a foreign object waits with, and what is never done: nothing waits for that, nor does its deletion. */
+/** Unavailable: the operation of a foreign object waits. Unsupported: it fails, and no deletion waits for it. */
 type Refusal = 'Unavailable' | 'Unsupported';
 
 function refusal(kind: Refusal, record: ForeignRecord, { namespace, name }: Named): DriverError {
@@ -25,7 +25,7 @@ function refusal(kind: Refusal, record: ForeignRecord, { namespace, name }: Name
   );
 }
 
-/** Drivers that are never called about what a copy of a cluster holds from the original. */
+/** Drivers that are never called for volumes and snapshots of another cluster, of which this one is a copy. */
 export function foreignGuard(
   drivers: DriverRegistry,
   options: ForeignGuardOptions,
@@ -50,7 +50,7 @@ function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
       if (record) throw refusal(kind, record, each);
     }
   };
-  /** Released or deleted objects are dropped: this cluster never had them. */
+  /** Skips the driver call for a volume or snapshot that belongs to another cluster. */
   const forget = async <T>(named: Named, call: () => Promise<T>): Promise<T | void> => {
     const record = await foreignRecordOf(store, named.uid);
     if (!record) return call();

@@ -3,7 +3,7 @@ import { snapshots } from '../snapshot/kind.js';
 import { volumes } from '../volume/kind.js';
 import { storageRootRecords } from '../storage-root/record.js';
 
-/** That a volume or snapshot was in a store already when that was copied: what it names is the original's. */
+/** Records that a volume or snapshot was already in the store when the store was copied: its data is the original's. */
 export interface ForeignRecord extends ApiObject {
   /** Kind of the object; its uid is the record's name. */
   readonly kindName: string;

@@ -16,8 +16,8 @@ const settled: ReadonlySet<string | undefined> = new Set<Volume['status'] | Snap
 ]);
 
 /**
- * The first unmet condition with a message. Ready summarizes the other conditions if it is set. Before that,
- * for example while no node fits, the others are used.
+ * The first unmet condition with a message. Ready comes first, because it summarizes the others. The others are used
+ * if Ready is absent (for example while no node fits), True or without a message.
  */
 export function unmetCondition(
   conditions: readonly (Condition | undefined)[] = [],

@@ -17,7 +17,7 @@ import type { ControllerPolicy } from '../policy/policy.js';
 import { eventTtlMs } from './admission.js';
 import { type Observed, type Transition, transitionsOf } from './transitions.js';
 
-/** Ports of the writer of events. */
+/** Dependencies of the writer of events. */
 export interface TransitionEventsOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;

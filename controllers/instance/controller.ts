@@ -25,7 +25,7 @@ import { mountedVolumes } from '../service/index.js';
 import { type Reason, setCondition } from '../reasons/index.js';
 import { agentFinalizer } from './admission.js';
 
-/** Ports of the instance controller. */
+/** Dependencies of the instance controller. */
 export interface InstanceControllerOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;

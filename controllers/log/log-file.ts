@@ -14,7 +14,7 @@ export async function openLog(path: string, flags: number): Promise<FileHandle> 
   throw Object.assign(new Error(`${path} is not a regular file`), { code: 'EACCES' });
 }
 
-/** As {@link openLog} for reading; undefined when there is no such file. */
+/** Like {@link openLog} for reading; undefined when there is no such file. */
 export async function openLogToRead(path: string): Promise<FileHandle | undefined> {
   try {
     return await openLog(path, constants.O_RDONLY);

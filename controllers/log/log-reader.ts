@@ -7,10 +7,10 @@ import { openLogToRead } from './log-file.js';
 import { offsetSince } from './log-times.js';
 
 const chunkBytes = 64 * 1024;
-/** A line is cut here: memory stays bounded whatever a workload prints. */
+/** A longer line is split, so memory is bounded for any output. */
 const lineBytesMax = 64 * 1024;
 
-/** Where reading starts, so that the last `lines` lines follow. 0 means all. */
+/** The offset of the last `lines` lines; of the whole file if `lines` is 0. */
 async function tailOffset(file: FileHandle, size: number, lines: number): Promise<number> {
   if (lines <= 0) return 0;
   const buffer = Buffer.alloc(chunkBytes);
@@ -105,13 +105,13 @@ export async function holds(file: FileHandle, { offset, check }: LogPosition): P
 }
 
 /**
- * Cuts what a file grows by into lines. A line without end is cut at a bound: memory stays bounded
- * whatever a workload prints.
+ * Splits appended content of a file into lines. A line is split at `lineBytesMax`, so memory is bounded for any
+ * output.
  */
 class LineCutter {
   #rest: Buffer = Buffer.alloc(0);
   #tail: Buffer = Buffer.alloc(0);
-  /** End of what was given out. */
+  /** Offset after the last line that was yielded. */
   #offset: number;
 
   constructor(offset: number, tail: Buffer) {

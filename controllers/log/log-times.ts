@@ -7,7 +7,7 @@ export interface LogTime {
   readonly offset: number;
 }
 
-/** Where the times of a log are noted. */
+/** Path of the file that stores the times of a log. */
 export function logTimes(file: string): string {
   return `${file}.times`;
 }

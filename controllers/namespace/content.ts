@@ -82,7 +82,7 @@ async function clear<T extends ApiObject>(
   return remaining;
 }
 
-/** As `clear`, for snapshots: sources of pending volumes in other namespaces are kept. */
+/** Like `clear`, for snapshots: sources of pending volumes in other namespaces are kept. */
 async function clearSnapshots(
   store: ObjectStore,
   within: Namespace,

@@ -28,7 +28,7 @@ import { type NewCondition, setCondition } from '../reasons/index.js';
 import { builtinNamespaces, namespaceFinalizer } from './admission.js';
 import { clearContent, isEmpty, type Remaining, sameNamespace } from './content.js';
 
-/** Ports of the namespace controller. */
+/** Dependencies of the namespace controller. */
 export interface NamespaceControllerOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;

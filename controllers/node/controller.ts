@@ -14,7 +14,7 @@ import { type Node, nodes } from './kind.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { setCondition } from '../reasons/index.js';
 
-/** Ports of the node controller. */
+/** Dependencies of the node controller. */
 export interface NodeControllerOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;

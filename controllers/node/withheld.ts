@@ -232,7 +232,10 @@ export function withheldOfNode(before: Node | undefined, after: Node): readonly 
     }));
 }
 
-/** Effects of a volume that a node's agent begins and follows; those of other names are others'. */
+/**
+ * The names of the effects of a volume that the node's agent may write. All other effects belong to controllers and
+ * other nodes.
+ */
 function effectsOfAgent(node: string, owns: boolean): readonly string[] {
   return [...effectsOfNode(node), ...(owns ? effectsWithoutNode : [])];
 }

@@ -16,7 +16,7 @@ import type { Reason } from '../reasons/index.js';
 import type { Failure } from './failure.js';
 import type { Part } from './turn.js';
 
-/** Ports of a controller of objects that drivers provision. */
+/** Dependencies of a controller of objects that drivers provision. */
 export interface ProvisionedOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;

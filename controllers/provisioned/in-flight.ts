@@ -85,7 +85,7 @@ export async function leaveInFlight<T extends ApiObject, F extends string>(
     );
 }
 
-/** As {@link leaveInFlight} in its own transaction, if the cached source lists the uid. Idempotent. */
+/** Like {@link leaveInFlight} in its own transaction, if the cached source lists the uid. Idempotent. */
 export async function letGoOf<T extends ApiObject, F extends string>(
   request: ReconcileContext,
   of: InFlight<T, F>,

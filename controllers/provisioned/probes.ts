@@ -1,7 +1,7 @@
 import { type Clock, type Random, requeueAfter, type Result } from 'kedge';
 import type { ControllerPolicy } from '../policy/policy.js';
 
-/** Ports of {@link Probes}. */
+/** Dependencies of {@link Probes}. */
 export interface ProbeOptions {
   readonly clock: Clock;
   readonly random: Random;

@@ -43,7 +43,7 @@ function classLine({ storageClasses }: World): readonly string[] {
   return known ? [`storageClassName: ${known.name}`] : [];
 }
 
-/** The volume that an instance waits for; undefined if it was not read or does not exist. */
+/** The remedy for an instance whose volume is not ready or does not exist. */
 function volumeNotReady(about: About<'Instance'>): Remedy {
   const { message, object, world } = about;
   const [, namespace = '', name = ''] = /volume ([-a-z0-9]+)\/([-a-z0-9]+)/.exec(message) ?? [];

@@ -6,7 +6,7 @@ export type NewCondition = Omit<Condition, 'lastTransitionAt' | 'reason'> & {
   readonly reason: Reason;
 };
 
-/** As `setCondition` of the library, limited to the reasons of {@link reasonTable}. */
+/** Like `setCondition` of the library, limited to the reasons of {@link reasonTable}. */
 export const setCondition: (
   conditions: readonly Condition[] | undefined,
   next: NewCondition,

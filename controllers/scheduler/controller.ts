@@ -24,7 +24,7 @@ import { type Reason, setCondition } from '../reasons/index.js';
 import { placeInstance, type VolumeConstraint } from './plan.js';
 import { changesNodePlacement, changesVolumePlacement, placementWakes } from './wakes.js';
 
-/** Ports of the scheduler. */
+/** Dependencies of the scheduler. */
 export interface SchedulerOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;

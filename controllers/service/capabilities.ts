@@ -43,7 +43,7 @@ const capabilityNames = [
   'checkpoint_restore',
 ] as const;
 
-/** A Linux capability as named in capabilities(7), without `CAP_`. */
+/** A Linux capability of capabilities(7), in lower case and without `CAP_`: `chown`. */
 export type Capability = (typeof capabilityNames)[number];
 
 /** The default capabilities of a root process: rights over its own files and ports. */

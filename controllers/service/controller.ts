@@ -39,7 +39,7 @@ import {
   type WantedVolume,
 } from './plan.js';
 
-/** Ports of the service controller. */
+/** Dependencies of the service controller. */
 export interface ServiceControllerOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;

@@ -14,7 +14,7 @@ import { isCopy, placedIn } from './placed.js';
 import { planRoot, type RootPlan, type RootReason, rootFolder } from './plan.js';
 import { isRecorded, recordRoot } from './record.js';
 
-/** Ports of {@link StorageRootKeeper}. */
+/** Dependencies of {@link StorageRootKeeper}. */
 export interface StorageRootOptions {
   readonly store: ObjectStore;
   readonly node: string;

@@ -25,7 +25,7 @@ export interface RootSituation {
   readonly copied?: boolean;
 }
 
-/** Why a storage root is not used. */
+/** The reason why a storage root is not used. */
 export type RootReason =
   | 'StorageRootMissing'
   | 'StorageRootUnmarked'

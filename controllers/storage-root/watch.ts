@@ -18,7 +18,7 @@ import { isPlacedOn } from './placed.js';
 /** Condition of a volume whose storage root is refused. */
 export const rootCondition = 'StorageRootReady';
 
-/** Ports of {@link StorageRootWatch}. */
+/** Dependencies of {@link StorageRootWatch}. */
 export interface StorageRootWatchOptions {
   readonly keeper: StorageRootKeeper;
   readonly store: ObjectStore;

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What a test answers a call with. `url` has the API version and the query. */
+/** Answers a call for a test. `url` has the API version and the query. */
 export type EngineAnswer = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** A container engine with answers of the test, for cases that a real one does not produce on request. */
@@ -12,13 +12,13 @@ export class FakeEngine {
   readonly socketPath: string;
   /** Every call: `GET /v1.41/containers/json?all=true`. */
   readonly calls: string[] = [];
-  /** What `/version` tells. */
+  /** The answer of `/version`. */
   version: unknown = { Version: '20.10.24', ApiVersion: '1.41', MinAPIVersion: '1.12' };
   /** Everything but `/version`. */
   answer: EngineAnswer = (_request, response) => {
     response.writeHead(404).end(JSON.stringify({ message: 'page not found' }));
   };
-  /** What becomes of a call that asks for its connection; undefined: it is refused. */
+  /** Handles a call that requests a connection upgrade; undefined: it is refused. */
   upgrade: ((request: IncomingMessage, socket: Duplex) => void) | undefined;
   readonly #directory: string;
   readonly #server: Server;

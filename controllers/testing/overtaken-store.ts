@@ -5,7 +5,7 @@ export interface OvertakenStore {
   readonly store: ObjectStore;
   /** Does `other` right before the next commit that has an operation like this, once. */
   overtake(isMeant: (operation: Operation) => boolean, other: () => Promise<unknown>): void;
-  /** As `overtake`, before the next read of this object outside of a list. */
+  /** Like `overtake`, before the next read of this object outside of a list. */
   overtakeRead(kind: AnyKind, key: ObjectKey, other: () => Promise<unknown>): void;
   /** Transactions that changed something, and single writes, that came through this store so far. */
   readonly commits: number;

@@ -12,7 +12,7 @@ export class PlayedDriver {
   readonly calls: string[] = [];
   /** Error of every call. */
   fails: DriverErrorKind | undefined;
-  /** What an error tells of the time of the next try; absent: nothing. */
+  /** The retry delay of an error; undefined: none. */
   retryAfterMs: number | undefined;
   /** Whether attaching gives a device that must be formatted. */
   blockDevice = false;

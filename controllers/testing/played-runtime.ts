@@ -12,15 +12,15 @@ export class PlayedRuntime implements Runtime {
   readonly states = new Map<string, WorkloadState>();
   /** Every start, by workload id. */
   readonly starts: string[] = [];
-  /** Why starts fail; undefined: they do not. */
+  /** The error of starts; undefined: they succeed. */
   startsFail: string | undefined;
-  /** Why the runtime can't be used; undefined: it can. */
+  /** The reason why the runtime can't be used; undefined: it can. */
   unavailable: string | undefined;
   /** Whether starts never come to an outcome. */
   startsHang = false;
   /** Whether runs end with an error before anybody looks. */
   endsAtOnce = false;
-  /** What a start waits for. */
+  /** A start waits for it. */
   startsWait: Promise<void> = Promise.resolve();
   /** Looks at a workload. */
   looks = 0;

@@ -4,7 +4,7 @@ import { settle } from 'kedge/testing';
 import type { TransitionRow } from '../provisioned/transition-table.js';
 import { StorageWorld } from './storage-world.js';
 
-/** What tells a row from the others: number, phase and event. */
+/** The unique name of a row: number, phase and event. */
 export type RowName<R extends TransitionRow> = R extends unknown
   ? `${R['id']} ${R['from']} ${R['event']}`
   : never;

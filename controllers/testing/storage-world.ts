@@ -21,13 +21,13 @@ import { snapshotController } from '../snapshot/index.js';
 import { type Part, volumeController, volumeFinalizer } from '../volume/index.js';
 import { PlayedDriver } from './played-driver.js';
 
-/** What a world is made with. */
+/** Options of a world. */
 export interface StorageWorldOptions {
   /** Default: nothing is logged. */
   readonly logger?: Logger;
   /** Default: kept in memory. */
   readonly used?: () => UsedParameters;
-  /** What the controllers see of the store. Default: the store. */
+  /** The store that the controllers use. Default: the store itself. */
   readonly seenBy?: (store: ObjectStore) => ObjectStore;
   /** Which part of the controllers runs, on node `n`. Default: that of the cluster. */
   readonly part?: Part;
@@ -98,7 +98,7 @@ export class StorageWorld {
     await settle();
   }
 
-  /** What a kill of the daemon and its next start leave: the store, and nothing of memory. */
+  /** Restarts like a killed daemon: the store is kept, memory is lost. */
   async restart(): Promise<void> {
     await this.#stopManager();
     await this.#run();

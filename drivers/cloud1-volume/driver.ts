@@ -1,6 +1,9 @@
 import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
 
-/** `cloud1-volume` declares volumes of DigitalOcean, with the capabilities of specification section 2.5. */
+/**
+ * The `cloud1-volume` driver for DigitalOcean Block Storage: parameter rules and the capabilities of specification
+ * section 2.5. Its calls are not implemented: see {@link declaredDriver}.
+ */
 export function createCloud1VolumeDriver(): Driver {
   return declaredDriver({
     name: 'cloud1-volume',

@@ -1,6 +1,9 @@
 import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
 
-/** `cloud2-volume` declares volumes of Hetzner Cloud, with the capabilities of specification section 2.5. */
+/**
+ * The `cloud2-volume` driver for Hetzner Cloud Volumes: parameter rules and the capabilities of specification
+ * section 2.5. Its calls are not implemented: see {@link declaredDriver}.
+ */
 export function createCloud2VolumeDriver(): Driver {
   return declaredDriver({
     name: 'cloud2-volume',

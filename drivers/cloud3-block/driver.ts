@@ -1,6 +1,9 @@
 import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
 
-/** `cloud3-block` declares volumes of Amazon EBS, with the capabilities of specification section 2.5. */
+/**
+ * The `cloud3-block` driver for Amazon EBS: parameter rules and the capabilities of specification
+ * section 2.5. Its calls are not implemented: see {@link declaredDriver}.
+ */
 export function createCloud3BlockDriver(): Driver {
   return declaredDriver({
     name: 'cloud3-block',

@@ -1,6 +1,9 @@
 import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
 
-/** `cloud4-disk` declares volumes of Google Persistent Disk, with the capabilities of specification section 2.5. */
+/**
+ * The `cloud4-disk` driver for Google Persistent Disk: parameter rules and the capabilities of specification
+ * section 2.5. Its calls are not implemented: see {@link declaredDriver}.
+ */
 export function createCloud4DiskDriver(): Driver {
   return declaredDriver({
     name: 'cloud4-disk',

@@ -108,7 +108,7 @@ status=$?
 exit "$status"
 `;
 
-/** As {@link copyImage}, while the file system in the image, whose opened root is at `opened`, is frozen. */
+/** Like {@link copyImage}, while the file system in the image, whose opened root is at `opened`, is frozen. */
 export async function copyFrozenImage(
   run: RunCommand,
   opened: string,

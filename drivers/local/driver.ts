@@ -75,7 +75,7 @@ export function createLocalDriver(
       ),
     );
   /**
-   * As `inRoot`, when no other such call for the volume is under way, of any driver of this process: a copy of
+   * Like `inRoot`, when no other such call for the volume is under way, of any driver of this process: a copy of
    * an image and its attachment exclude each other, as do freezing and unmounting.
    */
   const alone = <T>(

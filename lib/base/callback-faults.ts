@@ -1,7 +1,7 @@
 import type { Logger, LogFields } from './logger.js';
 import { type Counter, type Metrics, noMetrics } from './metrics.js';
 
-/** Ports of {@link CallbackFaults}. */
+/** Dependencies of {@link CallbackFaults}. */
 export interface CallbackFaultsOptions {
   /** Label `part` of the metric, such as `informer lamps`. */
   readonly part: string;
@@ -11,7 +11,7 @@ export interface CallbackFaultsOptions {
 
 /**
  * Reports callbacks of the embedder that threw: one log line each, and the counter
- * `callback_faults_total` with the labels `part` and `callback`. Never throws when its ports are
+ * `callback_faults_total` with the labels `part` and `callback`. Never throws if its dependencies are
  * guarded (see {@link guardedLogger}, {@link guardedMetrics}).
  */
 export class CallbackFaults {

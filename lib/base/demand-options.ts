@@ -34,7 +34,7 @@ function optional(rule: OptionRule): OptionRule {
   return { ...rule, optional: true };
 }
 
-/** Rules for the ports that most components take. */
+/** Rules for the optional dependencies of most components: clock, random, logger, metrics. */
 export const portRules = {
   clock: optional(withMethods('a Clock, or omit it', 'now', 'monotonic', 'setTimer')),
   random: optional(withMethods('a Random, or omit it', 'next', 'uuid')),

@@ -16,7 +16,7 @@ import type { RateLimiter } from '../workqueue/index.js';
 import type { CauseRegistry } from './watches/causes.js';
 import type { ReconcileContext, Reconciler, Request } from './reconcile/context.js';
 
-/** Ports and bounds of a controller. */
+/** Dependencies and bounds of a controller. */
 export interface ControllerOptions<C extends Request = Request> {
   /** Unique; appears in logs and metrics. */
   readonly name: string;

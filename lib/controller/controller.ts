@@ -175,7 +175,7 @@ export class Controller {
     return this;
   }
 
-  /** As {@link watches}, for a watch that ends before the controller does: also while it runs. */
+  /** Like {@link watches}, for a watch that ends before the controller does: also while it runs. */
   addWatch<T extends ApiObject>(
     informer: SharedInformer<T>,
     map: (object: T) => readonly ObjectKey[],

@@ -48,7 +48,7 @@ export const events = defineKind<Event>({
   statusFields: [],
 });
 
-/** Ports and bounds of a recorder. */
+/** Dependencies and bounds of a recorder. */
 export interface EventRecorderOptions {
   readonly store: ObjectStore;
   /** In every event, and in the name of the metric's label. */

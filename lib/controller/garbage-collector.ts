@@ -22,7 +22,7 @@ export interface CollectedKind {
   readonly informer: SharedInformer;
 }
 
-/** Ports of the garbage collector. */
+/** Dependencies of the garbage collector. */
 export interface GarbageCollectorOptions
   extends Pick<ControllerOptions, 'clock' | 'random' | 'logger' | 'metrics' | 'causes'> {
   readonly store: ObjectStore;

@@ -11,7 +11,7 @@ import {
 } from '../base/index.js';
 import type { ObjectStore } from '../store/index.js';
 
-/** Times and ports of an election. Defaults and rules are client-go's. */
+/** Times and dependencies of an election. Defaults and rules are client-go's. */
 export interface LeaderElectorOptions {
   readonly store: ObjectStore;
   /** Name of the lease: one leader a name. 1 to `limits.electionNameCharactersMax` characters. */

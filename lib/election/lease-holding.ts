@@ -17,7 +17,7 @@ export interface Renewal {
   readonly lease?: Lease;
 }
 
-/** Ports of {@link LeaseHolding}. */
+/** Dependencies of {@link LeaseHolding}. */
 export interface LeaseHoldingOptions {
   readonly store: ObjectStore;
   readonly name: string;

@@ -111,7 +111,7 @@ function toldOf<T extends ApiObject>({
   return told ? { told } : {};
 }
 
-/** Ports of a {@link HandlerBuffer}. */
+/** Dependencies of a {@link HandlerBuffer}. */
 export interface HandlerBufferOptions<T extends ApiObject> {
   /** Name for reports and for messages of waiting callers. */
   readonly name: string;
@@ -207,7 +207,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
     this.#resolveSynced();
   }
 
-  /** As {@link remove}; waits for the sync reject. */
+  /** Like {@link remove}; waits for the sync reject. */
   close(error: Error): void {
     this.#rejectSynced(error);
     this.remove();

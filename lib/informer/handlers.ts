@@ -9,7 +9,7 @@ import {
 } from './handler-buffer.js';
 import type { HandlerOptions, HandlerRegistration } from './informer-options.js';
 
-/** Ports of {@link Handlers}. */
+/** Dependencies of {@link Handlers}. */
 export interface HandlersOptions {
   readonly faults: CallbackFaults;
   readonly clock: Clock;

@@ -16,7 +16,7 @@ import type { ApiObject, ListWatch } from '../object/index.js';
 /** client-go's reflector numbers: 0.8 s doubling to 30 s. */
 export const defaultBackoff: BackoffOptions = { baseMs: 800, maxMs: 30_000, jitter: 0.5 };
 
-/** Ports and bounds of an informer. */
+/** Dependencies and bounds of an informer. */
 export interface InformerOptions<T extends ApiObject> {
   readonly source: ListWatch<T>;
   /** For log lines and health. */

@@ -142,7 +142,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     return this.#add((subscription) => objectHandler(handler, subscription), options);
   }
 
-  /** As {@link addHandler}, without parsing objects that the handler does not read. */
+  /** Like {@link addHandler}, without parsing objects that the handler does not read. */
   addNotificationHandler(
     handler: NotificationHandler<T>,
     options: HandlerOptions = {},

@@ -25,7 +25,7 @@ interface CandidacyPorts {
   readonly logger: Logger;
   /** Starts the leader's work; ends early when the signal aborts. */
   readonly lead: (signal: AbortSignal) => Promise<void>;
-  /** Stops the leader's work, within the budget of a stop, or this one after a loss. Never rejects. */
+  /** Stops the leader's work within the budget of a stop in progress, else within `lossBudgetMs`. Never rejects. */
   readonly rest: (lossBudgetMs: number) => Promise<void>;
   /** Leading is over without the manager's will: it stops, within this budget. */
   readonly lost: (error: Error, lossBudgetMs: number) => void;

@@ -14,7 +14,7 @@ import { CauseRegistry } from '../controller/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { LeaderElection } from './candidacy.js';
 
-/** Ports of a manager. */
+/** Dependencies of a manager. */
 export interface ManagerOptions {
   readonly store: ObjectStore;
   readonly clock?: Clock;
@@ -34,7 +34,7 @@ export interface ManagerOptions {
   readonly compactionIntervalMs?: number;
 }
 
-/** The ports that a manager passes to its controllers; see {@link Manager.ports}. */
+/** The dependencies that a manager passes to its controllers; see {@link Manager.ports}. */
 export interface ManagerPorts {
   readonly clock: Clock;
   readonly random: Random;
@@ -44,7 +44,7 @@ export interface ManagerPorts {
   readonly causes: CauseRegistry;
 }
 
-/** The ports of a manager with these options. */
+/** The dependencies that a manager with these options passes to its controllers. */
 export function portsOf({
   clock = systemClock,
   random = systemRandom,

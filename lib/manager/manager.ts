@@ -51,7 +51,7 @@ export class Manager {
   readonly #informers: SharedInformers;
   readonly #parts: Parts;
   /**
-   * Ports for the controllers of this manager: a controller without them has no metrics and logs.
+   * Dependencies for the controllers of this manager: a controller without them has no metrics and logs.
    *
    * @example
    * newController({ ...manager.ports, name: 'lamp', reconcile }).for(lampInformer);

@@ -4,7 +4,7 @@ import type { HealthCheck } from './health.js';
 import { Part, type PartWork } from './part.js';
 import type { StopBudget } from './stop-budget.js';
 
-/** Ports of the parts. */
+/** Dependencies of the parts. */
 export interface PartsOptions {
   readonly logger: Logger;
   /** Called when a controller is stopped: true if its work must end because another process leads. */

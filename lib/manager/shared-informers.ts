@@ -13,7 +13,7 @@ import type { AnyKind, ApiObject, Kind } from '../object/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { HealthCheck } from './health.js';
 
-/** Ports of the informers. */
+/** Dependencies of the informers. */
 export interface SharedInformersOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;

@@ -91,7 +91,7 @@ export class SchemaRegistry {
     }
   }
 
-  /** As {@link decode}, of a message that may be long: `turn` is awaited between the two halves of the work. */
+  /** Like {@link decode}, of a message that may be long: `turn` is awaited between the two halves of the work. */
   async decodeInTurns(
     message: DescMessage,
     bytes: Uint8Array,

@@ -19,7 +19,7 @@ const violationBytesMax = 3_072;
 
 function clipped(text: string, bytesMax: number): string {
   if (Buffer.byteLength(text) <= bytesMax) return text;
-  // What is left of a character at the cut decodes to a replacement character.
+  // A character that was cut in the middle decodes to a replacement character.
   return `${Buffer.from(text)
     .subarray(0, bytesMax)
     .toString()

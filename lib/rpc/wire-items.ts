@@ -38,7 +38,7 @@ class Counter {
     this.#max = max;
   }
 
-  /** Whether there are more than allowed up to `end`. */
+  /** Whether the bytes up to `end` bring the count of items above the maximum. */
   exceeds(of: DescMessage | Entry, end: number): boolean {
     const reader = this.#reader;
     const once = 'fields' in of ? of.fields.length : entryFields;

@@ -38,7 +38,7 @@ export interface UpgradeReport {
 export interface RehearsalOptions {
   /** A directory outside the store's, with room for two copies of the database. */
   readonly scratch: string;
-  /** As {@link LevelEngineOptions.copiedBeforeMigration}. */
+  /** See {@link LevelEngineOptions.copiedBeforeMigration}. */
   readonly copiedBeforeMigration?: readonly string[];
   readonly random?: Random;
   readonly fileSystem?: FileSystem;

@@ -73,7 +73,7 @@ export class StoreMaintenance {
     await this.#background;
   }
 
-  /** As {@link queued}, but not while the engine may be closed. */
+  /** Like {@link queued}, but rejects while the engine may be closed. */
   #exclusively<R>(work: () => Promise<R>): Promise<R> {
     const health = this.#options.health();
     if (health.state === 'closed') return Promise.reject(storeClosed());

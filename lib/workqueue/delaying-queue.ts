@@ -28,7 +28,7 @@ const limiter = withMethods('a RateLimiter, such as an ItemBackoff', 'when', 'fa
 /** Node turns a longer timer into 1 ms, and other clocks may too: longer waits use several timers. */
 const timerMaxMs = 2 ** 31 - 1;
 
-/** Ports and order of a {@link RateLimitingQueue}. */
+/** Dependencies and order of a {@link RateLimitingQueue}. */
 export interface RateLimitingQueueOptions<K> extends WorkQueueOptions<K> {
   readonly clock: Clock;
   readonly limiter: RateLimiter<K>;
@@ -168,7 +168,7 @@ export class RateLimitingQueue<K> {
     this.#metrics?.clear();
   }
 
-  /** As {@link WorkQueue.shutDownWithDrain}; delayed keys are not waited for, but reported. */
+  /** Like {@link WorkQueue.shutDownWithDrain}; delayed keys are not waited for, but reported. */
   async shutDownWithDrain(expired: Promise<void>): Promise<DrainReport<K>> {
     const delayed = [...this.#delayed.keys()];
     this.#cancelAll();

@@ -1,6 +1,6 @@
 import type { Clock, Metrics } from '../base/index.js';
 
-/** The metrics of a queue, under client-go's names. Times are kept only for keys that are in the queue. */
+/** The metrics of a queue, with client-go's names. Times are kept only for keys that are waiting or being processed. */
 export class QueueMetrics<K> {
   readonly #clock: Clock;
   readonly #labels: { readonly name: string };

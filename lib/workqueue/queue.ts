@@ -10,7 +10,7 @@ export type Handout<K> =
     }
   | { readonly shutDown: true };
 
-/** What a drain left behind. */
+/** The result of a drain. */
 export interface DrainReport<K> {
   readonly drained: boolean;
   /** Keys that were queued or in process when the deadline passed. */

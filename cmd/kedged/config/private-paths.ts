@@ -12,8 +12,8 @@ export async function privatePaths({
   tlsKeyFile,
 }: Pick<DaemonConfig, 'kekFile' | 'tlsKeyFile'>): Promise<readonly string[]> {
   const tokens = resolve(contextFolder());
-  // A folder that is created later would be visible in running workloads. If it can't be created, `kedge` of this
-  // user stores nothing either.
+  // Created now: a directory that is created later would be visible in running workloads. A failure is ignored,
+  // because kedge can't store tokens there either.
   await mkdir(tokens, { recursive: true, mode: 0o700 }).catch(() => undefined);
   const files = [kekFile, tlsKeyFile].filter((file) => file !== '');
   return [tokens, ...files.map((file) => resolve(file))];

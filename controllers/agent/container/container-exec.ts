@@ -20,7 +20,7 @@ const watchMs = 1_000;
 const sizeTriesMax = 100;
 const sizeWaitMs = 50;
 
-/** Ports of {@link execInContainer}. */
+/** Dependencies of {@link execInContainer}. */
 export interface ContainerExecOptions {
   readonly exec: EngineExec;
   readonly clock: Clock;

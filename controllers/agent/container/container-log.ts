@@ -114,7 +114,7 @@ class LineReader {
   }
 }
 
-/** Ports of {@link readContainerLog}. */
+/** Dependencies of {@link readContainerLog}. */
 export interface ContainerLogOptions {
   readonly containers: EngineContainers;
   /** Containers whose logs are kept, the earlier run first. */

@@ -36,7 +36,7 @@ const startPatienceMs = 250;
 /** Maximum interval at which a reader that follows an ended workload checks for the next run. */
 const nextRunMs = 5_000;
 
-/** Ports of the container runtime. */
+/** Dependencies of the container runtime. */
 export interface ContainerRuntimeOptions {
   readonly engine: EngineClient;
   /** Id of the cluster: containers of other clusters are not touched. */

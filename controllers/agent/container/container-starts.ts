@@ -9,7 +9,7 @@ import type { Images } from './images.js';
 import { propagationOf } from './mount-propagation.js';
 import { containerName, type RunIdentity, runOf } from './run-identity.js';
 
-/** Ports of {@link ContainerStarts}. */
+/** Dependencies of {@link ContainerStarts}. */
 export interface ContainerStartsOptions {
   readonly containers: EngineContainers;
   readonly cluster: string;

@@ -8,7 +8,7 @@ import type { RunIdentity } from './run-identity.js';
 /** Maximum time between SIGKILL and the end of a container, unless the kernel or the engine blocks it. */
 const killMsMax = 10_000;
 
-/** Ports of {@link ContainerStops}. */
+/** Dependencies of {@link ContainerStops}. */
 export interface ContainerStopsOptions {
   readonly containers: EngineContainers;
   readonly records: ContainerRecords;

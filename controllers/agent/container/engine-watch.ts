@@ -2,7 +2,7 @@ import { type Clock, type Logger, messageOf, sleep } from 'kedge';
 import type { EngineClient } from './engine/engine-client.js';
 import { runOf } from './run-identity.js';
 
-/** Ports of {@link EngineWatch}. */
+/** Dependencies of {@link EngineWatch}. */
 export interface EngineWatchOptions {
   readonly engine: EngineClient;
   readonly cluster: string;

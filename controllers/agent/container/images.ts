@@ -6,7 +6,7 @@ import { imageName, type ImageReference, parseImage } from '../../service/image/
 /** When to pull an image: if the node does not have it, at each start, or never. */
 export type ImagePull = 'missing' | 'always' | 'never';
 
-/** Ports of {@link Images}. */
+/** Dependencies of {@link Images}. */
 export interface ImagesOptions {
   readonly images: EngineImages;
   /** The credentials of a registry, resolved at each pull. */

@@ -14,7 +14,7 @@ export type DataMountsOutcome =
   | { readonly type: 'ready'; readonly mounts: readonly WorkloadMount[] }
   /** Waits for a secret or configmap. */
   | { readonly type: 'missing'; readonly message: string }
-  /** Worth another try. */
+  /** Retryable. */
   | { readonly type: 'failed'; readonly message: string };
 
 /** One entry of secretMounts or configmapMounts. */

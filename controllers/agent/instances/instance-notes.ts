@@ -84,7 +84,10 @@ export class InstanceNotes {
     return this.note(instance, undefined, [condition], more);
   }
 
-  /** Keeps the last state of an unreachable runtime: its workload may still run. Readiness is unknown. */
+  /**
+   * Keeps the phase of an instance whose runtime is unavailable: its workload may still run. Readiness becomes Unknown
+   * if the phase is Running, else False.
+   */
   runtimeUnavailable(instance: Instance, message: string): Promise<void> {
     const status = instance.status === 'Running' ? 'Unknown' : 'False';
     const reason = 'RuntimeUnavailable';

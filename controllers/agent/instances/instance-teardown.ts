@@ -18,7 +18,7 @@ import { type InstanceNotes, told } from './instance-notes.js';
 import { graceMsOf, runtimeOf } from './instance-runtime.js';
 import type { WorkloadStarts } from './workload-starts.js';
 
-/** Ports of {@link InstanceTeardown}. */
+/** Dependencies of {@link InstanceTeardown}. */
 export interface InstanceTeardownOptions {
   readonly store: ObjectStore;
   readonly runtimes: readonly Runtime[];

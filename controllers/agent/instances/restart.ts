@@ -43,7 +43,8 @@ export function wasCrash(
 }
 
 /**
- * Priority in the agent's queue: restarts of crash loops come after all other work, and before requests for a turn.
+ * Priority in the agent's work queue of a crash-looping workload whose restart was admitted: after all other keys,
+ * before crash-looping workloads whose restart is not admitted yet (see RestartTurns).
  */
 export const crashPriority = -10;
 

@@ -1,7 +1,7 @@
 import { type Clock, keyString, messageOf, type ObjectKey, type Timer } from 'kedge';
 import type { Runtime } from '../runtime/runtime.js';
 
-/** Ports of {@link RuntimeWaits}. */
+/** Dependencies of {@link RuntimeWaits}. */
 export interface RuntimeWaitsOptions {
   readonly clock: Clock;
   /** Interval of probes of awaited runtimes, in milliseconds. */
@@ -13,11 +13,11 @@ export interface RuntimeWaitsOptions {
 interface Wait {
   readonly key: ObjectKey;
   readonly runtime: Runtime;
-  /** Why the runtime could not be used when the key was reconciled. */
+  /** The reason why the runtime could not be used when the key was reconciled. */
   readonly message: string;
 }
 
-/** Why a runtime can't be used; undefined: it can. */
+/** The reason why a runtime can't be used; undefined: it can. */
 async function whyNot(runtime: Runtime): Promise<string | undefined> {
   const availability = await runtime.availability();
   return availability.available ? undefined : availability.message;

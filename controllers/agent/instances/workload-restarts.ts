@@ -8,7 +8,7 @@ import type { Runtime, WorkloadState } from '../runtime/runtime.js';
 import type { StartBackoff } from './start-backoff.js';
 import type { WorkloadStarts } from './workload-starts.js';
 
-/** Ports of {@link WorkloadRestarts}. */
+/** Dependencies of {@link WorkloadRestarts}. */
 export interface WorkloadRestartsOptions {
   readonly notes: InstanceNotes;
   readonly backoff: StartBackoff;

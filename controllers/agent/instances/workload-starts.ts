@@ -8,7 +8,7 @@ import type { StartBackoff } from './start-backoff.js';
 import type { VolumeManager } from '../volumes/volume-manager.js';
 import type { WorkloadInputs } from '../inputs/workload-inputs.js';
 
-/** Ports of {@link WorkloadStarts}. */
+/** Dependencies of {@link WorkloadStarts}. */
 export interface WorkloadStartsOptions {
   readonly volumeManager: VolumeManager;
   readonly notes: InstanceNotes;

@@ -79,7 +79,7 @@ function rightsOf(
   ];
 }
 
-/** setpriv changes groups before the user, and both before it drops capabilities. */
+/** setpriv changes the user and the groups before it drops capabilities. */
 function becoming(owner: Owner | undefined): readonly string[] {
   if (owner === undefined) return [];
   const groups = owner.groups ? `--groups=${owner.groups.join(',')}` : '--clear-groups';

@@ -35,7 +35,7 @@ const startMsMax = 10_000;
 const startPatienceMs = 250;
 const idPattern = /^[0-9a-f-]{36}$/;
 
-/** Ports of the process runtime. */
+/** Dependencies of the process runtime. */
 export interface ProcessRuntimeOptions {
   /** One folder a workload, below this one. */
   readonly directory: string;

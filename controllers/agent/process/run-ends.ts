@@ -51,7 +51,7 @@ export class RunEnds {
   }
 }
 
-/** When a file was written; 0 when it was not. */
+/** Modification time of a file in milliseconds since the epoch; 0 if stat fails. */
 async function timeOf(directory: string, file: string): Promise<number> {
   return stat(join(directory, file)).then(
     ({ mtimeMs }) => mtimeMs,

@@ -2,7 +2,7 @@ import { keyString, type Manager, type Request, requeueAfter, type Result, retry
 import { type Instance, instances } from '../../instance/kind.js';
 import type { AbandonedWorkloads } from './abandoned-workloads.js';
 
-/** Ports of {@link AbandonedWaits}. */
+/** Dependencies of {@link AbandonedWaits}. */
 export interface AbandonedWaitsOptions {
   readonly manager: Manager;
   readonly node: string;

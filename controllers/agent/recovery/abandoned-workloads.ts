@@ -2,7 +2,7 @@ import type { Logger, ObjectStore } from 'kedge';
 import { instances } from '../../instance/kind.js';
 import type { Runtime, StopProgress } from '../runtime/runtime.js';
 
-/** Ports of {@link AbandonedWorkloads}. */
+/** Dependencies of {@link AbandonedWorkloads}. */
 export interface AbandonedWorkloadsOptions {
   readonly store: ObjectStore;
   readonly node: string;

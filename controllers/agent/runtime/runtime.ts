@@ -100,7 +100,7 @@ export interface Runtime {
    * @throws Error if it survives SIGKILL
    */
   requestStop(id: string, graceMs: number): Promise<StopProgress>;
-  /** As {@link requestStop}, repeated until it ended: for a shutdown, never for a reconcile. */
+  /** Like {@link requestStop}, repeated until it ended: for a shutdown, never for a reconcile. */
   stop(id: string, graceMs: number): Promise<void>;
   /** Removes the runs and the log of an ended workload. */
   remove(id: string): Promise<void>;

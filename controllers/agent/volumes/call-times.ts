@@ -1,7 +1,7 @@
 import type { Clock } from 'kedge';
 import type { ControllerPolicy } from '../../policy/policy.js';
 
-/** Ports of {@link CallTimes}. */
+/** Dependencies of {@link CallTimes}. */
 export interface CallTimesOptions {
   readonly clock: Clock;
   readonly policy: ControllerPolicy;

@@ -4,7 +4,7 @@ import { type Volume, volumes } from '../../volume/kind.js';
 import type { IsAttached } from './leftover-mounts.js';
 import type { OwnAttachments } from './own-attachments.js';
 
-/** Ports of {@link HeldVolumes}. */
+/** Dependencies of {@link HeldVolumes}. */
 export interface HeldVolumesOptions {
   readonly manager: Manager;
   readonly resolver: ParameterResolver;

@@ -85,7 +85,7 @@ export class LeftoverMounts {
     this.#byClaim.delete(claim);
   }
 
-  /** As {@link takeAway}, for every claim that is not busy. Failures are logged and retried at the next start. */
+  /** Like {@link takeAway}, for every claim that is not busy. Failures are logged and retried at the next start. */
   async takeUnused(
     busy: ReadonlySet<string>,
     isAttached: IsAttached,

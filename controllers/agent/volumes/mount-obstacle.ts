@@ -2,8 +2,8 @@ import type { Volume } from '../../volume/kind.js';
 import { shownHandle } from '../../secret/index.js';
 
 /**
- * Attachments of one volume. Each is in the volume's status, so every further one costs a write of all and wakes the
- * instance of each.
+ * Maximum number of attachments of one volume. All are stored in its status: each attachment makes every status write
+ * larger and requeues one more instance.
  */
 export const attachmentsMax = 128;
 

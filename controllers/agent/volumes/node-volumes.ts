@@ -34,7 +34,7 @@ export interface PreparedMount {
   readonly fileSystemPending: boolean;
 }
 
-/** Where something of a volume is mounted on this node. */
+/** A mount point of a volume on this node. */
 export interface VolumeMountPoint {
   readonly target: string;
   /** Of the volume. */

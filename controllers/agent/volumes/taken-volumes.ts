@@ -3,7 +3,7 @@ import type { Instance } from '../../instance/kind.js';
 import { type Volume, volumes } from '../../volume/kind.js';
 import { claimOf } from './volume-manager.js';
 
-/** Ports of {@link takenVolume}. */
+/** Dependencies of {@link takenVolume}. */
 export interface TakenVolumeOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;

@@ -4,7 +4,7 @@ import { jsonEqual, type Logger, messageOf } from 'kedge';
 import { DriverError, type Parameters, replaceFile } from '@kedge/driver-sdk';
 import type { Sealer } from '../../secret/index.js';
 
-/** Where used parameters outlive the daemon. */
+/** The storage of used parameters, which outlives the daemon. */
 export interface UsedParametersOptions {
   readonly directory: string;
   readonly sealer: Sealer;

@@ -26,7 +26,7 @@ import { UsedParameters } from './used-parameters.js';
 import { VolumeRelease } from './volume-release.js';
 import { tearDownVolumes } from './volume-teardown.js';
 
-/** Ports of the volume manager. */
+/** Dependencies of the volume manager. */
 export interface VolumeManagerOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;
@@ -234,7 +234,7 @@ export class VolumeManager {
     return this.#release.run(volume, claim);
   }
 
-  /** As {@link releaseAll}; false after the soft timeout: it continues, and the claim is notified at its end. */
+  /** Like {@link releaseAll}; false after the soft timeout: it continues, and the claim is notified at its end. */
   async letGo(claim: string): Promise<boolean> {
     let leaving = this.#leaving.get(claim);
     if (!leaving) {

@@ -10,7 +10,7 @@ export interface TeardownStep {
   readonly release: (signal: AbortSignal) => Promise<boolean>;
 }
 
-/** Ports of {@link tearDownVolumes}. */
+/** Dependencies of {@link tearDownVolumes}. */
 export interface TeardownPorts {
   readonly clock: Clock;
   readonly logger: Logger;

@@ -9,13 +9,13 @@ import { type Volume, volumes } from '../../volume/kind.js';
 import { type Snapshot, type SnapshotStatus, snapshots } from '../kind.js';
 import { reportedOfSnapshot } from '../reported.js';
 
-/** Ports of the snapshot controller: those of the volume controller. */
+/** Dependencies of the snapshot controller: those of the volume controller. */
 export type SnapshotControllerOptions = ProvisionedOptions;
 
 /** Name of the controller: operations are recorded under it. */
 export const controllerName = 'snapshot';
 
-/** Where a volume lists the snapshots that are being made of it. */
+/** The status field of a volume that lists the snapshots that are being taken of it. */
 export const beingCopied = { kind: volumes, field: 'snapshotsInFlight' } as const;
 
 /** The key of a snapshot. */
@@ -71,7 +71,7 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
   }
 
   /**
-   * As {@link prepare}, for an immediate call.
+   * Like {@link prepare}, for an immediate call.
    * @throws StatusError Aborted if the snapshot's owner changed since it was read
    */
   async begin(snapshot: Snapshot, request: ReconcileContext): Promise<PreparedCall> {

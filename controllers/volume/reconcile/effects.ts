@@ -9,7 +9,7 @@ import { isDeletionAsked } from '../states/deletion-report.js';
 import type { VolumeSituation } from '../states/plan.js';
 import { reportedOfVolume } from '../states/reported.js';
 
-/** Ports of the volume controller. */
+/** Dependencies of the volume controller. */
 export type VolumeControllerOptions = ProvisionedOptions;
 
 /** Name of the controller: operations are recorded under it. */
@@ -70,7 +70,7 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
   }
 
   /**
-   * As {@link prepare}, for an immediate call.
+   * Like {@link prepare}, for an immediate call.
    * @throws StatusError Aborted if the volume's owner changed since it was read
    */
   async begin(

@@ -25,7 +25,7 @@ import { effectOf, releaseObject } from '../../provisioned/operations.js';
 import { nextPhase } from '../states/phases.js';
 import type { ReclaimedFrom, VolumeSituation } from '../states/plan.js';
 
-/** Where a snapshot lists the volumes that are being made from it. */
+/** The status field of a snapshot that lists the volumes that are being restored from it. */
 export const beingRestored = { kind: snapshots, field: 'restoresInFlight' } as const;
 
 /** Deletion: V23 to V25. */

@@ -93,7 +93,7 @@ export interface BlockProvider {
   readonly snapshots?: BlockSnapshots;
 }
 
-/** Ports of {@link createBlockDriver}. */
+/** Dependencies of {@link createBlockDriver}. */
 export interface BlockDriverOptions {
   readonly run?: RunCommand;
   /** How long an attached device may take to appear, milliseconds; default 30,000. */

@@ -76,7 +76,9 @@ export async function demandOwned(path: string, when: string): Promise<void> {
   );
 }
 
-/** Makes what was written durable: a snapshot of a mounted device need not have what is in memory. */
+/**
+ * Flushes the file system of a path: a snapshot of a mounted device may lack data that is only in the page cache.
+ */
 export async function syncContent(path: string): Promise<void> {
   await demandCommand(runCommand, 'sync', ['-f', path], new AbortController().signal);
 }

@@ -49,7 +49,7 @@ export type CheckReport = Pick<ConformanceCase, 'name' | 'topic' | 'behaviour'> 
   readonly outcome: CheckOutcome | { readonly type: 'failed'; readonly error: unknown };
 };
 
-/** Why a check can't be made; undefined when it can. */
+/** The reason why a check can't run; undefined if it can. */
 function missing(
   need: CheckNeed,
   options: ConformanceOptions,

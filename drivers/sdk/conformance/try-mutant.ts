@@ -34,7 +34,7 @@ async function sweep(driver: Driver, { strays, straySnapshots }: MutantMemory): 
     await driver.deleteSnapshot({ ...stray, signal, handle: undefined });
 }
 
-/** The case of a check, run with the faulty driver; the correct one cleans up behind it. */
+/** The case of a check, run with the faulty driver; the correct one cleans up after it. */
 function faultyCase(name: string, options: ConformanceOptions, mutant: Mutant): ConformanceCase {
   const entry = checks.find(({ check }) => check.name === name);
   if (!entry) throw new TypeError(`mutant ${mutant.name} names no check: ${name}`);

@@ -213,7 +213,7 @@ export interface Driver {
   /** @throws DriverError NotFound. */
   observeSnapshot(request: SnapshotHandleRequest): Promise<SnapshotResult>;
   deleteSnapshot(request: SnapshotHandleRequest): Promise<void | Pending>;
-  /** As {@link provision}, with the snapshot's content. */
+  /** Like {@link provision}, with the snapshot's content. */
   restore(request: RestoreRequest): Promise<ProvisionResult | Pending>;
 }
 

@@ -24,13 +24,13 @@ export type NodeState =
   /** A mounted device. */
   | { readonly type: 'mount'; readonly uid: string; readonly target: string };
 
-/** Where a journal is kept: small texts by name, each written whole and durable, or not at all. */
+/** The storage of a journal: small texts by name. A write is atomic and durable. */
 export interface JournalFiles {
   list(): Promise<readonly string[]>;
-  /** Undefined for a name that is not there. @throws Error for one that can't be read */
+  /** Undefined for a name that does not exist. @throws Error for one that can't be read */
   read(name: string): Promise<string | undefined>;
   write(name: string, text: string): Promise<void>;
-  /** Succeeds for a name that is not there. */
+  /** Succeeds for a name that does not exist. */
   remove(name: string): Promise<void>;
   /** Keeps a text where it is no longer listed; gives the place. */
   setAside(name: string): Promise<string>;
@@ -51,7 +51,7 @@ export type NodePlaces = () => Promise<readonly string[]>;
 
 /**
  * The journal of kernel resources for volumes: written before they are created, removed after they are undone.
- * After a kill at any moment the journal names everything that is there; it may name more.
+ * After a kill at any moment the journal names everything that exists; it may name more.
  */
 export class NodeJournal {
   readonly #files: JournalFiles;
@@ -74,8 +74,8 @@ export class NodeJournal {
   }
 
   /**
-   * Runs `work`, which makes a state, and undoes it before it succeeds. What a process that died left of
-   * the same state is undone first; so is what a `work` that fails leaves.
+   * Runs `work`, which creates a state and undoes it before it succeeds. The same state left by a process that died is
+   * undone first. If `work` fails, its state is undone too.
    */
   async hold(
     state: NodeState,

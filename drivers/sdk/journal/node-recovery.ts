@@ -1,7 +1,11 @@
 import { DriverError } from '../contract/errors.js';
 import type { NodeJournal, NodePlaces, NodeState } from './node-journal.js';
 
-/** Undoes what a process that died left; each succeeds for what is not there. @throws DriverError */
+/**
+ * Undoes the mounts, loop devices and freezes left by a process that died. Each method succeeds if its resource does
+ * not exist.
+ * @throws DriverError
+ */
 export interface NodeUndo {
   thaw(state: Extract<NodeState, { type: 'freeze' }>): Promise<void>;
   unmount(state: Extract<NodeState, { type: 'mount' }>): Promise<void>;

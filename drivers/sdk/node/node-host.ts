@@ -26,21 +26,21 @@ export interface DiskRoom {
 /** Files and folders of a node. Errors are those of the file system, with their code. */
 export interface HostFiles {
   kindAt(path: string): Promise<FileKind>;
-  /** Links resolved; undefined for what is not there. */
+  /** The path with links resolved; undefined if it does not exist. */
   realPath(path: string): Promise<string | undefined>;
-  /** Succeeds for a folder that is there. Its parents are made only where `parents` says so. */
+  /** Succeeds if the folder exists. Its parents are created only if `parents` is true. */
   makeFolder(
     path: string,
     options: { readonly mode: number; readonly parents?: boolean },
   ): Promise<void>;
   /** A new folder for this process alone, below the folder for temporary files. */
   makeTemporaryFolder(prefix: string): Promise<string>;
-  /** An empty folder only. */
+  /** Removes an empty folder. */
   removeFolder(path: string): Promise<void>;
   /** Names in a folder. */
   list(folder: string): Promise<readonly string[]>;
   rename(from: string, to: string): Promise<void>;
-  /** A file, or a folder with all that is in it; succeeds for what is not there. */
+  /** Removes a file, or a folder with its content; succeeds if it does not exist. */
   remove(path: string): Promise<void>;
   /** Makes names that were created, renamed or removed in a folder durable. */
   syncFolder(path: string): Promise<void>;
@@ -63,9 +63,9 @@ export interface NodeHost {
   /** Runs a program. Freezing, loop devices and mounting are done by programs. */
   readonly run: RunCommand;
   readonly files: HostFiles;
-  /** Finds the holders of a volume. */
+  /** Finds the processes and mounts that use a volume. */
   readonly holders: Holders;
-  /** Work of this process, about one thing one after another. */
+  /** The work queue of this process: serializes work per key. */
   readonly turns: KeyedQueue;
   /** The mounts of this process; of several at one path the last one counts. */
   mounts(): Promise<readonly MountEntry[]>;
@@ -86,7 +86,7 @@ export async function mountOn(host: NodeHost, target: string): Promise<MountEntr
   return (await host.mounts()).filter((entry) => entry.target === target).at(-1);
 }
 
-/** The kinds of errors that say that something is not there. */
+/** The codes of errors that mean that a file does not exist. */
 export function isAbsence(error: unknown): boolean {
   const { code } = error as { readonly code?: unknown };
   return code === 'ENOENT' || code === 'ENOTDIR';

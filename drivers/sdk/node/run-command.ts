@@ -60,7 +60,7 @@ export const runCommand: RunCommand = (command, args, signal) =>
     signal.addEventListener('abort', abort, { once: true });
   });
 
-/** As {@link runCommand}, and any exit code but 0 is an error with the program's own words. */
+/** Like {@link runCommand}, and any exit code but 0 is an error with the program's own words. */
 export async function demandCommand(
   run: RunCommand,
   command: string,

@@ -11,16 +11,16 @@ import {
 /** A resource at the provider, looked up by its identity instead of an operation. */
 export type Looked<R> =
   | { readonly type: 'done'; readonly result: R }
-  /** Something is under way that ends in it or stands in its way: look again. */
+  /** An operation in progress creates or blocks it: look it up again. */
   | { readonly type: 'underWay' }
   | { readonly type: 'absent' };
 
-/** How far the provider says that an operation is. */
+/** The state of an operation as reported by the provider. */
 export type OperationState =
   | { readonly type: 'running' }
   | { readonly type: 'ended' }
   | { readonly type: 'failed'; readonly error: DriverError }
-  /** The provider does not know the id any more: that says nothing about the work. */
+  /** The provider has forgotten the id: the outcome is unknown. */
   | { readonly type: 'unknown' };
 
 /** The calls of a provider that {@link awaitOperation} makes. Each throws {@link DriverError} only. */
@@ -28,13 +28,14 @@ export interface ProviderOperation<R> {
   /** Looks up an existing resource. It must find the result of an ended operation. */
   look(): Promise<Looked<R>>;
   /**
-   * Begins the operation and gives its id. With a key that it has seen before, a provider gives the operation
-   * of that key again, whatever became of it. A throw says nothing about whether it began.
+   * Starts the operation and returns its id. For a key that it has seen before, a provider returns the operation of
+   * that key again, whatever its outcome. After an error the operation may have started or not.
    */
   start(idempotencyKey: string): Promise<string>;
   /**
-   * Asks once. An answer that tells nothing, such as a refusal for want of a right, is a throw of kind
-   * Timeout: what {@link look} finds done then counts; else the outcome is unknown, and the id is kept.
+   * Polls the state once. Throws an error of kind Timeout if the answer shows no state, for example because a right is
+   * missing. The operation is then done if {@link look} finds its result; else its outcome is unknown, and the id is
+   * kept.
    */
   state(operationId: string): Promise<OperationState>;
 }
@@ -54,15 +55,15 @@ export interface AwaitOptions {
   readonly after?: readonly OperationKind[];
   /** The poll delay of {@link Pending}; default 5,000. */
   readonly pollAfterMs?: number;
-  /** Ends a wait between two looks; default real time. */
+  /** Waits between two polls; default real time. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
-/** Waits between two looks within one call, milliseconds. */
+/** Waits between two polls within one call, milliseconds. */
 const firstWaitMs = 50;
 const longestWaitMs = 500;
 
-/** The stored text of a kind: the idempotency key of an attempt, and its operation id once known. */
+/** An attempt of an operation, parsed from its stored text: the idempotency key, and the operation id once known. */
 interface Attempt {
   readonly key: string;
   readonly operationId: string | undefined;
@@ -85,10 +86,11 @@ export function operationIdOf(kept: string | undefined): string | undefined {
 }
 
 /**
- * One asynchronous operation of a provider as a driver call: made once for all that may happen between two
- * calls. The idempotency key is durable before the start and the id before the first look at it. A start whose
- * answer was lost, and an id that the provider forgot, lead to a look by identity, then to the same
- * key. Only a failure that is proven ends a key: the provider would replay it for ever.
+ * Runs an asynchronous operation of a provider as one driver call, and continues it after a restart. The idempotency
+ * key is stored before the start, and the operation id before its first poll. If the answer of the start was lost, or
+ * the provider has forgotten the id, the resource is looked up by identity; if it is absent, the operation is started
+ * again with the same key. A key is cleared after success or a proven failure, because the provider would return the
+ * same failure for it forever.
  * @throws DriverError what the calls throw, what the operation failed with; Timeout when the signal is aborted
  */
 export async function awaitOperation<R>(
@@ -101,7 +103,7 @@ export async function awaitOperation<R>(
   const { after = [], pollAfterMs = 5_000, wait = waitUntil } = options;
   const pending: Pending = { type: 'pending', pollAfterMs };
   let waitedMs = 0;
-  /** False when this call has waited long enough. */
+  /** False if a further wait would exceed the time limit of this call. */
   const waited = async (): Promise<boolean> => {
     const ms = Math.min(firstWaitMs + waitedMs, longestWaitMs);
     if (waitedMs + ms > answerWithinMs) return false;
@@ -169,8 +171,9 @@ export async function awaitOperation<R>(
 }
 
 /**
- * The result of an operation whose state the provider does not return, looked up by identity; undefined if unknown.
- * An error of this look never replaces the first one: a final one would say that the operation failed.
+ * Looks up the result of an operation by identity after a poll of its state timed out; undefined if there is none.
+ * Errors of the lookup are ignored: the caller throws the Timeout, because a permanent error would mean that the
+ * operation failed.
  */
 async function doneUnseen<R>(
   operation: ProviderOperation<R>,

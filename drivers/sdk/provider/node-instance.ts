@@ -13,7 +13,7 @@ export interface InstanceLookup {
 export interface NodeInstances {
   /** In order: the first way that finds an instance decides. */
   readonly lookups: readonly InstanceLookup[];
-  /** Where was looked, as messages say it: `zone "eu-1a"`. */
+  /** The searched place for messages: `zone "eu-1a"`. */
   readonly place: (request: HandleRequest) => string;
 }
 
@@ -39,7 +39,7 @@ export async function findInstance(
   return undefined;
 }
 
-/** As {@link findInstance}. @throws DriverError InvalidParameters also when there is none (rule 11). */
+/** Like {@link findInstance}. @throws DriverError InvalidParameters also when there is none (rule 11). */
 export async function demandInstance(
   request: HandleRequest,
   instances: NodeInstances,

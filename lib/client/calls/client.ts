@@ -92,7 +92,7 @@ export class ApiClient {
     return present(desc.output, this.#options.schemas.decode(desc.output, bytes));
   }
 
-  /** As {@link call}, with the raw answer, for typed codecs. */
+  /** Like {@link call}, with the raw answer, for typed codecs. */
   callBytes(id: string, request: JsonObject, options: CallOptions = {}): Promise<Buffer> {
     const { attempts = 1, signal, onLostAnswer } = { ...this.#options.retry, ...options };
     const attempt = (): Promise<Buffer> => this.#renewed(id, request, options);
@@ -147,7 +147,7 @@ export class ApiClient {
       yield present(desc.output, this.#options.schemas.decode(desc.output, bytes));
   }
 
-  /** As {@link stream}, with the raw answers, for typed codecs. */
+  /** Like {@link stream}, with the raw answers, for typed codecs. */
   async *streamBytes(id: string, request: JsonObject, signal: AbortSignal): AsyncIterable<Buffer> {
     let answered = false;
     try {

@@ -137,8 +137,8 @@ export class ResourceClient<
   }
 
   /**
-   * Resolves to the object as soon as `holds` returns true; `undefined` represents a missing object. @throws
-   * StatusError DeadlineExceeded with the last seen state.
+   * Resolves to the object as soon as `holds` returns true; `undefined` represents a missing object.
+   * @throws StatusError DeadlineExceeded with the last seen state
    */
   async waitFor(
     key: ObjectKey,
@@ -250,7 +250,7 @@ export class ResourceClient<
     return hasCode(refusal, 'Aborted') && (await this.get(key))?.metadata.uid !== uid;
   }
 
-  /** As {@link delete}, for any object with this name. Not repeated when the answer is lost. */
+  /** Like {@link delete}, for any object with this name. Not repeated when the answer is lost. */
   deleteByName(key: ObjectKey, { resourceVersion }: VersionGuard = {}): Promise<T> {
     const guard = resourceVersion === undefined ? {} : { resourceVersion };
     return this.#one('Delete', { ...keyOf(key), ...guard });

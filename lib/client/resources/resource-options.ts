@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../rpc/index.js';
 
-/** The client port of a resource client. */
+/** The RPC calls that a resource client uses. */
 export interface Caller {
   call(
     id: string,

@@ -27,8 +27,8 @@ export interface WaitOptions {
 }
 
 /**
- * Resolves to the object as soon as `holds` returns true; `undefined` represents a missing object. @throws
- * StatusError DeadlineExceeded with the last seen state.
+ * Resolves to the object as soon as `holds` returns true; `undefined` represents a missing object.
+ * @throws StatusError DeadlineExceeded with the last seen state
  */
 export async function waitForObject<T extends ApiObject>(
   source: WaitSource<T>,

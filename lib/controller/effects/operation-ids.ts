@@ -11,7 +11,7 @@ import {
   stateIn,
 } from './effect-records.js';
 
-/** Ports of {@link operationIds}, and the handler of the operations. */
+/** Dependencies of {@link operationIds}, and the handler of the operations. */
 export interface OperationIdsOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;

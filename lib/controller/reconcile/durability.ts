@@ -102,7 +102,7 @@ export class Durability {
   }
 
   /**
-   * Waits until caches contain the key's own writes; in process they already do.
+   * Waits until the caches contain the key's own writes. Caches of a store in the same process always contain them.
    * @throws the abort reason of `signal`, if the caches lag until then
    */
   async awaitOwnWrites(

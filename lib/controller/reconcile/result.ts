@@ -39,7 +39,7 @@ export function pending(pollAfterMs: number): Result {
   return { type: 'pending', pollAfterMs };
 }
 
-/** Something failed that may pass: again after backoff. */
+/** A transient failure: the key is reconciled again after backoff. */
 export function retry(error: unknown): Result {
   return { type: 'retry', error };
 }

@@ -48,7 +48,7 @@ export interface Transaction {
    * `object` any more, also when this transaction read a newer one.
    */
   update<T extends ApiObject>(kind: Kind<T>, object: T): void;
-  /** As `update`, over any stored version. */
+  /** Like `update`, over any stored version. */
   overwrite<T extends ApiObject, C>(
     kind: Kind<T, string, string, Scope, C>,
     object: NoInfer<NewObject<T, Scope, C>>,

@@ -69,7 +69,7 @@ export class TransactionReads {
     return read;
   }
 
-  /** As {@link find}, only for reads whose whole version is compared. */
+  /** Like {@link find}, only for reads whose whole version is compared. */
   versioned(kind: AnyKind, key: ObjectKey): ApiObject | undefined {
     const read = this.#objects.get(idOf(kind, key));
     return read?.version ? read.object : undefined;

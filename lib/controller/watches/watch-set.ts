@@ -5,7 +5,7 @@ import type { WatchHandle } from './watches.js';
 import type { Predicate } from './predicates.js';
 import { registerWatch, type Wake } from './watches.js';
 
-/** Ports of a {@link WatchSet}. */
+/** Dependencies of a {@link WatchSet}. */
 export interface WatchSetOptions {
   /** Name of the watcher. */
   readonly name: string;

@@ -116,7 +116,7 @@ function completeObject(fields: Fields): (values: Values) => Values {
 export interface Completion {
   /** Fields that clients write: absent ones get their default or zero value. */
   completeSpec(values: Values): Values;
-  /** As {@link completeSpec}, for status fields. */
+  /** Like {@link completeSpec}, for status fields. */
   completeStatus(values: Values): Values;
   /** The given status fields of `values`; absent ones stay absent. */
   completeGiven(values: Values): Values;

@@ -63,7 +63,7 @@ export function defineKind<T extends ApiObject>(init: KindInit<T>): Kind<T> {
 }
 
 /**
- * As {@link defineKind}, with more precise types: the names of status fields and indexes.
+ * Like {@link defineKind}, with more precise types: the names of status fields and indexes.
  *
  * @example
  * const lamps = kindOf<Lamp>()({

@@ -63,7 +63,7 @@ export function demandKey(kind: AnyKind, key: ObjectKey): void {
 }
 
 /**
- * As {@link demandKey}, for the key of a lookup. Objects with keys that an earlier release accepted stay readable,
+ * Like {@link demandKey}, for the key of a lookup. Objects with keys that an earlier release accepted stay readable,
  * writable and deletable.
  * @param found the object that is stored under the key's text
  */

@@ -155,7 +155,7 @@ export type StatusOf<K> = K extends Kind<infer T, infer S> ? StatusFields<T, S> 
 /** The names of a kind's indexes. */
 export type IndexOf<K> = K extends Kind<ApiObject, string, infer I> ? I : never;
 
-/** Any kind, its object type forgotten: for registries and tables. */
+/** Any kind, with its object type erased: for registries and tables. */
 export type AnyKind = Kind;
 
 /** The key that addresses an object of `kind`; the namespace is dropped for cluster-scoped kinds. */

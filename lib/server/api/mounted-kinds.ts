@@ -97,7 +97,8 @@ function fieldOf({ type, format, minimum, maximum, maxLength, ...options }: Fiel
         ...(maxLength === undefined ? {} : { maxLength }),
       });
     case 'integer': {
-      // Without 0 in its range, 0 must be told from an absent value to be refused.
+      // A range that excludes 0 needs field presence: otherwise 0 cannot be distinguished from an absent value and
+      // refused.
       const excludesZero = (minimum ?? 0) > 0 || (maximum ?? 0) < 0;
       const field = int32({ ...options, ...range });
       return excludesZero && options.required !== true ? optional(field) : field;

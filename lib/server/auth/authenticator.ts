@@ -37,7 +37,7 @@ export interface Authentication {
 /** Compared against when no such token exists, so that both cases take the same time. */
 const noHash = '0'.repeat(64);
 
-/** Tokens whose last use is remembered. */
+/** Maximum number of tokens whose last use is remembered. */
 const notedMax = 16_384;
 
 function refused(reason: string, message: string): StatusError {

@@ -29,7 +29,9 @@ export function uidThen(object: Made | undefined, at: string): string {
   return meant ? object.metadata.uid : '';
 }
 
-/** The uids of a user's unbound policy names. */
+/**
+ * The uids of all policy names of a user, with those of unbound names looked up; undefined if every name is bound.
+ */
 async function unboundPolicies(
   store: Pick<ObjectStore, 'get'>,
   { policies: names = [], policyUids = {}, metadata }: User,

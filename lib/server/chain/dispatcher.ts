@@ -42,7 +42,7 @@ export interface DispatcherOptions {
   readonly clock: Clock;
 }
 
-/** Characters of a name or namespace in the record. */
+/** Maximum length of a name or namespace in the record, in characters. */
 const recordedCharactersMax = 512;
 
 /** A call before authentication. */

@@ -6,7 +6,7 @@ const firstDelayMs = 100;
 const delayMaxMs = 5_000;
 /** Time without a failure after which a peer's count is reset. */
 const forgetMs = 60_000;
-/** Tracked peers; the one with the oldest failure is evicted. */
+/** Maximum number of tracked peers; the one with the oldest failure is evicted. */
 const peersMax = 4_096;
 /** Maximum of delayed answers: more would cost the server more than the client. */
 const heldMax = 256;

@@ -31,7 +31,7 @@ interface Session {
   readonly end: AbortController;
 }
 
-/** Streams open at once; each costs memory. */
+/** Maximum number of open streams: each costs memory. */
 const sessionsMax = 8_192;
 const retryMs = 1_000;
 
@@ -142,9 +142,9 @@ export class Sessions {
 }
 
 /**
- * What a source gives until `end` aborts. That it listens to its signal is not relied on: one that waits is left
- * behind, and what it has in store is not told any more.
- * @throws the reason of `end`, whatever the source makes of its own end
+ * Yields the values of a source until `end` aborts. The source need not listen to a signal: one that is waiting is
+ * abandoned, and its remaining values are dropped.
+ * @throws the reason of `end`, however the source ends
  */
 async function* whileAllowed<T>(source: AsyncIterable<T>, end: AbortSignal): AsyncIterable<T> {
   const iterator = source[Symbol.asyncIterator]();

@@ -17,7 +17,7 @@ import { UnfinishedCalls } from './unfinished-calls.js';
 /** Maximum of open unauthenticated calls: each may hold a message of four megabytes. */
 const anonymousMax = 32;
 
-/** Ports of the gate. */
+/** Dependencies of the gate. */
 export interface GateOptions {
   readonly clock: Clock;
   readonly dispatcher: Dispatcher;

@@ -19,9 +19,9 @@ export interface ExposedKindsOptions {
 }
 
 /**
- * The operations of the generic object service by kind: exactly what the standard methods of the kind's own service
- * do. A verb that the service lacks, or answers with a handler of its own, is refused: nothing can be done the
- * generic way that can't be done the other way.
+ * The operations of ObjectService by kind: exactly those of the standard methods of the kind's own service. A verb that
+ * the service lacks, or answers with a handler of its own, is refused: ObjectService permits nothing that the kind's
+ * own service does not.
  */
 export class ExposedKinds {
   readonly #kinds = new Map<string, Exposed>();
@@ -41,7 +41,10 @@ export class ExposedKinds {
     return this.#kinds.get(kind)?.served;
   }
 
-  /** Whether the standard method of the kind's own service can be called in the generic way. */
+  /**
+   * Whether ObjectService offers this verb for the kind: the kind has no service of its own, or its service has the
+   * standard method.
+   */
   offers(kind: string, verb: StandardVerb): boolean {
     const exposed = this.#kinds.get(kind);
     return exposed !== undefined && exposed.verbs?.has(verb) !== false;

@@ -65,7 +65,7 @@ export function objectMethods(options: ObjectServiceOptions): readonly CustomMet
         .unary('Get', served, context, request)
         .then((found) => JSON.stringify(found))
         .catch((error: unknown) => {
-          // That there is none is an answer too, with a position.
+          // A missing object is an answer too, with a cursor.
           if (hasCode(error, 'NotFound')) return '';
           throw error;
         });
@@ -133,7 +133,10 @@ function readAccess(
   };
 }
 
-/** Resolves once reads show this position. @throws StatusError OutOfRange (OtherStore, Ahead) */
+/**
+ * Resolves once reads show this position.
+ * @throws StatusError InvalidArgument (InvalidCursor), OutOfRange (OtherStore, Ahead)
+ */
 async function reached(store: ObjectStore, position: string): Promise<void> {
   if (position === '') return;
   const revision = revisionIn(store.storeId, position, 'atLeast');

@@ -27,7 +27,7 @@ import { accessOf, reading } from './object-rights.js';
 
 // How the store applies an operation, to judge the next one of the same transaction by its outcome.
 
-/** What operations are judged with. */
+/** Dependencies of {@link OperationPlans}. */
 export interface OperationPlanOptions {
   readonly authorizer: AccessControl;
   readonly planner: WritePlanner;
@@ -35,7 +35,7 @@ export interface OperationPlanOptions {
   readonly clock: Clock;
 }
 
-/** What becomes of one operation: what the store is to do, or what is known already. */
+/** The plan of one operation: an operation of the store, or a result that is known already. */
 export type Planned =
   | { readonly type: 'store'; readonly operation: Operation; readonly object?: ApiObject }
   | { readonly type: 'known'; readonly result: OperationResult | undefined };

@@ -1,10 +1,10 @@
-/** What results weigh, and how much is kept of that. */
+/** The weight of a result, and the maximum total weight of a cache. */
 export interface Weight<V> {
   readonly of: (value: V) => number;
   readonly max: number;
 }
 
-/** Results that were needed lately, by the object they were made of; bounded, the oldest goes first. */
+/** Recently used results, by the object from which they were computed. Bounded: the oldest is evicted first. */
 export class RecentCache<K extends object, V> {
   readonly #max: number;
   readonly #weight: Weight<V>;

@@ -3,9 +3,8 @@ import { leases } from '../../election/index.js';
 import { serve, type ServedKind } from '../api/served-kind.js';
 
 /**
- * What controllers and elections keep beside the objects of an API: served to stores in other processes
- * only, under rights of their own (`leases`, `reconcilerecords`,
- * `effectrecords`).
+ * The kinds of records that controllers and elections store. They are served only to stores in other processes, under
+ * rights of their own (`leases`, `reconcilerecords`, `effectrecords`).
  */
 export const recordKinds: readonly ServedKind[] = [
   serve(leases, 'kedge.Lease'),

@@ -41,7 +41,7 @@ function itemsOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** What a transaction of the object service is recorded as. */
+/** The audit records of a transaction of ObjectService. */
 export function recordedOperations(
   kinds: ExposedKinds,
   request: JsonObject,
@@ -60,7 +60,7 @@ export function recordedOperations(
   });
 }
 
-/** What a cast is recorded as. */
+/** The audit records of a cast. */
 export function recordedObjects(
   served: ReadonlyMap<string, ServedKind>,
   request: JsonObject,

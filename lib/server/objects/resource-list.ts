@@ -4,7 +4,7 @@ import type { JsonObject } from '../../rpc/index.js';
 import type { ListOptions, ObjectStore } from '../../store/index.js';
 import type { Identity } from '../auth/index.js';
 
-/** What a list covers, who asks and how its objects are shown. */
+/** The scope of a list, its caller and the form of its objects. */
 export type ListRequest = ListOptions & {
   readonly caller: string;
   /** Undefined: all that the selectors cover. */

@@ -25,7 +25,7 @@ import type { WritePlanner } from '../admission/write-planner.js';
 import type { Admission } from '../admission/admission.js';
 import { requestKey, requestNamespace } from './request-key.js';
 
-/** What reads of objects need. */
+/** Dependencies of {@link ResourceReads}. */
 export interface ResourceReadsOptions {
   readonly store: ObjectStore;
   readonly admission: Admission;
@@ -47,7 +47,7 @@ export class ResourceReads {
     this.#options = options;
   }
 
-  /** As {@link show}, remembered: what many ask for or watch is shown once. */
+  /** Like {@link show}, remembered: what many ask for or watch is shown once. */
   #seen(served: ServedKind, object: ApiObject): JsonObject {
     return this.#recent.of(object, () => this.show(served, object));
   }
@@ -88,7 +88,7 @@ export class ResourceReads {
     });
   }
 
-  /** As {@link watch}, with objects as JSON text, and the states before where they are asked for. */
+  /** Like {@link watch}, with objects as JSON text, and the states before where they are asked for. */
   async *watchObjects(
     served: ServedKind,
     context: CallContext,
@@ -167,7 +167,7 @@ export class ResourceReads {
   }
 }
 
-/** What one message may hold; the object service may ask for less. */
+/** Maximum bytes of a page in one message; ObjectService may request less. */
 function pageBytesOf({ pageBytes }: JsonObject): number {
   const asked = typeof pageBytes === 'number' && pageBytes > 0 ? pageBytes : Infinity;
   return Math.min(asked, limits.listMessageBytes);

@@ -19,7 +19,7 @@ const answerBytesMax = 32 * 1024;
 /** Of an event whose source does not tell its size. */
 const sizeGuess = 512;
 
-/** What a watch covers and how its objects are shown. */
+/** The scope of a watch and the form of its answers. */
 export interface WatchRequest {
   /** Undefined means all. */
   readonly namespace: string | undefined;
@@ -31,7 +31,7 @@ export interface WatchRequest {
   readonly fields?: FieldSelector | undefined;
   /** Undefined: all that the selectors cover. */
   readonly visible?: Visible | undefined;
-  /** Read the state before each change, for `tell`. */
+  /** Whether `tell` needs the state before each change. */
   readonly withPrevious?: boolean;
   readonly signal: AbortSignal;
   /** An event as it is answered. */
@@ -58,7 +58,7 @@ export async function* watchResource(
     ...(namespace === undefined ? {} : { namespace }),
     ...(selector ? { labels: selector } : {}),
     ...(fields ? { fields } : {}),
-    // What a caller could see before tells whether it has to be told that something left its sight.
+    // The state before a change shows whether the caller must be told that an object is no longer visible.
     ...(visible || withPrevious ? { withPrevious: true } : {}),
   };
   for await (const batch of store.watch(kind, { ...start, ...where, signal, bookmarkMs })) {

@@ -16,7 +16,7 @@ import { type ResourceReadsOptions, ResourceReads } from './resource-reads.js';
 import type { JudgedWrites, Verdict } from '../admission/judged-writes.js';
 import type { PreparedWrite } from '../admission/write-request.js';
 
-/** What the standard methods need. */
+/** Dependencies of the standard methods. */
 export interface ResourceOptions extends ResourceReadsOptions {
   readonly writes: JudgedWrites;
   /** The kind that `ensureNamespace` makes objects of, if there is one. */
@@ -50,7 +50,7 @@ export class Resources {
     return this.#reads.watch(served, context, request);
   }
 
-  /** As {@link watch}, with objects as JSON text, and the states before where they are asked for. */
+  /** Like {@link watch}, with objects as JSON text, and the states before where they are asked for. */
   watchObjects(
     served: ServedKind,
     context: CallContext,
@@ -206,7 +206,7 @@ export class Resources {
       const { current, status } = planned;
       demandStored(served.kind, current, asked);
       const { uid, resourceVersion } = current.metadata;
-      // What a narrowed caller may change goes by the whole object, so that must be the same.
+      // The rights of a narrowed caller depend on the whole object, so the object must be unchanged.
       const pinned = asked.resourceVersion !== '' || planner.narrows(context);
       const precondition = pinned ? { uid, resourceVersion } : { uid };
       return {

@@ -32,8 +32,8 @@ const conditional = ['Update', 'UpdateStatus', 'Delete'];
 
 /**
  * The request with the version that `If-Match` demands (RFC 9110 13.1.1).
- * @throws StatusError InvalidArgument where it can't be honoured: leaving it out of account would
- * overwrite what the client wanted to keep.
+ * @throws StatusError InvalidArgument if it can't be honoured: ignoring it would overwrite data that the client wanted
+ * to keep
  */
 export function withPrecondition(
   method: MethodInfo,

@@ -24,7 +24,7 @@ import { fastifyPath, RouteMatcher } from './routes.js';
 /** Names may be this long in paths. */
 const parameterCharactersMax = 1_024;
 
-/** Ports of the REST gateway. */
+/** Dependencies of the REST gateway. */
 export interface RestOptions extends TransportOptions {
   /** Allowed CORS origins; none by default. */
   readonly corsOrigins: readonly string[];

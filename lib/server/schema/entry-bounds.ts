@@ -11,13 +11,13 @@ import {
 /** The description of an unknown field. */
 export const unknownField = 'is not a field of this object; check the spelling or remove it';
 
-/** Unknown fields of one object from which on it is not looked at any further, and how many of them are told. */
+/** Maximum number of reported unknown fields of one object. An object with more is not checked further. */
 const unknownMax = 100;
 
 /**
- * Maps and lists with more entries than they may have, and objects with very many unknown fields, in an object and in
- * the objects that its fields hold. It is asked before all entries are looked at: one request may hold so many that a
- * look at each takes its time.
+ * The violations of entry limits in an object and its nested objects: maps and lists with too many entries, and objects
+ * with very many unknown fields. Call it before any code iterates over all entries: a request may have so many that
+ * checking each takes long.
  */
 export function overfull(
   schemas: SchemaRegistry,
@@ -37,7 +37,7 @@ export function overfull(
         : [];
     if (desc.fieldKind !== 'map' && desc.fieldKind !== 'list') return [];
     const { maxItems } = fieldRules(schemas.registry, desc);
-    // A look at a text takes no time.
+    // Scalars are cheap to check: a list of them has a bound only if its field declares one.
     const isText = desc.fieldKind === 'list' && desc.message === undefined;
     const most = maxItems ?? (isText ? Infinity : limits.entriesMax);
     const has = Array.isArray(value) ? value.length : Object.keys(value).length;

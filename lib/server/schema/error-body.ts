@@ -12,8 +12,8 @@ export interface ErrorBody {
 }
 
 /**
- * What a client may know of a failure. Errors that are not ours are answered without their text,
- * which may hold anything; the log has it under the request id.
+ * The error that a client may see. A client does not get the text of an error other than StatusError, because it may
+ * contain anything; the log has it under the request id.
  */
 export function publicError(thrown: unknown): StatusError {
   if (thrown instanceof StatusError) return thrown;

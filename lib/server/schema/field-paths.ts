@@ -2,7 +2,7 @@ import { type FieldViolation, invalid } from '../../base/index.js';
 import type { AnyKind } from '../../object/index.js';
 import { type DescField, type DescMessage, isJsonMessage } from '../../rpc/index.js';
 
-/** Why a path leads to no field of `message`; undefined when it does. */
+/** The reason why a path does not name a field of `message`; undefined if it does. */
 function problemOf(message: DescMessage, path: string): string | undefined {
   let inside: DescMessage | undefined = message;
   const parts = path.split('.');

@@ -26,7 +26,7 @@ function shown(value: unknown): string {
   return text.length > shownMax ? `${text.slice(0, shownMax - 3)}...` : text;
 }
 
-/** What of a value can be in the first characters of its text, and what is below so many levels left out. */
+/** The part of a value that the first characters of its text can show, limited to `levels` levels. */
 function beginning(value: unknown, levels: number): unknown {
   if (typeof value === 'string') return value.slice(0, shownMax);
   if (Array.isArray(value))
@@ -187,7 +187,7 @@ export class InputSchemas {
       this.#ajv.addFormat(name, { validate: format.test });
   }
 
-  /** What has more entries than it may: to be asked before anything looks at all of them. */
+  /** The violations of entry limits. Call it before any code iterates over all entries. */
   overfull(message: DescMessage, json: JsonObject): readonly FieldViolation[] {
     return overfull(this.#schemas, message, json);
   }
@@ -198,7 +198,7 @@ export class InputSchemas {
     return this.#judge(message.typeName, schema, message, json);
   }
 
-  /** As {@link violations}, for status fields that a controller sends. */
+  /** Like {@link violations}, for status fields that a controller sends. */
   statusViolations(
     message: DescMessage,
     names: readonly string[],
@@ -244,7 +244,7 @@ export class InputSchemas {
     return this.#clean(message, json, false);
   }
 
-  /** As {@link clean}, of what a controller sends: fields that only the server writes and zero values stay. */
+  /** Like {@link clean}, of what a controller sends: fields that only the server writes and zero values stay. */
   cleanStatus(message: DescMessage, json: JsonObject): JsonObject {
     return this.#clean(message, json, true);
   }

@@ -46,7 +46,7 @@ const whole = (description: string, properties: Readonly<Record<string, JsonSche
   additionalProperties: false,
 });
 
-/** What every document has of refusals, by the name of the schema. */
+/** The error schemas of every document, by name. */
 export const errorSchemas = {
   Error: whole('A refusal. The reason says which, the message what to do.', {
     ...shared,

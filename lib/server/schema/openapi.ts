@@ -14,10 +14,10 @@ import { errorSchemas, refusal } from './openapi-errors.js';
 import { lineStream, messageStream, watchStream } from './openapi-streams.js';
 import { summaryOf } from './openapi-summary.js';
 
-/** Where the document is served. */
+/** The path of the document. */
 export const openApiPath = '/v1/openapi.json';
 
-/** What people wrote about methods, messages, fields and enum values, by full name. */
+/** The comments of methods, messages, fields and enum values, by full name. */
 export type Comments = Readonly<Record<string, string>>;
 
 const bearer = [{ bearer: [] }];

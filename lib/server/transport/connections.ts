@@ -21,7 +21,7 @@ export const connectionDefaults: ConnectionBounds = {
 /** Refused connections are logged at most this often. */
 const tellMs = 60_000;
 
-/** Ports of {@link Connections}. */
+/** Dependencies of {@link Connections}. */
 export interface ConnectionPorts {
   readonly bounds: ConnectionBounds;
   readonly clock: Clock;

@@ -73,7 +73,7 @@ export interface StoreWriter {
    * hold; InvalidArgument for an object without uid.
    */
   delete<T extends ApiObject>(kind: Kind<T>, object: T, precondition?: Precondition): Promise<T>;
-  /** As `delete`, for any object with this name. */
+  /** Like `delete`, for any object with this name. */
   deleteByName<T extends ApiObject>(
     kind: Kind<T>,
     key: ObjectKey,

@@ -56,7 +56,7 @@ export type ObjectOperation =
       readonly precondition: Precondition & ObjectVersion;
     }
   | {
-      /** As `update`, for any stored object of this name in any version. */
+      /** Like `update`, for any stored object of this name in any version. */
       readonly op: 'overwrite';
       readonly kind: AnyKind;
       readonly object: NewObject<ApiObject>;

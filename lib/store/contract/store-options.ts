@@ -9,7 +9,7 @@ import {
 } from '../../base/index.js';
 import type { Engine } from '../engine/engine.js';
 
-/** Ports and bounds of a store. */
+/** Dependencies and bounds of a store. */
 export interface StoreOptions {
   readonly engine: Engine;
   readonly clock?: Clock;

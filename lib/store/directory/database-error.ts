@@ -16,8 +16,8 @@ export function isHeldElsewhere(cause: unknown): boolean {
 }
 
 /**
- * Whether an error proves damage: a wrong checksum, or a missing file that the database names. A failed open or
- * read of a file does not prove damage.
+ * Whether an error proves damage: a wrong checksum, or a file named in the manifest that is missing or too short. Any
+ * other failed open or read does not prove damage.
  */
 function provesDamage(cause: unknown): boolean {
   const detail = messageOf(cause);

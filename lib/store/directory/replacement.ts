@@ -43,7 +43,7 @@ export async function commitReplacement(
 
 /**
  * Finishes a committed replacement and removes an uncommitted one. No-op without either.
- * @returns the directory of the replaced store.
+ * @returns the directory of the replaced store; undefined if no store was replaced
  */
 export async function finishReplacement(
   files: FileSystem,

@@ -3,7 +3,7 @@ import { compactLog, type CompactionStep } from './compaction.js';
 import type { Checkpoint, Engine, RecordAddress } from '../engine/engine.js';
 import type { StoreOptions } from '../contract/store-options.js';
 
-/** Ports and initial state of a {@link LogHistory}. */
+/** Dependencies and initial state of a {@link LogHistory}. */
 export interface LogHistoryOptions {
   readonly engine: Engine;
   readonly clock: Clock;

@@ -73,8 +73,8 @@ function damagedTable(
 }
 
 /**
- * Copies the database in `from` into the new directory `to`, without the tables on which LevelDB could abort the
- * process. Nothing is written in `from`.
+ * Copies the database in `from` into the new directory `to`, without unreadable files and the tables on which LevelDB
+ * could abort the process. Nothing is written in `from`.
  * @throws StatusError Unavailable (ScratchUnwritable)
  */
 export async function copyForSalvage(

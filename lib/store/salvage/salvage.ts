@@ -61,9 +61,9 @@ export interface Salvaged {
   backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport>;
 }
 
-/** Ports of {@link salvageStore}. */
+/** Dependencies of {@link salvageStore}. */
 export interface SalvageOptions {
-  /** Where the database is copied to for the time: a directory outside the store's, with as much room. */
+  /** Directory for a temporary copy of the database: outside the store's directory, with as much free space. */
   readonly scratch: string;
   readonly clock?: Clock;
   readonly random?: Random;

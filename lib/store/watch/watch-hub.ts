@@ -35,7 +35,7 @@ export interface HubWatch extends SelectionOptions {
   readonly withPrevious?: boolean;
 }
 
-/** Ports of a hub. */
+/** Dependencies of a hub. */
 export interface WatchHubOptions {
   readonly engine: Pick<Engine, 'scan' | 'get'>;
   readonly clock: Clock;

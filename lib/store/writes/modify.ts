@@ -43,7 +43,7 @@ export function modify<T extends ApiObject>(
   });
 }
 
-/** As {@link modify}, for status fields. */
+/** Like {@link modify}, for status fields. */
 export function modifyStatus<T extends ApiObject, S extends string>(
   store: ModifiableStore,
   kind: Kind<T, S>,

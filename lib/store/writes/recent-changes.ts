@@ -61,8 +61,9 @@ class Generation {
  * The last change of each kind, and of recently changed index values. Status counts only where it moves an object
  * between values.
  *
- * Memory is bounded: of index values two generations are kept. When the younger one is full the older one is
- * dropped as a whole, so a write costs constant time; its values count as changed at the end of that generation.
+ * Memory is bounded: two generations of index values are kept. When the younger one is full, the older one is
+ * dropped as a whole, so a write costs constant time; dropped values count as changed at the end of the dropped
+ * generation.
  */
 export class RecentChanges {
   readonly #kinds = new Map<string, number>();

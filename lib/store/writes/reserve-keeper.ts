@@ -46,7 +46,7 @@ export class ReserveKeeper {
     return this.#laying;
   }
 
-  /** Releases pieces until `freeBytes` are free. @returns whether any was released */
+  /** Releases pieces until `freeBytes` are free or none is left. @returns whether any was released */
   async giveBack(freeBytes: number): Promise<boolean> {
     const { reserve, logger } = this.#options;
     try {

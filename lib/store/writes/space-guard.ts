@@ -28,7 +28,7 @@ function leadsToLess(change: Change, bookkeeping: ReadonlySet<string>): boolean 
   return bookkeeping.has(change.kind) && size <= bookkeepingBytesMax;
 }
 
-/** Ports and bounds of a {@link SpaceGuard}. */
+/** Dependencies and bounds of a {@link SpaceGuard}. */
 export interface SpaceGuardOptions {
   readonly engine: Engine;
   readonly clock: Clock;

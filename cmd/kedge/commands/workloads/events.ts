@@ -46,7 +46,7 @@ function sorted(found: readonly JsonObject[]): readonly JsonObject[] {
   return [...found].sort((a, b) => String(a.lastSeenAt).localeCompare(String(b.lastSeenAt)));
 }
 
-/** The present events, then every new one, until the signal aborts. */
+/** Prints the existing events, then new ones until the signal aborts. */
 async function watchEvents(
   client: ApiClient,
   selection: { readonly namespace: string; readonly fieldSelector: string },

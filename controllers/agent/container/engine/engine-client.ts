@@ -20,7 +20,7 @@ export interface EngineEvent {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** Ports of {@link EngineClient}. */
+/** Dependencies of {@link EngineClient}. */
 export interface EngineClientOptions {
   /** Unix socket of the engine. */
   readonly socketPath: string;
