@@ -4,7 +4,13 @@
  * objects, without further probes. Servers and clients pass the objects that they can read.
  */
 export { type Cause, causeOf } from './cause.js';
-export { causeText, explain, type Explanation, type ToldEvent } from './explain.js';
+export {
+  causeText,
+  explain,
+  type Explanation,
+  isSettledStatus,
+  type ToldEvent,
+} from './explain.js';
 export { saidOfStorage } from './said.js';
 export { gather, type Readable, type Reader, worldOfNamespace } from './gather.js';
 export {

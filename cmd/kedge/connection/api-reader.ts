@@ -4,6 +4,7 @@ import {
   explain,
   type Explanation,
   gather,
+  isSettledStatus,
   type Readable,
   type Reader,
   type Subject,
@@ -52,17 +53,6 @@ async function eventsOf(
   return [...(found?.items ?? [])].sort((a, b) => b.lastSeenAt.localeCompare(a.lastSeenAt));
 }
 
-/** Phases without open problems, regardless of earlier warnings. */
-const settled: ReadonlySet<string | undefined> = new Set([
-  'Running',
-  'Available',
-  'Bound',
-  'Released',
-  'Ready',
-  'Active',
-  'Stopped',
-]);
-
 /** The problem of an object; undefined without one. */
 export async function explainRemote(
   client: ApiClient,
@@ -70,6 +60,6 @@ export async function explainRemote(
 ): Promise<Explanation | undefined> {
   const world = await gather(apiReader(client), subject);
   const found = explain(subject, world);
-  if (found || settled.has(subject.object.status)) return found;
+  if (found || isSettledStatus(subject.object.status)) return found;
   return explain(subject, world, await eventsOf(client, subject));
 }

@@ -1,20 +1,9 @@
 import type { AnyKind } from 'kedge';
 import { textOf } from 'kedge/rpc';
-import { causeText, explain, type World } from '@kedge/controllers/cause';
+import { causeText, explain, isSettledStatus, type World } from '@kedge/controllers/cause';
 import { labelOf } from '../connection/follow.js';
 import type { Group } from './formats.js';
 import { subjectOf } from './subjects.js';
-
-/** Statuses of settled objects. */
-const settled = new Set([
-  'Running',
-  'Available',
-  'Bound',
-  'Released',
-  'Ready',
-  'Active',
-  'Stopped',
-]);
 
 /** The number of objects of a kind by status. */
 export interface KindCount {
@@ -61,7 +50,7 @@ export function notReady(groups: readonly Group[]): readonly NotReady[] {
   return groups.flatMap(({ kind, objects }) =>
     objects.flatMap((object): readonly NotReady[] => {
       const status = textOf(object, 'status');
-      if (status === '' || settled.has(status)) return [];
+      if (status === '' || isSettledStatus(status)) return [];
       const label = labelOf(kind, object);
       const subject = subjectOf(kind, object);
       const cause = subject && explain(subject, world);
