@@ -29,11 +29,11 @@ export const policyValues = {
   driverBackoffMaxMs: wait(5 * minute, 'longest wait after a failed call of a driver'),
   objectBackoffBaseMs: wait(
     100,
-    'first wait after a failed write of services, instances, namespaces',
+    'first wait after a failed reconcile of an object without a driver',
   ),
   objectBackoffMaxMs: wait(
     minute,
-    'longest wait after a failed write of services, instances, namespaces',
+    'longest wait after a failed reconcile of an object without a driver',
   ),
   startBackoffBaseMs: wait(500, 'first wait after a workload could not be started'),
   startBackoffMaxMs: wait(minute, 'longest wait after a workload could not be started'),

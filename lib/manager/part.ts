@@ -129,7 +129,7 @@ export class Part {
     starting
       .then(() => this.#work.stop(0))
       .catch((error: unknown) =>
-        this.#logger.warn('an abandoned start has failed', {
+        this.#logger.warn('an abandoned start, or the stop after it, failed', {
           part: this.name,
           error: messageOf(error),
         }),

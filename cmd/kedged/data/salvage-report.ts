@@ -24,7 +24,7 @@ export function lossLines(found: Salvaged): readonly string[] {
   // A damaged table may have held a later mark.
   const markKnown = atMark !== undefined && damagedFiles.length === 0;
   const lines = damagedFiles.map(({ name, detail }) => `Damaged: ${name}: ${detail}`);
-  if (damagedRecords > 0) lines.push(`Damaged: ${damagedRecords} records with a wrong checksum`);
+  if (damagedRecords > 0) lines.push(`Damaged: ${damagedRecords} records that can't be read`);
   if (revisions.length > 0)
     lines.push(
       `Lost: writes of the revisions ${rangesText(revisions)}${markKnown ? '' : ', less those that a compaction dropped'}`,

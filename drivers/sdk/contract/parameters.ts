@@ -11,7 +11,7 @@ export interface ParameterRule {
   readonly aliases?: readonly string[];
   /** Holds a credential. */
   readonly sensitive?: boolean;
-  /** The value must be a whole number above zero. */
+  /** The value must be a whole number from 1 to 9999999999. */
   readonly wholeNumber?: boolean;
 }
 
@@ -55,7 +55,7 @@ export function validateByRules(
     if (rule.wholeNumber && !/^[1-9]\d{0,9}$/.test(value))
       violations.push({
         key: rule.key,
-        description: `${shown} must be a whole number above zero`,
+        description: `${shown} must be a whole number from 1 to 9999999999`,
       });
   }
   return violations;
