@@ -65,10 +65,16 @@ async function runPart({ name, specs }, args, file, alone) {
   if (!alone) process.stdout.write(`\ntests of ${name}\n${output}`);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.error(`${status === 0 ? 'ok' : 'FAILED'} tests of ${name} (${seconds} s)`);
-  const counted = readTotals(file) ?? { passes: 0, failures: 0, pending: 0, failed: [] };
+  const counted = readTotals(file) ?? {
+    passes: 0,
+    failures: 0,
+    pending: 0,
+    failed: [],
+    reasons: [],
+  };
   if (status === 0 || counted.failures > 0) return counted;
   const why = `${name}: mocha ended with ${signal ?? `exit code ${status}`}`;
-  return { ...counted, failures: 1, failed: [why] };
+  return { ...counted, failures: 1, failed: [why], reasons: [''] };
 }
 
 /** Runs mocha. Its output goes to the terminal if it runs alone, otherwise to a file whose content is returned. */
@@ -126,9 +132,14 @@ export async function runParts(parts, args = []) {
     failures: sum('failures'),
     pending: sum('pending'),
     failed: counted.flatMap(({ failed }) => failed),
+    reasons: counted.flatMap(({ reasons }) => reasons),
   };
   console.log('');
-  for (const title of totals.failed) console.log(`failed: ${title}`);
+  for (const [index, title] of totals.failed.entries()) {
+    console.log(`failed: ${title}`);
+    const reason = totals.reasons[index];
+    if (reason) console.log(`  ${reason.replaceAll('\n', '\n  ')}`);
+  }
   console.log(`${totals.passes} passed, ${totals.failures} failed, ${totals.pending} skipped`);
   const file = process.env['KEDGE_TOTALS_FILE'];
   if (file) writeFileSync(file, JSON.stringify(totals));

@@ -9,6 +9,9 @@ const { Spec } = require('mocha').reporters;
 /** How long what the tests left open may keep their process. */
 const leftoverMs = 30_000;
 
+/** Characters of an error and its stack that the sum of several runs repeats. */
+const reasonLength = 2000;
+
 /** Ends a process that something a test left behind would keep for ever, and says what it is. */
 function endLeftovers() {
   const open = process.getActiveResourcesInfo().join(', ');
@@ -41,12 +44,14 @@ function inSources(stack) {
 
 class TotalsReporter extends Spec {
   #failed = [];
+  #reasons = [];
 
   constructor(runner, options) {
     super(runner, options);
     runner.on('fail', (test, error) => {
       this.#failed.push(test.fullTitle());
       if (typeof error?.stack === 'string') error.stack = inSources(error.stack);
+      this.#reasons.push(String(error?.stack ?? error).slice(0, reasonLength));
     });
   }
 
@@ -56,7 +61,16 @@ class TotalsReporter extends Spec {
     console.log(`${passes} passed, ${failures} failed, ${pending} skipped`);
     const file = process.env.KEDGE_TOTALS_FILE;
     if (file)
-      writeFileSync(file, JSON.stringify({ passes, failures, pending, failed: this.#failed }));
+      writeFileSync(
+        file,
+        JSON.stringify({
+          passes,
+          failures,
+          pending,
+          failed: this.#failed,
+          reasons: this.#reasons,
+        }),
+      );
     setTimeout(endLeftovers, leftoverMs).unref();
   }
 }

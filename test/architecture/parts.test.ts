@@ -60,14 +60,17 @@ describe('the parts that the suites are run in', () => {
         KEDGE_TOTALS_FILE: file,
       });
       expect(status).to.equal(1);
-      const { failed, ...counts } = JSON.parse(await readFile(file, 'utf8')) as {
+      const { failed, reasons, ...counts } = JSON.parse(await readFile(file, 'utf8')) as {
         failed: readonly string[];
+        reasons: readonly string[];
       };
       expect(counts).to.deep.equal({ passes: 1, failures: 2, pending: 0 });
       // Two parts run at a time, so either may end first.
       const named = ['killed: mocha ended with SIGKILL', 'wrong holds'];
       expect(failed).to.have.members(named);
       for (const name of named) expect(stdout).to.contain(`failed: ${name}\n`);
+      expect(reasons[failed.indexOf('wrong holds')]).to.match(/^Error: wrong\n/);
+      expect(stdout).to.contain('failed: wrong holds\n  Error: wrong\n');
       expect(stdout).to.match(/\n1 passed, 2 failed, 0 skipped\n$/);
     } finally {
       await rm(folder, { recursive: true, force: true });

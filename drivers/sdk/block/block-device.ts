@@ -143,11 +143,21 @@ export function checkFileSystem(
     const { exitCode, stdout, stderr } = await host.run('e2fsck', ['-p', device], signal);
     if (exitCode < 4) return;
     const words = (stdout.trim() || stderr.trim()).slice(0, 500);
+    demandFree(device, words);
     throw new DriverError(
       'Internal',
       `the file system on ${device} has errors that e2fsck does not correct by itself: ${words}; repair it by hand (e2fsck ${device})`,
     );
   });
+}
+
+/** @throws DriverError InUse if e2fsck ended because something has the device open: the file system has no error. */
+function demandFree(device: string, words: string): void {
+  if (/is (in use|mounted)/.test(words))
+    throw new DriverError(
+      'InUse',
+      `${device} is in use, so its file system is not checked: end what has it open (lsof ${device}; grep ${device} /proc/*/mountinfo)`,
+    );
 }
 
 /** Grows an unmounted ext4 file system to its device. Killed, it leaves one that e2fsck does not correct by itself. */
@@ -158,9 +168,12 @@ export async function growUnmounted(
 ): Promise<void> {
   await oneAtATime(host, async () => {
     // resize2fs demands a full check first.
-    const { exitCode, stdout } = await host.run('e2fsck', ['-f', '-p', device], signal);
-    if (exitCode >= 4)
-      throw new DriverError('Internal', `e2fsck of ${device} failed: ${stdout.slice(0, 500)}`);
+    const { exitCode, stdout, stderr } = await host.run('e2fsck', ['-f', '-p', device], signal);
+    if (exitCode >= 4) {
+      const words = (stdout.trim() || stderr.trim()).slice(0, 500);
+      demandFree(device, words);
+      throw new DriverError('Internal', `e2fsck of ${device} failed: ${words}`);
+    }
     await demandCommand(host.run, 'resize2fs', [device], signal);
   });
 }

@@ -90,6 +90,8 @@ interface LoopEntry {
   readonly isRemoved: boolean;
   /** Of its file, as {@link HostFiles.identity}. */
   readonly identity: string;
+  /** Whether the kernel detaches it by itself once nothing has it open any more. */
+  readonly autoclear: boolean;
 }
 
 const removedEnding = ' (deleted)';
@@ -99,16 +101,17 @@ export async function loopTable(
   run: RunCommand,
   signal: AbortSignal,
 ): Promise<readonly LoopEntry[]> {
-  const columns = 'NAME,BACK-INO,BACK-MAJ:MIN,BACK-FILE';
+  const columns = 'NAME,AUTOCLEAR,BACK-INO,BACK-MAJ:MIN,BACK-FILE';
   const list = ['--list', '--noheadings', '--raw', '--output', columns];
   const table = await demandCommand(run, 'losetup', list, signal);
   return table.split('\n').flatMap((line) => {
-    const [device = '', inode = '', disk = '', ...path] = line.split(' ');
+    const [device = '', autoclear, inode = '', disk = '', ...path] = line.split(' ');
     if (path.length === 0) return [];
     const text = unescapeRaw(path.join(' '));
     const isRemoved = text.endsWith(removedEnding);
     const file = isRemoved ? text.slice(0, -removedEnding.length) : text;
-    return [{ device, file, isRemoved, identity: `${unescapeRaw(disk).trim()} ${inode}` }];
+    const identity = `${unescapeRaw(disk).trim()} ${inode}`;
+    return [{ device, file, isRemoved, identity, autoclear: autoclear === '1' }];
   });
 }
 
@@ -133,6 +136,8 @@ async function attachInTurn(host: NodeHost, image: string, signal: AbortSignal):
   const { run } = host;
   const known = await loopOf(run, image, signal);
   if (known !== undefined) {
+    // The kernel takes such a device away, maybe for the image of another volume, before it is mounted.
+    await demandLasting(host, known, signal);
     if (!(await isReadOnly(run, known, signal))) return known;
     // Made when the disk was read-only, and it stays so when the disk is well again.
     await detachUnused(host, known, signal);
@@ -151,7 +156,10 @@ async function isReadOnly(run: RunCommand, device: string, signal: AbortSignal):
   return (await demandCommand(run, 'blockdev', ['--getro', device], signal)).trim() === '1';
 }
 
-/** Detaches a loop device. @throws DriverError InUse while it is mounted in any mount namespace */
+/**
+ * Detaches a loop device, which is gone afterwards.
+ * @throws DriverError InUse while it is mounted in any mount namespace, or open
+ */
 export async function detachUnused(
   host: NodeHost,
   device: string,
@@ -159,6 +167,29 @@ export async function detachUnused(
 ): Promise<void> {
   await demandUnused(device, host);
   await demandCommand(host.run, 'losetup', ['--detach', device], signal);
+  await demandLasting(host, device, signal);
+}
+
+/** A device is closed some time after the last mount of it is gone. */
+const closeMsMax = 2_000;
+const closePauseMs = 50;
+
+/**
+ * Waits while a device is one that was detached, and that something still has open: `losetup --detach` succeeds
+ * for it, and the kernel detaches it later.
+ * @throws DriverError InUse
+ */
+async function demandLasting(host: NodeHost, device: string, signal: AbortSignal): Promise<void> {
+  const isEnding = async (): Promise<boolean> =>
+    (await loopTable(host.run, signal)).some((loop) => loop.device === device && loop.autoclear);
+  for (let waited = 0; await isEnding(); waited += closePauseMs) {
+    if (waited >= closeMsMax)
+      throw new DriverError(
+        'InUse',
+        `${device} is detached once nothing has it open any more: end what has it open (lsof ${device}; grep ${device} /proc/*/mountinfo)`,
+      );
+    await host.pause(closePauseMs);
+  }
 }
 
 async function attachAnew(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {

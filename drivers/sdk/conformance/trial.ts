@@ -24,35 +24,10 @@ import { memoryOperations, type Operations } from '../contract/operations.js';
 import { type SynchronousDriver, synchronousDriver } from '../provider/synchronous-driver.js';
 import { ConformanceError, demand, LeftOut } from './failure.js';
 import type { ConformanceOptions } from './options.js';
+import type { Made, MadeSnapshot, MountChoice, Mounted } from './made.js';
+import { retriedInUse } from './retried-in-use.js';
 import { makeFolder, removeFolder } from './trial-folders.js';
 import { watchedDriver } from './watched-driver.js';
-
-/** A volume that a check made. */
-export interface Made {
-  readonly volume: VolumeIdentity;
-  readonly handle: string;
-}
-
-/** A snapshot that a check made. */
-export interface MadeSnapshot {
-  readonly snapshot: SnapshotIdentity;
-  readonly handle: string;
-}
-
-/** A volume that a check mounted. */
-export interface Mounted {
-  readonly request: MountRequest;
-  /** Where its content is. */
-  readonly path: string;
-  /** Whether the driver mounted it at the target; otherwise it answered a directory of its own. */
-  readonly own: boolean;
-}
-
-/** How a check mounts a volume. */
-export interface MountChoice {
-  readonly readOnly?: boolean;
-  readonly mayFormat?: boolean;
-}
 
 const pollsMax = 600;
 
@@ -76,6 +51,11 @@ export class Trial {
   async driver(): Promise<SynchronousDriver> {
     const timeoutMs = this.options.callTimeoutMs ?? 60_000;
     return synchronousDriver(watchedDriver(await this.options.driver(), timeoutMs), pause);
+  }
+
+  async #retried<T>(call: (driver: SynchronousDriver) => Promise<T>): Promise<T> {
+    const driver = await this.driver();
+    return retriedInUse(() => call(driver));
   }
 
   /** Ids of the operations of a volume or snapshot: every instance of the driver finds them. */
@@ -188,7 +168,7 @@ export class Trial {
   /** The device that attaching gives. Leaves the check out where there is none, or may be none. */
   async device(made: Made): Promise<string> {
     if (this.options.mounts === false) this.leaveOut('the option "mounts" is false');
-    const { devicePath } = await (await this.driver()).attach(this.call(made));
+    const { devicePath } = await this.#retried((driver) => driver.attach(this.call(made)));
     if (devicePath === '') this.leaveOut('the driver attaches no device');
     if (process.getuid?.() !== 0) this.leaveOut('block devices need root');
     return devicePath;
@@ -196,7 +176,7 @@ export class Trial {
 
   async mountRequest(made: Made, choice: MountChoice = {}): Promise<MountRequest> {
     const { readOnly = false, mayFormat = true } = choice;
-    const { devicePath } = await (await this.driver()).attach(this.call(made));
+    const { devicePath } = await this.#retried((driver) => driver.attach(this.call(made)));
     if (devicePath !== '' && process.getuid?.() !== 0)
       this.leaveOut('mounting block devices needs root');
     const target = join(await this.folder(), 'target');
@@ -211,7 +191,7 @@ export class Trial {
   async mountAs(request: MountRequest): Promise<Mounted> {
     // Registered before it exists, so that remains of a failed call are deleted too.
     this.#mounted.set(request.target, { request, path: request.target, own: false });
-    const { path } = await (await this.driver()).mount(request);
+    const { path } = await this.#retried((driver) => driver.mount(request));
     const own = path === request.target;
     if (own)
       demand((await mountAt(path)) !== undefined, `mount answers its target, and mounted nothing`);
@@ -222,7 +202,7 @@ export class Trial {
 
   /** Unmounts, and looks whether it is unmounted: an unmount that only says so must not be believed. */
   async unmount({ request }: Mounted): Promise<void> {
-    await (await this.driver()).unmount(request);
+    await this.#retried((driver) => driver.unmount(request));
     demand(
       (await mountAt(request.target)) === undefined,
       `unmount answered success, and ${request.target} is still mounted`,
@@ -234,7 +214,7 @@ export class Trial {
 
   async release(mounted: Mounted): Promise<void> {
     await this.unmount(mounted);
-    await (await this.driver()).detach(mounted.request);
+    await this.#retried((driver) => driver.detach(mounted.request));
   }
 
   /** Mounts, works with the content, unmounts and detaches. */

@@ -124,7 +124,7 @@ export class FakePrograms {
     if (args.includes('--list')) {
       const lines = [...kernel.loops].map(
         ([device, loop]) =>
-          `${device} ${kernel.identityOf(loop.file).split(' ').reverse().join(' ')} ${loop.path}${kernel.isRemoved(loop) ? '\\x20(deleted)' : ''}`,
+          `${device} 0 ${kernel.identityOf(loop.file).split(' ').reverse().join(' ')} ${loop.path}${kernel.isRemoved(loop) ? '\\x20(deleted)' : ''}`,
       );
       return done(lines.join('\n'));
     }

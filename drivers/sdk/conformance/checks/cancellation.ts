@@ -3,7 +3,8 @@ import type { Check } from '../check.js';
 import { demandContent, labelOf, writeContent } from '../content.js';
 import { demand } from '../failure.js';
 import { kindOf } from '../demand-kind.js';
-import type { Made, Trial } from '../trial.js';
+import type { Made } from '../made.js';
+import type { Trial } from '../trial.js';
 import { withinTime } from '../watched-driver.js';
 
 /** When calls are given up, milliseconds after they began: before, and in the middle. */

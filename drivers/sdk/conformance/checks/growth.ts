@@ -4,7 +4,8 @@ import { demand } from '../failure.js';
 import { demandContent, writeContent } from '../content.js';
 import { deviceBytes } from '../device-bytes.js';
 import { demandKind, kindOf } from '../demand-kind.js';
-import type { Made, Trial } from '../trial.js';
+import type { Made } from '../made.js';
+import type { Trial } from '../trial.js';
 
 async function expand(trial: Trial, made: Made, sizeBytes: bigint): Promise<bigint> {
   const request = { ...trial.call(made), sizeBytes };

@@ -4,7 +4,7 @@ import { demand } from '../failure.js';
 import { demandContent, demandEmpty, writeContent } from '../content.js';
 import { deviceBytes } from '../device-bytes.js';
 import { demandKind, demandRefusal, kindOf } from '../demand-kind.js';
-import type { Made } from '../trial.js';
+import type { Made } from '../made.js';
 
 /** Checks that provisioned volumes exist, deleted ones do not, and volumes are distinct. */
 export const lifecycle: readonly Check[] = [

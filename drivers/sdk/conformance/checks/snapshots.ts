@@ -12,7 +12,8 @@ import {
 import { deviceBytes } from '../device-bytes.js';
 import { uidsAlike } from '../uids-alike.js';
 import { demandKind } from '../demand-kind.js';
-import type { Made, MadeSnapshot, Trial } from '../trial.js';
+import type { Made, MadeSnapshot } from '../made.js';
+import type { Trial } from '../trial.js';
 
 async function written(trial: Trial, label: string): Promise<Made> {
   const made = await trial.provision();

@@ -1,0 +1,28 @@
+import type { MountRequest, SnapshotIdentity, VolumeIdentity } from '../contract/driver.js';
+
+/** A volume that a check made. */
+export interface Made {
+  readonly volume: VolumeIdentity;
+  readonly handle: string;
+}
+
+/** A snapshot that a check made. */
+export interface MadeSnapshot {
+  readonly snapshot: SnapshotIdentity;
+  readonly handle: string;
+}
+
+/** A volume that a check mounted. */
+export interface Mounted {
+  readonly request: MountRequest;
+  /** Where its content is. */
+  readonly path: string;
+  /** Whether the driver mounted it at the target; otherwise it answered a directory of its own. */
+  readonly own: boolean;
+}
+
+/** How a check mounts a volume. */
+export interface MountChoice {
+  readonly readOnly?: boolean;
+  readonly mayFormat?: boolean;
+}

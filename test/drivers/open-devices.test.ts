@@ -1,0 +1,92 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import {
+  DriverError,
+  memoryOperations,
+  type SynchronousDriver,
+  synchronousDriver,
+} from '@kedge/driver-sdk';
+import { builtinDrivers } from '@kedge/drivers';
+import { cleanUp, demandDevices } from './devices.js';
+
+const { signal } = new AbortController();
+
+describe('the loop device of an image that a process has open', function () {
+  this.timeout(180_000);
+  let folder: string;
+  let driver: SynchronousDriver;
+  let reader: ChildProcess | undefined;
+
+  before(function () {
+    demandDevices(this);
+  });
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kedge-open-'));
+    const settings = { localVolumeRoot: folder, hostPathAllowlist: [], allowCreateMissing: false };
+    const local = await builtinDrivers(settings).get('local');
+    driver = synchronousDriver(local!, () => Promise.resolve());
+  });
+  afterEach(async () => {
+    await endReader();
+    await cleanUp(folder);
+  });
+
+  async function openAndHold(device: string): Promise<void> {
+    reader = spawn('sh', ['-c', 'exec 3<"$0"; echo; read line', device], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    await once(reader.stdout!, 'data');
+  }
+
+  async function endReader(): Promise<void> {
+    if (!reader || reader.exitCode !== null || reader.signalCode !== null) return;
+    const gone = once(reader, 'exit');
+    reader.kill('SIGKILL');
+    await gone;
+  }
+
+  async function made() {
+    const volume = { uid: '11111111-2222-4333-8444-555555555555', name: 'v', namespace: 'default' };
+    const parameters = { backing: 'image', fsType: 'ext4' };
+    const call = { volume, parameters, node: 'n', signal, operations: memoryOperations() };
+    const size = 16n * 1024n * 1024n;
+    const request = {
+      ...call,
+      sizeBytes: size,
+      accessMode: 'ReadWriteOnce',
+      topology: {},
+    } as const;
+    return { ...call, handle: (await driver.provision(request)).handle };
+  }
+
+  const refusal = async (work: Promise<unknown>): Promise<DriverError> => {
+    const error = await work.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).to.be.instanceOf(DriverError);
+    return error as DriverError;
+  };
+  const loops = (): string =>
+    execFileSync('losetup', ['-n', '-O', 'BACK-FILE'], { encoding: 'utf8' });
+
+  it('is not detached before it is closed, and is not attached while it is being detached', async () => {
+    const volume = await made();
+    const { devicePath } = await driver.attach(volume);
+    await openAndHold(devicePath);
+    for (const call of [() => driver.detach(volume), () => driver.attach(volume)]) {
+      const { kind, message } = await refusal(call());
+      expect(kind).to.equal('InUse');
+      expect(message).to.contain(`lsof ${devicePath}`);
+    }
+    await endReader();
+    await driver.detach(volume);
+    expect(loops()).not.to.contain(folder);
+    await driver.attach(volume);
+    await driver.detach(volume);
+  });
+});
