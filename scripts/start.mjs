@@ -1,4 +1,5 @@
 // npm start: installs and builds missing parts, then becomes the daemon with the local profile.
+import { mainOf } from '../cmd/bin/main-of.mjs';
 import { build, demandNode, install } from './steps.mjs';
 
 demandNode();
@@ -9,4 +10,5 @@ if (process.platform !== 'linux') {
 install();
 build();
 process.argv.splice(2, 0, '--local');
-await import('../cmd/dist/kedged/main.js');
+// Relative to cmd/bin.
+await import(new URL(mainOf('kedged'), new URL('../cmd/bin/', import.meta.url)).href);

@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+import { mainOf } from './main-of.mjs';
+
 // Before anything is loaded that an older one can't read.
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 19)) {
@@ -7,7 +9,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
   );
   process.exit(1);
 }
-import('../dist/kedge/main.js').catch((error) => {
+import(mainOf('kedge')).catch((error) => {
   const missing = error.code === 'ERR_MODULE_NOT_FOUND';
   console.error(missing ? 'kedge is not built yet: run npm start (or npm run build) first' : error);
   process.exit(1);

@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+import { mainOf } from './main-of.mjs';
+
 // Before anything is loaded that an older one can't read.
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 19)) {
@@ -9,7 +11,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
 }
 // The daemon itself reports an address in use.
 process.env.GRPC_VERBOSITY ??= 'NONE';
-import('../dist/kedged/main.js').catch((error) => {
+import(mainOf('kedged')).catch((error) => {
   const missing = error.code === 'ERR_MODULE_NOT_FOUND';
   console.error(
     missing ? 'kedged is not built yet: run npm start (or npm run build) first' : error,

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import pc from 'picocolors';
-import { messageOf, StatusError } from 'kedge';
+import { messageOf, StatusError } from 'kedge/objects';
 import { installation } from '../installation.js';
 import { printable } from '../terminal-text.js';
 import { adviceOn, causeIn } from './connection/advice.js';

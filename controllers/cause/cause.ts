@@ -1,4 +1,4 @@
-import { type Condition, findCondition, isDeleting } from 'kedge';
+import { type Condition, findCondition, isDeleting } from 'kedge/objects';
 import type { Instance, Service, Volume } from '@kedge/api/kinds';
 import {
   findByKey,

@@ -1,4 +1,4 @@
-import { isDeleting } from 'kedge';
+import { isDeleting } from 'kedge/objects';
 import type { Instance, Node, Service, Snapshot, StorageClass, Volume } from '@kedge/api/kinds';
 import { emptyWorld, type Subject, type World } from '../reasons/index.js';
 import { mountedVolumes } from '../service/claim.js';

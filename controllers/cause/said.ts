@@ -1,4 +1,4 @@
-import { type Condition, findCondition, isDeleting } from 'kedge';
+import { type Condition, findCondition, isDeleting } from 'kedge/objects';
 import type { Instance, Snapshot, Volume, VolumeOperation } from '@kedge/api/kinds';
 import { entryOf } from '../reasons/index.js';
 

@@ -1,4 +1,4 @@
-import { kindOf } from 'kedge';
+import { kindOf } from 'kedge/objects';
 import { type Configmap, configmapSchema } from '@kedge/api/kinds';
 
 export type { Configmap };

@@ -1,4 +1,5 @@
-import { defineKind, type Event } from 'kedge';
+import type { Event } from 'kedge';
+import { defineKind } from 'kedge/objects';
 
 /** Changes of objects; lib's recorder writes them, and they expire. */
 export const events = defineKind<Event>({

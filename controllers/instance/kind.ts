@@ -1,4 +1,4 @@
-import { defineKind } from 'kedge';
+import { defineKind } from 'kedge/objects';
 import { type Instance, instanceSchema } from '@kedge/api/kinds';
 
 export type {

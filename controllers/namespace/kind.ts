@@ -1,4 +1,4 @@
-import { kindOf, stateMachine } from 'kedge';
+import { kindOf, stateMachine } from 'kedge/objects';
 import { type Namespace, namespaceSchema } from '@kedge/api/kinds';
 
 export type { Namespace };

@@ -1,4 +1,4 @@
-import { kindOf } from 'kedge';
+import { kindOf } from 'kedge/objects';
 import { type Node, nodeSchema } from '@kedge/api/kinds';
 
 export type { Node };

@@ -1,4 +1,4 @@
-import { stateMachine, type TypedStateMachine } from 'kedge';
+import { stateMachine, type TypedStateMachine } from 'kedge/objects';
 
 /** No object: before its creation, and after its removal. */
 type None = 'None';

@@ -1,4 +1,4 @@
-import { nodeTopologyKey } from '@kedge/driver-sdk';
+import { nodeTopologyKey } from '@kedge/driver-sdk/parameters';
 import { command, deletionOf, scaleToNothing } from './commands.js';
 import { finalizing } from './remaining-content.js';
 import { unmet } from './reason.js';

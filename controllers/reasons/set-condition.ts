@@ -1,4 +1,4 @@
-import { type Condition, setCondition as setAnyCondition } from 'kedge';
+import { type Condition, setCondition as setAnyCondition } from 'kedge/objects';
 import type { Reason } from './table.js';
 
 /** A condition with a reason that has a remedy. */

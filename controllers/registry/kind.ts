@@ -1,4 +1,4 @@
-import { kindOf } from 'kedge';
+import { kindOf } from 'kedge/objects';
 import { type Registry, type RegistryAuth, registrySchema } from '@kedge/api/kinds';
 
 export type { Registry, RegistryAuth };

@@ -1,4 +1,4 @@
-import { isSecretReference } from '@kedge/driver-sdk';
+import { isSecretReference } from '@kedge/driver-sdk/parameters';
 
 /** A secret's key, as a parameter refers to it (specification section 5.2). */
 export interface SecretReference {

@@ -1,4 +1,4 @@
-import { keyString, type ObjectKey } from 'kedge';
+import { keyString, type ObjectKey } from 'kedge/objects';
 import type { Instance } from '../instance/kind.js';
 import { referredKey } from '../volume/kind.js';
 import { templateVolumeName, type VolumeMount } from './kind.js';

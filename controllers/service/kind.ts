@@ -1,4 +1,4 @@
-import { keyString, kindOf } from 'kedge';
+import { keyString, kindOf } from 'kedge/objects';
 import {
   instanceTemplateFields,
   type InstanceTemplate,

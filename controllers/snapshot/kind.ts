@@ -1,4 +1,4 @@
-import { isDeleting, kindOf, type StatusUpdate } from 'kedge';
+import { isDeleting, kindOf, type StatusUpdate } from 'kedge/objects';
 import { type Snapshot, snapshotSchema } from '@kedge/api/kinds';
 import { referencedSecrets } from '../secret/reference.js';
 import type { Reason } from '../reasons/index.js';

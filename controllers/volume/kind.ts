@@ -1,4 +1,4 @@
-import { isDeleting, keyString, kindOf, type StatusUpdate } from 'kedge';
+import { isDeleting, keyString, kindOf, type StatusUpdate } from 'kedge/objects';
 import { type Volume, volumeSchema } from '@kedge/api/kinds';
 import type { Reason } from '../reasons/index.js';
 import { referencedSecrets } from '../secret/reference.js';

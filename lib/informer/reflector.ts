@@ -14,9 +14,9 @@ import {
 } from '../base/index.js';
 import type { ApiObject, Stored, StoredBatch, StoredEvent, ListWatch } from '../object/index.js';
 import { type Handlers, type HandlersNow, tell, tellChange } from './handlers.js';
-import { type Indexer } from './indexer.js';
-import { type RevisionWaiters } from './revision-waiters.js';
-import { type WatchProgress } from './watch-progress.js';
+import type { Indexer } from './indexer.js';
+import type { RevisionWaiters } from './revision-waiters.js';
+import type { WatchProgress } from './watch-progress.js';
 
 /** A batch of the source could not be taken into the cache. */
 class BatchFault extends Error {}

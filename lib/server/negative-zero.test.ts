@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ApiClient } from '../client/index.js';
 import { declareKind, double, json, list, map, object, optional } from '../object/index.js';
-import { type JsonObject } from '../rpc/index.js';
+import type { JsonObject } from '../rpc/index.js';
 import { LevelEngine, openStore } from '../store/index.js';
 import { accessControl, ApiServer, describeKinds, mount } from './index.js';
 

@@ -1,4 +1,4 @@
-import { type ApiObject, defineKind } from 'kedge';
+import { type ApiObject, defineKind } from 'kedge/objects';
 import type { ApiClient, ResourceClient } from 'kedge/client';
 import { kindList, type KindMessages } from '../gen/kind-list.js';
 

@@ -1,5 +1,13 @@
 // Bundles kedge and kedged, each into a folder with one file to start and chunks that are loaded on demand.
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { root } from '../steps.mjs';
@@ -74,6 +82,37 @@ const peersAreBundled = {
   },
 };
 
+const options = {
+  absWorkingDir: root,
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  keepNames: false,
+  external: [native],
+  banner: { js: banner },
+  plugins: [peersAreBundled],
+  metafile: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+};
+
+/** Bundles both programs of a checkout beside what was compiled: see cmd/bin/main-of.mjs. */
+export async function bundleCheckout() {
+  const folder = join(root, 'cmd/dist');
+  for (const name of readdirSync(folder))
+    if (name.endsWith('.bundle.js')) rmSync(join(folder, name));
+  await build({
+    ...options,
+    entryPoints: Object.fromEntries(
+      ['kedge', 'kedged'].map((program) => [`${program}.bundle`, join(folder, program, 'main.js')]),
+    ),
+    outdir: folder,
+    chunkNames: 'chunk-[hash].bundle',
+  });
+}
+
 /**
  * Writes `<target>/{kedge,kedged}/main.js` with their chunks, the supervisor's scripts, the examples and
  * the native package of `platform` (such as linux-x64).
@@ -82,23 +121,11 @@ export async function bundle(target, platform) {
   const inputs = new Set();
   for (const program of ['kedge', 'kedged']) {
     const { metafile } = await build({
+      ...options,
       entryPoints: [join(root, `cmd/dist/${program}/main.js`)],
       outdir: join(target, program),
-      absWorkingDir: root,
-      bundle: true,
-      splitting: true,
-      format: 'esm',
-      platform: 'node',
-      target: 'node20',
       minifySyntax: true,
       minifyWhitespace: true,
-      keepNames: false,
-      external: [native],
-      banner: { js: banner },
-      plugins: [peersAreBundled],
-      metafile: true,
-      legalComments: 'none',
-      logLevel: 'warning',
     });
     for (const input of Object.keys(metafile.inputs)) inputs.add(input);
   }
@@ -110,12 +137,12 @@ export async function bundle(target, platform) {
   mkdirSync(join(target, 'bin'), { recursive: true });
   for (const program of ['kedge', 'kedged']) {
     const text = readFileSync(join(root, `cmd/bin/${program}.mjs`), 'utf8');
-    writeFileSync(
-      join(target, `bin/${program}.mjs`),
-      text.replace(`../dist/${program}/main.js`, `../${program}/main.js`),
-      { mode: 0o755 },
-    );
+    writeFileSync(join(target, `bin/${program}.mjs`), text, { mode: 0o755 });
   }
+  writeFileSync(
+    join(target, 'bin/main-of.mjs'),
+    'export const mainOf = (program) => `../${program}/main.js`;\n',
+  );
   // The files of this folder are ESM, including the chunks.
   writeFileSync(join(target, 'package.json'), '{ "type": "module" }\n');
   return licences(inputs, copied);

@@ -1,4 +1,4 @@
-import { hasCode, parseKey } from 'kedge';
+import { hasCode, parseKey } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import {
   explain,

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type AnyKind, invalid, notFound } from 'kedge';
+import { type AnyKind, invalid, notFound } from 'kedge/objects';
 import { ApiClient, type ClientTls, wholeList } from 'kedge/client';
 import { baseDescriptors, type JsonObject, SchemaRegistry } from 'kedge/rpc';
 import { apiSchemas, kedgeClient, type KedgeClientOptions } from '@kedge/api/client';

@@ -1,7 +1,6 @@
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { messageOf, StatusError } from 'kedge';
-import { parse, stringify } from 'yaml';
+import { messageOf, StatusError } from 'kedge/objects';
 import { installation } from '../../installation.js';
 import { contextFile } from './context-file.js';
 
@@ -46,6 +45,7 @@ export async function readContexts(): Promise<Contexts> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { current: '', contexts: {} };
     throw unusable('read', error);
   }
+  const { parse } = await import('yaml');
   const parsed = parse(text) as Partial<Contexts> | null;
   return { current: parsed?.current ?? '', contexts: parsed?.contexts ?? {} };
 }
@@ -54,6 +54,7 @@ export async function readContexts(): Promise<Contexts> {
 async function writeContexts(next: Contexts): Promise<void> {
   const file = contextFile();
   try {
+    const { stringify } = await import('yaml');
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     const fresh = `${file}.${process.pid}.new`;
     await writeFile(fresh, stringify(next), { mode: 0o600 });

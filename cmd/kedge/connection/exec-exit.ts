@@ -1,4 +1,4 @@
-import { StatusError } from 'kedge';
+import { StatusError } from 'kedge/objects';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 
 /** The exit of a command. */

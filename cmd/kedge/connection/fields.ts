@@ -1,4 +1,4 @@
-import { type AnyKind, type FieldViolation, invalid } from 'kedge';
+import { type AnyKind, type FieldViolation, invalid } from 'kedge/objects';
 import {
   type DescMessage,
   fieldRules,

@@ -1,4 +1,4 @@
-import { type AnyKind, type Condition, findCondition, invalid } from 'kedge';
+import { type AnyKind, type Condition, findCondition, invalid } from 'kedge/objects';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { apiSchemas } from '@kedge/api/client';
 import { didYouMean } from '../../near-miss.js';

@@ -1,4 +1,4 @@
-import { type AnyKind, type StatusError } from 'kedge';
+import type { AnyKind, StatusError } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import { isJsonObject, textOf } from 'kedge/rpc';
 import { allKinds } from '@kedge/controllers/kinds';

@@ -7,7 +7,7 @@ import {
   sleep,
   systemClock,
   systemRandom,
-} from 'kedge';
+} from 'kedge/objects';
 import { type JsonObject, textOf } from 'kedge/rpc';
 
 /** A stream whose answers have a `position`. */

@@ -5,7 +5,7 @@ import {
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
 } from '@bufbuild/protobuf/wkt';
-import { type AnyKind, StatusError } from 'kedge';
+import { type AnyKind, StatusError } from 'kedge/objects';
 import { type DescMessage, isJsonObject, SchemaRegistry } from 'kedge/rpc';
 import { connectTo } from './api.js';
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { hasCode, invalid } from 'kedge';
+import { hasCode, invalid } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { bodyField, isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { canDo, methodFor } from './api.js';

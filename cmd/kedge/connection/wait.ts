@@ -1,5 +1,5 @@
 import pc from 'picocolors';
-import { type AnyKind, findCondition, isDeleting, messageOf, StatusError } from 'kedge';
+import { type AnyKind, findCondition, isDeleting, messageOf, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import { causeOf, emptyWorld, saidOfStorage, type World } from '@kedge/controllers/cause';

@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { invalid } from 'kedge';
+import { invalid } from 'kedge/objects';
 import { isJsonObject, type JsonObject } from 'kedge/rpc';
-import { parse } from 'yaml';
-import { tooDeep } from './yaml-depth.js';
 
 /** A JSON merge patch (RFC 7396): null removes, objects are merged, everything else replaces. */
 export function mergePatched(before: unknown, patch: unknown): unknown {
@@ -38,6 +36,7 @@ export async function readPatch(source: string): Promise<JsonObject> {
       : file === undefined
         ? source
         : await readFile(file, 'utf8');
+  const [{ parse }, { tooDeep }] = await Promise.all([import('yaml'), import('./yaml-depth.js')]);
   const deep = tooDeep(text);
   if (deep) throw refuse(deep.problem);
   let patch: unknown;

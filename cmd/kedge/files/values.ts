@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { invalid } from 'kedge';
+import { invalid } from 'kedge/objects';
 
 /** The sources of the values of a secret or configmap. */
 export interface ValueOptions {

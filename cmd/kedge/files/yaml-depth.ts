@@ -1,4 +1,4 @@
-import { limits } from 'kedge';
+import { limits } from 'kedge/objects';
 import { Lexer } from 'yaml';
 
 /** Maximum indentation of a line in columns: 64 levels of eight. */

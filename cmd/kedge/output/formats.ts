@@ -1,7 +1,6 @@
-import { invalid } from 'kedge';
+import { invalid } from 'kedge/objects';
 import type { AnyKind } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
-import { stringify } from 'yaml';
 import { didYouMean } from '../../near-miss.js';
 import { printableLine } from '../../terminal-text.js';
 import { evaluateJsonPath, parseJsonPath, type Template } from './jsonpath.js';
@@ -67,12 +66,17 @@ function tables(groups: readonly Group[], options: TableOptions): string {
     .join('\n\n');
 }
 
+async function yamlText(data: unknown): Promise<string> {
+  const { stringify } = await import('yaml');
+  return stringify(data).trimEnd();
+}
+
 /** Objects in a format. */
-export function renderGroups(
+export async function renderGroups(
   groups: readonly Group[],
   format: Format,
   options: RenderOptions,
-): string {
+): Promise<string> {
   if (typeof format === 'object') {
     const [first, ...others] = groups;
     if (first && others.length === 0) demandKnownPaths(format.jsonpath, first.kind, options.single);
@@ -84,7 +88,7 @@ export function renderGroups(
     case 'json':
       return JSON.stringify(dataOf(groups, options.single), undefined, 2);
     case 'yaml':
-      return stringify(dataOf(groups, options.single)).trimEnd();
+      return yamlText(dataOf(groups, options.single));
     case 'name':
       return groups
         .flatMap(({ kind, objects }) =>
@@ -103,7 +107,7 @@ export function render(
   objects: readonly JsonObject[],
   format: Format,
   options: RenderOptions,
-): string {
+): Promise<string> {
   return renderGroups([{ kind, objects }], format, options);
 }
 
@@ -121,6 +125,6 @@ export function parseDataFormat(word: string): 'table' | 'json' | 'yaml' {
 }
 
 /** Data as JSON or YAML. */
-export function dataText(data: unknown, format: 'json' | 'yaml'): string {
-  return format === 'json' ? JSON.stringify(data, undefined, 2) : stringify(data).trimEnd();
+export async function dataText(data: unknown, format: 'json' | 'yaml'): Promise<string> {
+  return format === 'json' ? JSON.stringify(data, undefined, 2) : yamlText(data);
 }

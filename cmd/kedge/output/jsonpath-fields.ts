@@ -1,4 +1,4 @@
-import { type AnyKind, invalid } from 'kedge';
+import { type AnyKind, invalid } from 'kedge/objects';
 import { type DescField, type DescMessage, isJsonMessage } from 'kedge/rpc';
 import { apiSchemas } from '@kedge/api/client';
 import { didYouMean } from '../../near-miss.js';

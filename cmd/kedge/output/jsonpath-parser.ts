@@ -1,4 +1,4 @@
-import { invalid, type StatusError } from 'kedge';
+import { invalid, type StatusError } from 'kedge/objects';
 
 /** One step of a path. */
 export type Segment =

@@ -1,4 +1,4 @@
-import { invalid } from 'kedge';
+import { invalid } from 'kedge/objects';
 import { isJsonObject } from 'kedge/rpc';
 import {
   type FilterTest,

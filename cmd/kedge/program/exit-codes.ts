@@ -1,4 +1,4 @@
-import { type StatusCode, StatusError } from 'kedge';
+import { type StatusCode, StatusError } from 'kedge/objects';
 
 /** Exit codes of the CLI. */
 export const exitCodes = {

@@ -1,4 +1,4 @@
-import { invalid } from 'kedge';
+import { invalid } from 'kedge/objects';
 
 /** The longest wait in seconds: timers of Node.js have no larger delay. */
 export const waitSecondsMax = 2_147_483;

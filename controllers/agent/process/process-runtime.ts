@@ -25,8 +25,12 @@ import { RunWatches } from './run-watches.js';
 import { spawnRun } from './spawn-run.js';
 import { StopRequests } from './stop-requests.js';
 
-/** In a bundle the scripts are beside the code, in the package in the source folder. */
-const [supervisor = ''] = ['./supervisor', '../../../agent/supervisor']
+/** In a package of both programs the scripts are beside the code, otherwise in the source folder. */
+const [supervisor = ''] = [
+  './supervisor',
+  '../../../agent/supervisor',
+  '../../controllers/agent/supervisor',
+]
   .map((folder) => fileURLToPath(new URL(`${folder}/supervise.sh`, import.meta.url)))
   .filter((path) => existsSync(path));
 /** Time limit for a supervisor to write its workload's pid after it claimed a run. */

@@ -1,5 +1,5 @@
 import { DriverError } from '../contract/errors.js';
-import { type HostFiles, type NodeHost } from '../node/node-host.js';
+import type { HostFiles, NodeHost } from '../node/node-host.js';
 import { demandCommand, type RunCommand } from '../node/run-command.js';
 
 /** File systems that block drivers make (specification section 8). */

@@ -1,6 +1,8 @@
 import type { ParameterContext, Parameters, ParameterViolation } from './driver.js';
 import { DriverError } from './errors.js';
 
+export { nodeTopologyKey } from './driver.js';
+
 /** A parameter as data. */
 export interface ParameterRule {
   readonly key: string;

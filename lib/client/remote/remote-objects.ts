@@ -10,16 +10,16 @@ import {
   requiredVersion,
 } from '../../object/index.js';
 import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
-import {
-  demandKnownOperation,
-  type KindCheck,
-  keyOfOperation,
-  type ObjectOperation,
-  type Operation,
-  type OperationResult,
-  type Precondition,
+import type {
+  KindCheck,
+  ObjectOperation,
+  Operation,
+  OperationResult,
+  Precondition,
 } from '../../store/index.js';
-// The validation of every store.
+// The validation of every store, without the rest of it: a client loads no store.
+import { demandKnownOperation } from '../../store/writes/known-operation.js';
+import { keyOfOperation } from '../../store/writes/operation-key.js';
 import { demandIndexSelection } from '../../store/writes/kind-checks.js';
 import { demandGeneration } from '../../store/writes/preconditions.js';
 

@@ -1,11 +1,11 @@
 import { type Clock, type Logger, TimeSlice, type Tracer } from '../../base/index.js';
 import type { SharedInformer } from '../../informer/index.js';
-import { type ItemBackoff, type RateLimitingQueue } from '../../workqueue/index.js';
+import type { ItemBackoff, RateLimitingQueue } from '../../workqueue/index.js';
 import { type CauseRegistry, describeCauses, type PendingCauses } from '../watches/causes.js';
 import type { ReconcileContext, Reconciler } from './context.js';
 import type { ControllerStats } from './controller-stats.js';
-import { type Durability } from './durability.js';
-import { type ReconcileMetrics } from './reconcile-metrics.js';
+import type { Durability } from './durability.js';
+import type { ReconcileMetrics } from './reconcile-metrics.js';
 import { checkedResult, type Result, retry } from './result.js';
 import { RunContext } from './run-context.js';
 import { logOutcome } from './run-log.js';

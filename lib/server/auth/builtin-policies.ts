@@ -1,6 +1,7 @@
 import { hasCode } from '../../base/index.js';
 import { jsonEqual } from '../../object/index.js';
-import { modify, type ObjectStore } from '../../store/index.js';
+import type { ObjectStore } from '../../store/index.js';
+import { modify } from '../../store/writes/modify.js';
 import { policies, type PolicyRule } from './kinds.js';
 
 const all = ['*'];

@@ -1,5 +1,6 @@
 import { isDeleting } from '../../object/index.js';
-import { modify, modifyStatus, type ObjectStore } from '../../store/index.js';
+import type { ObjectStore } from '../../store/index.js';
+import { modify, modifyStatus } from '../../store/writes/modify.js';
 import { type Policy, policies, type Token, tokens, type User, users } from './kinds.js';
 
 /** Options of binding grants. */

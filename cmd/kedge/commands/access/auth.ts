@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import { invalid } from 'kedge';
+import { invalid } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { allKinds } from '@kedge/controllers/kinds';
 import { nearest } from '../../../near-miss.js';

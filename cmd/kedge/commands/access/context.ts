@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { contextFile } from '../../connection/context-file.js';
-import { StatusError } from 'kedge';
+import { StatusError } from 'kedge/objects';
 import { nearest } from '../../../near-miss.js';
 import {
   type Contexts,

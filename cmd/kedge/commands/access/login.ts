@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { invalid } from 'kedge';
+import { invalid } from 'kedge/objects';
 import { connect } from '../../connection/api.js';
 import { contextFile } from '../../connection/context-file.js';
 import { writeContext } from '../../connection/context.js';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { invalid } from 'kedge';
+import { invalid } from 'kedge/objects';
 import { isJsonObject } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
 import { nameOf } from '../../connection/targets.js';

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { withExamples } from '../../program/examples.js';
-import { invalid } from 'kedge';
-import { tokens } from 'kedge/auth';
+import { invalid } from 'kedge/objects';
 import { textOf } from 'kedge/rpc';
 import { callAndSay, connect, listAll } from '../../connection/api.js';
 import { nameOf } from '../../connection/targets.js';
@@ -43,10 +42,13 @@ async function createToken(subject: string, options: TokenOptions): Promise<void
 
 async function listTokens(output: string): Promise<void> {
   const format = parseFormat(output);
+  const { tokens } = await import('kedge/auth');
   const client = await connect();
   try {
     const objects = await listAll(client, tokens, {});
-    print(render(tokens, objects, format, { single: false, namespaces: false, now: Date.now() }));
+    print(
+      await render(tokens, objects, format, { single: false, namespaces: false, now: Date.now() }),
+    );
   } finally {
     client.close();
   }

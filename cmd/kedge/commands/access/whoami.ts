@@ -11,7 +11,7 @@ async function whoami(output: string): Promise<void> {
   const client = await connect(context);
   try {
     const me = await client.call('AuthService.WhoAmI', {});
-    if (format !== 'table') print(dataText(me, format));
+    if (format !== 'table') print(await dataText(me, format));
     else
       print(
         table([

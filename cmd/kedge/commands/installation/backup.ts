@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { backupToFile, type BackupReport, StatusError } from 'kedge';
+import type { BackupReport } from 'kedge';
+import { StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
@@ -56,6 +57,7 @@ async function backup(file: string): Promise<void> {
         return { storeId: '', clusterId, ...counts };
       },
     };
+    const { backupToFile } = await import('kedge');
     const { objects, revision, bytes } = await backupToFile(source, file);
     print(`${file}: ${objects} objects at revision ${revision}, ${bytes} bytes`);
     print(

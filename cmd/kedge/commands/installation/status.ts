@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { hasCode } from 'kedge';
+import { hasCode } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { textOf } from 'kedge/rpc';
@@ -88,7 +88,7 @@ async function status(output: string): Promise<void> {
         notReady: open,
         hidden,
       };
-      print(dataText(data, format));
+      print(await dataText(data, format));
       return;
     }
     print(`kedged at ${context.server} answers; you are ${textOf(me, 'subject')}.`);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import pc from 'picocolors';
-import { StatusError } from 'kedge';
+import { StatusError } from 'kedge/objects';
 import type { JsonObject } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
 import { located, placed, readCastFiles } from '../../files/cast-file.js';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { hasCode, invalid, StatusError } from 'kedge';
+import { hasCode, invalid, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import { connect, kindNamed, methodFor } from '../../connection/api.js';

@@ -87,7 +87,7 @@ export async function describe(
       else if (shown > 0 && format === 'table') print('');
       shown += 1;
       if (format === 'table') show(description);
-      else print(dataText(description, format));
+      else print(await dataText(description, format));
     });
   } finally {
     client.close();

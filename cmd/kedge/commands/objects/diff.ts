@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import pc from 'picocolors';
-import { type AnyKind, StatusError } from 'kedge';
+import { type AnyKind, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { bodyField, isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { printableLine } from '../../../terminal-text.js';

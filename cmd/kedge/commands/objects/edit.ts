@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
-import { hasCode, invalid, StatusError } from 'kedge';
+import { hasCode, invalid, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { isJsonObject, type JsonObject } from 'kedge/rpc';
-import { stringify } from 'yaml';
 import { connect } from '../../connection/api.js';
 import { demandWritable } from '../../connection/fields.js';
 import { objectsNamedBy, slashed, type Target } from '../../connection/targets.js';
@@ -118,6 +117,7 @@ async function editOne(client: ApiClient, target: Target, namespace: string): Pr
   const read = await readObject(client, target, namespace);
   const folder = await mkdtemp(join(tmpdir(), 'kedge-edit-'));
   const file = join(folder, `${target.kind.kind.toLowerCase()}-${target.name}.yaml`);
+  const { stringify } = await import('yaml');
   await writeFile(file, `${header(target)}${stringify(castable(target.kind, read))}`, {
     mode: 0o600,
   });

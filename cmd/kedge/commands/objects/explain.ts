@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { StatusError } from 'kedge';
+import { StatusError } from 'kedge/objects';
 import { type DescField, type DescMessage, fieldRules, type FieldRules } from 'kedge/rpc';
 import { didYouMean } from '../../../near-miss.js';
 import { kindNamed } from '../../connection/api.js';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type AnyKind, hasCode, StatusError } from 'kedge';
+import { type AnyKind, hasCode, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { allKinds, namespaces as namespaceKind } from '@kedge/controllers/kinds';
@@ -59,13 +59,13 @@ async function watchObjects(
   await follow(
     client,
     [target],
-    ({ object, deleted }) => {
+    async ({ object, deleted }) => {
       if (names.size > 0 && !names.has(String(object.name))) return false;
       const now = Date.now();
       if (!isTable(format)) {
         // Documents of one YAML stream.
         if (format === 'yaml') print('---');
-        print(render(kind, [object], format, { single: true, namespaces, now }));
+        print(await render(kind, [object], format, { single: true, namespaces, now }));
         return false;
       }
       const wide = format === 'wide';
@@ -170,7 +170,7 @@ async function show(
   }
   // A single requested kind is printed as a list of that kind, also when it is empty.
   const list = only && others.length === 0 ? groups : some;
-  print(renderGroups(list, format, shown));
+  print(await renderGroups(list, format, shown));
 }
 
 /** The objects with a name: one, or one in each namespace that has it. @throws StatusError NotFound */
@@ -214,7 +214,7 @@ async function getNamed(
   const namespaces = options.allNamespaces === true;
   const causeOf = await causesOf(client, found, format, options);
   const shown = { single, namespaces, now: Date.now(), ...(causeOf ? { causeOf } : {}) };
-  if (found.length > 0) print(renderGroups(found, format, shown));
+  if (found.length > 0) print(await renderGroups(found, format, shown));
   if (failed) throw failed.error;
 }
 

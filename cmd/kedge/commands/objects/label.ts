@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { failedPrecondition, invalid } from 'kedge';
+import { failedPrecondition, invalid } from 'kedge/objects';
 import { isJsonObject, type JsonObject } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
 import { forEachTarget, objectsNamedBy, slashed } from '../../connection/targets.js';

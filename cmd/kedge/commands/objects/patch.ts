@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { invalid } from 'kedge';
+import { invalid } from 'kedge/objects';
 import type { JsonObject } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
 import { demandWritable } from '../../connection/fields.js';

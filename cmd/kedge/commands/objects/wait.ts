@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type AnyKind, type ApiObject, messageOf, notFound, StatusError } from 'kedge';
+import { type AnyKind, type ApiObject, messageOf, notFound, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { printable } from '../../../terminal-text.js';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { invalid } from 'kedge';
+import { invalid } from 'kedge/objects';
 import { textOf } from 'kedge/rpc';
 import { connect, methodFor } from '../../connection/api.js';
 import { explainRemote } from '../../connection/api-reader.js';
@@ -44,7 +44,9 @@ export async function why(
       };
       if (shown > 0) print(format === 'yaml' ? '---' : '');
       shown += 1;
-      print(format === 'table' ? explanationText(told) : dataText(explanationData(told), format));
+      print(
+        format === 'table' ? explanationText(told) : await dataText(explanationData(told), format),
+      );
     });
   } finally {
     client.close();

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { type Command, Option } from 'commander';
 import { withExamples } from '../../program/examples.js';
 import pc from 'picocolors';
-import { invalid, messageOf, parseQuantity } from 'kedge';
+import { invalid, messageOf, parseQuantity } from 'kedge/objects';
 import type { Driver, DriverFactory, StorageSettings } from '@kedge/driver-sdk';
 import { table, print } from '../../output/output.js';
 import { exitCodes } from '../../program/exit-codes.js';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { events } from '@kedge/controllers/kinds';
-import { messageOf } from 'kedge';
+import { messageOf } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { printable } from '../../../terminal-text.js';
@@ -55,23 +55,24 @@ async function watchEvents(
 ): Promise<void> {
   const remote = client.resource(events);
   const shown = new GrowingTable(header);
-  const tell = (event: JsonObject): void => {
+  const tell = async (event: JsonObject): Promise<void> => {
     const now = Date.now();
     if (format === 'table' || format === 'wide') shown.add(rowOf(event, now));
     else {
       if (format === 'yaml') print('---');
-      print(render(events, [event], format, { single: true, namespaces: false, now }));
+      print(await render(events, [event], format, { single: true, namespaces: false, now }));
     }
   };
   const { items, cursor } = await remote.list(selection);
-  for (const event of sorted(items as readonly unknown[] as readonly JsonObject[])) tell(event);
+  for (const event of sorted(items as readonly unknown[] as readonly JsonObject[]))
+    await tell(event);
   if (items.length === 0) note('No events yet; waiting for some, Ctrl-C ends this.');
   const onAway = (error: unknown): void =>
     note(`The server does not answer (${printable(messageOf(error))}); trying again until it does`);
   const changes = remote.follow({ ...selection, cursor, known: items, signal, onAway });
   // Deletions of events are ignored: events expire after a day.
   for await (const { type, object } of changes)
-    if (type !== 'DELETED') tell(object as unknown as JsonObject);
+    if (type !== 'DELETED') await tell(object as unknown as JsonObject);
 }
 
 async function show(target: string | undefined, options: EventsOptions): Promise<void> {
@@ -94,7 +95,7 @@ async function show(target: string | undefined, options: EventsOptions): Promise
     const found = sorted(items as readonly unknown[] as readonly JsonObject[]);
     const now = Date.now();
     if (format !== 'table' && format !== 'wide')
-      print(render(events, found, format, { single: false, namespaces: false, now }));
+      print(await render(events, found, format, { single: false, namespaces: false, now }));
     else if (found.length === 0) note('No events found.');
     else print(table([header, ...found.map((event) => rowOf(event, now))]));
   } finally {

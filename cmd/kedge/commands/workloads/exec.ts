@@ -1,9 +1,9 @@
 import { constants } from 'node:os';
 import type { Command } from 'commander';
-import { hasCode, StatusError } from 'kedge';
+import { hasCode, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { instances } from '@kedge/controllers/kinds';
-import { type JsonObject } from 'kedge/rpc';
+import type { JsonObject } from 'kedge/rpc';
 import { printableLine } from '../../../terminal-text.js';
 import { connect } from '../../connection/api.js';
 import { shownExit } from '../../connection/exec-exit.js';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { invalid } from 'kedge';
+import { invalid } from 'kedge/objects';
 import { callAndSay } from '../../connection/api.js';
 import { forEachTarget, objectsNamedBy, slashed } from '../../connection/targets.js';
 import { withExamples } from '../../program/examples.js';
