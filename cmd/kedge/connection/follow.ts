@@ -1,4 +1,4 @@
-import { type AnyKind, type ApiObject, keyString, messageOf } from 'kedge';
+import { type AnyKind, type ApiObject, keyString, messageOf } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { printable } from '../../terminal-text.js';
@@ -28,7 +28,7 @@ export interface FollowTarget {
 export async function follow(
   client: ApiClient,
   targets: readonly FollowTarget[],
-  onChange: (told: Told) => boolean,
+  onChange: (told: Told) => boolean | Promise<boolean>,
   signal: AbortSignal,
 ): Promise<void> {
   const stop = new AbortController();
@@ -38,16 +38,16 @@ export async function follow(
       `The server does not answer (${printable(causeIn(messageOf(error)))}); trying again until it does, Ctrl-C ends this`,
     );
   const one = async ({ kind, ...selection }: FollowTarget): Promise<void> => {
-    const tell = (object: ApiObject, deleted: boolean): void => {
+    const tell = async (object: ApiObject, deleted: boolean): Promise<void> => {
       if (until.aborted) return;
       const told = { kind, object: object as unknown as JsonObject, deleted };
-      if (onChange(told)) stop.abort();
+      if (await onChange(told)) stop.abort();
     };
     const remote = client.resource(kind);
     const { items: known, cursor } = await remote.list(selection);
-    for (const object of known) tell(object, false);
+    for (const object of known) await tell(object, false);
     const changes = remote.follow({ ...selection, cursor, known, signal: until, onAway });
-    for await (const { type, object } of changes) tell(object, type === 'DELETED');
+    for await (const { type, object } of changes) await tell(object, type === 'DELETED');
   };
   try {
     await Promise.all(targets.map(one));
