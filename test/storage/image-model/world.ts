@@ -231,10 +231,13 @@ export class ImageWorld {
   async check(): Promise<void> {
     const machine = this.#machine;
     await machine.judge(() => checkImages(machine, this.#promised));
-    for (const { status, metadata } of await machine.snapshots())
-      if (status === 'Ready') this.#copied.add(`snapshot ${metadata.uid}`);
-    for (const { status, source, metadata } of await machine.volumes())
-      if (source && status === 'Available') this.#copied.add(`volume ${metadata.uid}`);
+    // A planned kill may be met here: the check is repeated then.
+    await machine.judge(async () => {
+      for (const { status, metadata } of await machine.snapshots())
+        if (status === 'Ready') this.#copied.add(`snapshot ${metadata.uid}`);
+      for (const { status, source, metadata } of await machine.volumes())
+        if (source && status === 'Available') this.#copied.add(`volume ${metadata.uid}`);
+    });
   }
 
   /** The disk is mounted, kills stop and all claims are released: the system must settle. */
