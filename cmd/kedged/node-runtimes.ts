@@ -1,10 +1,15 @@
 import { join, resolve } from 'node:path';
-import type { Clock, Logger } from 'kedge';
+import type { Clock, Logger, Manager } from 'kedge';
 import {
   ContainerRuntime,
   type DataFiles,
   EngineClient,
+  ImageRecords,
+  Images,
+  type ParameterResolver,
   ProcessRuntime,
+  registries,
+  registryCredentials,
   type Runtime,
 } from '@kedge/controllers';
 import type { DaemonConfig } from './config/settings.js';
@@ -21,6 +26,8 @@ interface RuntimeParts {
   readonly dataFiles: DataFiles;
   /** Id of the cluster. */
   readonly cluster: string;
+  readonly manager: Manager;
+  readonly resolver: ParameterResolver;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -28,7 +35,7 @@ interface RuntimeParts {
 /** Creates the configured runtimes. */
 export async function nodeRuntimes(
   config: DaemonConfig,
-  { dataFiles, cluster, clock, logger }: RuntimeParts,
+  { dataFiles, cluster, manager, resolver, clock, logger }: RuntimeParts,
 ): Promise<NodeRuntimes> {
   const { dataDirectory, policy } = config;
   const processes = new ProcessRuntime({
@@ -43,8 +50,15 @@ export async function nodeRuntimes(
     clock,
     policy,
   });
+  const engine = new EngineClient({ socketPath: config.dockerSocket, clock });
+  const records = new ImageRecords(join(dataDirectory, 'images'));
+  const credentialsOf = registryCredentials({
+    registries: manager.informer(registries).lister,
+    resolver,
+  });
   const containers = new ContainerRuntime({
-    engine: new EngineClient({ socketPath: config.dockerSocket, clock }),
+    engine,
+    images: new Images({ images: engine.images, credentialsOf, records, clock }),
     cluster,
     directory: join(dataDirectory, 'containers'),
     clock,

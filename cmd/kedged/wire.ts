@@ -150,7 +150,8 @@ async function assemble(
     logger: logger.child({ part: 'storage root' }),
   });
   const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
-  const parts = { dataFiles, cluster: store.clusterId, clock, logger };
+  const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
+  const parts = { dataFiles, cluster: store.clusterId, manager, resolver, clock, logger };
   const runtimes = await nodeRuntimes(config, parts);
   const host = { ...thisNode, holders: joinHolders(thisNode.holders, runtimes.containers) };
   const journal = directoryJournal(join(dataDirectory, 'node-journal'));
@@ -158,7 +159,6 @@ async function assemble(
     store,
     logger: logger.child({ part: 'copy' }),
   });
-  const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
   const common = { store, manager, clock, random, logger, policy };
   const volumeManager = new VolumeManager({
     ...common,

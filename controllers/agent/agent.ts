@@ -35,6 +35,7 @@ import { RestartTurns } from './instances/restart-turns.js';
 import type { Runtime, WorkloadState } from './runtime/runtime.js';
 import { RuntimeWaits } from './instances/runtime-waits.js';
 import { takenVolume } from './volumes/taken-volumes.js';
+import { pinnedImage } from './instances/pinned-image.js';
 import { StartBackoff } from './instances/start-backoff.js';
 import { claimOf, type VolumeManager } from './volumes/volume-manager.js';
 import { WorkloadInputs } from './inputs/workload-inputs.js';
@@ -91,6 +92,7 @@ export class Agent implements Runnable {
       notes: this.#notes,
       inputs: this.#inputs,
       backoff: startBackoff,
+      pinnedImage: (instance) => pinnedImage(manager.informer(instances).lister, instance),
       clock: options.clock,
       policy,
     });

@@ -28,3 +28,9 @@ export { type RecoveryOptions, thawLeftovers } from './recovery/node-recovery.js
 export { ContainerRuntime, type ContainerRuntimeOptions } from './container/container-runtime.js';
 export { EngineClient, type EngineClientOptions } from './container/engine/engine-client.js';
 export { EngineError } from './container/engine/engine-error.js';
+export { ImageRecords } from './container/images/image-records.js';
+export { Images, type ImagesOptions } from './container/images/images.js';
+export {
+  type CredentialsOf,
+  registryCredentials,
+} from './container/images/registry-credentials.js';

@@ -8,7 +8,7 @@ import {
   serviceOfClaim,
 } from './commands.js';
 import { inputsFailed } from './instance-inputs.js';
-import { engineUnavailable, outOfMemory } from './runtime/container-remedies.js';
+import { engineUnavailable, imageFailed, outOfMemory } from './runtime/container-remedies.js';
 import { ended, startFailed } from './runtime/start-remedies.js';
 import { nodeIsAway } from './node-reasons.js';
 import { noNodeFits } from './placement.js';
@@ -172,6 +172,7 @@ export const instanceReasons = {
     'the image of the workload is being pulled',
     passing('its image', 'once that is on the node'),
   ),
+  ImagePullFailed: unmet("the image of the workload can't be provided", ofInstance(imageFailed)),
   OOMKilled: unmet('the workload used more memory than it may', ofInstance(outOfMemory)),
   Stopping: unmet(
     'the workload was asked to end',

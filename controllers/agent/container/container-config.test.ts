@@ -4,7 +4,7 @@ import { containerConfig } from './container-config.js';
 const plan = {
   spec: { id: 'u1', command: ['/bin/true'], env: {}, mounts: [] },
   identity: { cluster: 'c', id: 'u1', run: 1 },
-  image: 'sha256:1',
+  image: { id: 'sha256:1', digest: 'sha256:1' },
   network: 'n',
 } as const;
 

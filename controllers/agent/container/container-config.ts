@@ -1,6 +1,7 @@
 import type { JsonObject } from 'kedge/rpc';
 import type { WorkloadMount, WorkloadSpec } from '../runtime/runtime.js';
-import { type RunIdentity, runLabels } from './run-identity.js';
+import type { ProvidedImage } from './images/images.js';
+import { engineLabels, type RunIdentity, runLabels } from './run-identity.js';
 
 /** Mount propagation from the host to the container; mounts of the container never reach the host. */
 export type Propagation = 'rslave' | 'rprivate';
@@ -9,8 +10,7 @@ export type Propagation = 'rslave' | 'rprivate';
 export interface ContainerPlan {
   readonly spec: WorkloadSpec;
   readonly identity: RunIdentity;
-  /** Id of the image. */
-  readonly image: string;
+  readonly image: ProvidedImage;
   /** Id or name of the network of the cluster. */
   readonly network: string;
   /** The mounts with their propagation, in order. */
@@ -49,8 +49,8 @@ export function containerConfig(plan: ContainerPlan): JsonObject {
   const { command, args = [], env, workingDir, user, namespace, name, service } = spec;
   requireNoSubPath(mounts);
   return {
-    Image: image,
-    Labels: runLabels(identity),
+    Image: image.id,
+    Labels: { ...runLabels(identity), [engineLabels.image]: image.digest },
     Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
     // As in Kubernetes: a command replaces the entry point of the image, and arguments replace its command.
     ...(command.length > 0 && { Entrypoint: command, Cmd: args }),

@@ -22,9 +22,7 @@ import { ContainerStops } from './container-stops.js';
 import { EngineWatch } from './engine-watch.js';
 import type { EngineClient } from './engine/engine-client.js';
 import { isEngineError } from './engine/engine-error.js';
-import type { RegistryCredentials } from './engine/registry-auth.js';
-import type { ImageReference } from '../../service/image/image-reference.js';
-import { Images } from './images.js';
+import { Images } from './images/images.js';
 import { engineLabels, runOf } from './run-identity.js';
 import { RunningCommands } from './running-commands.js';
 import { StartRefusals } from './start-refusal.js';
@@ -43,8 +41,8 @@ export interface ContainerRuntimeOptions {
   readonly cluster: string;
   /** Directory of the records that are needed without the engine, one folder per workload. */
   readonly directory: string;
-  /** The credentials of a registry. Default: none. */
-  readonly credentialsOf?: (image: ImageReference) => Promise<RegistryCredentials | undefined>;
+  /** Default: images are pulled without credentials. */
+  readonly images?: Images;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Default: the policy of an unconfigured daemon. */
@@ -82,13 +80,12 @@ export class ContainerRuntime implements Runtime, Holders {
     this.#refusals = new StartRefusals(containers, this.#closing.signal);
     this.#records = new ContainerRecords(directory);
     this.#stops = new ContainerStops({ containers, records: this.#records, clock, policy });
-    const credentialsOf = options.credentialsOf ?? (() => Promise.resolve(undefined));
     this.#starts = new ContainerStarts({
       containers,
       cluster,
       records: this.#records,
       network: new ClusterNetwork(engine, cluster),
-      images: new Images({ images: engine.images, credentialsOf }),
+      images: options.images ?? new Images({ images: engine.images, clock }),
       signal: this.#closing.signal,
     });
     this.#watch = new EngineWatch({

@@ -5,7 +5,7 @@ import { containerConfig } from './container-config.js';
 import type { ContainerRecords } from './container-records.js';
 import type { EngineContainers } from './engine/engine-containers.js';
 import { isEngineError } from './engine/engine-error.js';
-import type { Images } from './images.js';
+import { ImageError, type Images } from './images/images.js';
 import { propagationOf } from './mount-propagation.js';
 import { containerName, type RunIdentity, runOf } from './run-identity.js';
 
@@ -67,7 +67,9 @@ export class ContainerStarts {
       await this.#run(spec, { cluster, id, run }, before, givenUp.signal);
       this.#attempts.delete(id);
     } catch (error) {
-      this.#attempts.set(id, { state: 'startFailed', run, message: messageOf(error) });
+      const message = messageOf(error);
+      const reason = error instanceof ImageError ? ('ImagePullFailed' as const) : undefined;
+      this.#attempts.set(id, { state: 'startFailed', run, message, ...(reason && { reason }) });
     } finally {
       if (this.#givenUp.get(id) === givenUp) this.#givenUp.delete(id);
     }
@@ -90,7 +92,11 @@ export class ContainerStarts {
     };
     if (spec.image === undefined) throw new Error('it has no image');
     const image = await orGivenUp(
-      images.provide(spec.image, spec.imagePull ?? 'missing', told, signal),
+      images.provide(
+        { name: spec.image, policy: spec.imagePull ?? 'missing', pinned: spec.pinnedImage },
+        told,
+        signal,
+      ),
       givenUp,
     );
     this.#attempts.set(spec.id, { state: 'starting', run: identity.run });
@@ -100,7 +106,7 @@ export class ContainerStarts {
       ...mount,
       propagation: propagations[index] ?? ('rprivate' as const),
     }));
-    const plan = { spec, identity, image: image.id, network: network.name, mounts };
+    const plan = { spec, identity, image, network: network.name, mounts };
     if (givenUp.aborted) throw new Error('it was asked to end');
     const name = containerName(identity);
     const container = await containers

@@ -1,5 +1,6 @@
 import type { WorkloadState } from '../runtime/runtime.js';
 import type { ContainerInspection } from './engine/engine-containers.js';
+import { engineLabels } from './run-identity.js';
 
 /**
  * The state of a workload, read from the container of its run. A container that was created but never started counts as
@@ -22,6 +23,7 @@ export function workloadState(
         pid: found.pid,
         startedAt: startedAt ?? createdAt,
         container: found.id,
+        image: found.labels[engineLabels.image] ?? found.image,
       };
     case 'created':
       // The engine keeps the error of a failed start until the container is removed.

@@ -6,6 +6,8 @@ export const engineLabels = {
   instance: 'svc.io/instance',
   /** Number of the run, from 1. */
   run: 'svc.io/run',
+  /** Digest of the image, or its id. */
+  image: 'svc.io/image',
 } as const;
 
 /** One run of a workload, which is one container. */

@@ -99,7 +99,7 @@ export class InstanceNotes {
 
   running(instance: Instance, note: RunningNote): Promise<void> {
     const { state, mounts, files, backoff, readyInMs } = note;
-    const { container } = state;
+    const { container, image } = state;
     const runs = container ? `container ${container.slice(0, 12)}` : `process ${state.pid}`;
     const conditions = [
       told('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts)),
@@ -117,6 +117,7 @@ export class InstanceNotes {
     return this.note(instance, 'Running', conditions, {
       pid: state.pid,
       ...(container && { containerId: container }),
+      ...(image && { imageDigest: image }),
       startedAt: new Date(state.startedAt).toISOString(),
       restartCount: state.run - 1,
       failureMessage: '',

@@ -14,6 +14,8 @@ export interface WorkloadStartsOptions {
   readonly notes: InstanceNotes;
   readonly inputs: WorkloadInputs;
   readonly backoff: StartBackoff;
+  /** The image of the instance or of another one with the same template, by digest. */
+  readonly pinnedImage: (instance: Instance) => string | undefined;
   readonly clock: Clock;
   readonly policy: ControllerPolicy;
 }
@@ -79,6 +81,7 @@ export class WorkloadStarts {
     const starting = told('Ready', false, 'Starting', 'the workload is being started');
     await notes.note(instance, 'Starting', [volumesReady, starting], { mounts });
     const { template } = instance;
+    const pinned = this.#options.pinnedImage(instance);
     const spec: WorkloadSpec = {
       id: uid,
       namespace: instance.namespace,
@@ -86,6 +89,7 @@ export class WorkloadStarts {
       service: instance.service,
       ...(template.image && { image: template.image }),
       ...(template.imagePull && { imagePull: template.imagePull }),
+      ...(pinned && { pinnedImage: pinned }),
       command: template.command ?? [],
       args: template.args ?? [],
       env: inputs.env,
@@ -131,12 +135,12 @@ export class WorkloadStarts {
   async failed(
     instance: Instance,
     runtime: Runtime,
-    { run, message }: Extract<WorkloadState, { state: 'startFailed' }>,
+    { run, message, reason }: Extract<WorkloadState, { state: 'startFailed' }>,
   ): Promise<Result> {
     const { uid } = instance.metadata;
     if (instance.backoff?.run === run) return this.start(instance, runtime);
     this.#probes.delete(uid);
-    return this.#noteFailed(instance, message, run);
+    return this.#noteFailed(instance, message, run, reason);
   }
 
   /** It runs: clears failed starts. Requeues at the latest when it becomes ready. */
@@ -161,17 +165,19 @@ export class WorkloadStarts {
     this.#readyDelay.forget(uid);
   }
 
-  async #noteFailed(instance: Instance, why: string, run?: number): Promise<Result> {
+  async #noteFailed(
+    instance: Instance,
+    why: string,
+    run?: number,
+    reason: 'ImagePullFailed' | 'StartFailed' = 'StartFailed',
+  ): Promise<Result> {
     const message = `can't be started: ${why}`;
     const { backoff, notes } = this.#options;
     const failed = backoff.failed(instance, run);
     await notes.note(
       instance,
       'Failed',
-      [
-        told('ContainersReady', false, 'StartFailed', message),
-        told('Ready', false, 'StartFailed', message),
-      ],
+      [told('ContainersReady', false, reason, message), told('Ready', false, reason, message)],
       { failureMessage: message, backoff: failed.backoff },
     );
     return requeueAfter(failed.delayMs);

@@ -28,6 +28,8 @@ export interface WorkloadSpec extends WorkloadRights {
   readonly image?: string;
   /** When it is pulled; default where the node does not have it. */
   readonly imagePull?: 'missing' | 'always' | 'never';
+  /** The image that it ran before, by digest; preferred over what the name means now, unless it is always pulled. */
+  readonly pinnedImage?: string;
   /** The program and its first arguments; empty: what the image says. */
   readonly command: readonly string[];
   /** Arguments behind the command; without one, in the place of the image's. */
@@ -44,13 +46,21 @@ export type WorkloadState =
   /** `message`: what it waits for, such as an image. */
   | { readonly state: 'starting'; readonly run: number; readonly message?: string }
   /** This run was not started and never will be. */
-  | { readonly state: 'startFailed'; readonly run: number; readonly message: string }
+  | {
+      readonly state: 'startFailed';
+      readonly run: number;
+      readonly message: string;
+      /** Why, if that is not the command. */
+      readonly reason?: 'ImagePullFailed';
+    }
   | {
       readonly state: 'running';
       readonly run: number;
       readonly pid: number;
       /** Id of its container; absent for a process. */
       readonly container?: string;
+      /** Digest of its image, or its id if it came from no registry; absent for a process. */
+      readonly image?: string;
       /** Milliseconds since the epoch. */
       readonly startedAt: number;
     }

@@ -31,9 +31,11 @@ export const formats: Readonly<Record<string, Format>> = {
   'registry-host': {
     test: (value) =>
       value.length <= 253 &&
-      /^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:\d{1,5})?$/.test(value) &&
+      /^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:\d{1,5})?(\/[a-z0-9]+([-._]+[a-z0-9]+)*)*$/.test(
+        value,
+      ) &&
       !value.includes('..'),
-    rule: 'must be a host, with a port where it needs one, such as registry.example.com:5000, or *.example.com',
+    rule: 'must be a host, with a port and a path where it needs them, such as registry.example.com:5000 or registry.example.com/team, or *.example.com',
   },
   quantity: {
     test: (value) => (parseQuantity(value) ?? -1n) > 0n,

@@ -201,7 +201,10 @@ export interface Registry {
   metadata?:
     | ObjectMeta
     | undefined;
-  /** Host with an optional port; *.example.com matches every subdomain. */
+  /**
+   * Host with an optional port and path; *.example.com matches every subdomain. Of several that contain an image, a
+   * path wins over a host, and a host over a wildcard.
+   */
   registry: string;
   auth?: Registry_Auth | undefined;
 }

@@ -61,6 +61,11 @@ export interface Instance {
     | undefined;
   /** Id of the container, for the tools of the engine; empty for a process. */
   containerId: string;
+  /**
+   * The image that its container runs: by the digest of its registry, such as redis@sha256:...; its id if it came from
+   * no registry. A restart runs the same image, unless imagePull is always.
+   */
+  imageDigest: string;
 }
 
 export const Instance_Status = {
@@ -327,6 +332,7 @@ function createBaseInstance(): Instance {
     exitCode: undefined,
     backoff: undefined,
     containerId: "",
+    imageDigest: "",
   };
 }
 
@@ -388,6 +394,9 @@ export const Instance: MessageFns<Instance> = {
     }
     if (message.containerId !== "") {
       writer.uint32(234).string(message.containerId);
+    }
+    if (message.imageDigest !== "") {
+      writer.uint32(322).string(message.imageDigest);
     }
     return writer;
   },
@@ -558,6 +567,14 @@ export const Instance: MessageFns<Instance> = {
             }
 
             message.containerId = reader.string();
+            continue;
+          }
+          case 40: {
+            if (tag !== 322) {
+              break;
+            }
+
+            message.imageDigest = reader.string();
             continue;
           }
         }

@@ -19,7 +19,7 @@ export const registryAuthSensitive = ['password', 'token', 'dockerConfigJson'] a
 
 /** Registries of images, with credentials. */
 export interface Registry extends ApiObject {
-  /** Host with an optional port; *.example.com matches every subdomain. */
+  /** Host with an optional port and path; *.example.com matches every subdomain. Of several that contain an image, a path wins over a host, and a host over a wildcard. */
   readonly registry: string;
   readonly auth?: RegistryAuth;
 }

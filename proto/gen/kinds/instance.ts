@@ -75,6 +75,8 @@ export interface Instance extends ApiObject {
   readonly backoff?: InstanceBackoff;
   /** Id of the container, for the tools of the engine; empty for a process. */
   readonly containerId?: string;
+  /** The image that its container runs: by the digest of its registry, such as redis@sha256:...; its id if it came from no registry. A restart runs the same image, unless imagePull is always. */
+  readonly imageDigest?: string;
 }
 
 /** What the .proto says of the kind {@link Instance}, for its declaration. */
@@ -83,7 +85,7 @@ export const instanceSchema = {
   plural: 'instances',
   shortNames: ['inst', 'instance'],
   scope: 'Namespaced',
-  statusFields: ['status', 'conditions', 'failureMessage', 'restartCount', 'pid', 'startedAt', 'mounts', 'exitCode', 'backoff', 'containerId'],
+  statusFields: ['status', 'conditions', 'failureMessage', 'restartCount', 'pid', 'startedAt', 'mounts', 'exitCode', 'backoff', 'containerId', 'imageDigest'],
   immutableFields: [],
   initialStatus: { status: 'Pending', restartCount: 0 },
 } as const;

@@ -1,0 +1,97 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isJsonObject } from 'kedge/rpc';
+
+/** How an image came to the node. */
+export type ImageOrigin = 'pulled' | 'loaded';
+
+/** An image that Kedge pulled or loaded. */
+export interface ImageRecord {
+  /** `sha256:...` */
+  readonly id: string;
+  /** The names that Kedge gave to it. */
+  readonly names: readonly string[];
+  readonly origin: ImageOrigin;
+  /** When it came or was last used for a start, milliseconds since the epoch. */
+  readonly usedAt: number;
+}
+
+const idPattern = /^sha256:[0-9a-f]{64}$/;
+const namesMax = 100;
+
+/**
+ * Durable records of the images that Kedge brought to this node, one file per image. Images without a record belong to
+ * other users of the engine and are never removed.
+ */
+export class ImageRecords {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  #file(id: string): string {
+    if (!idPattern.test(id)) throw new TypeError(`${id} is not an image id`);
+    return join(this.#directory, `${id.slice('sha256:'.length)}.json`);
+  }
+
+  /** All records, the one that was not used for the longest time first. */
+  async all(): Promise<readonly ImageRecord[]> {
+    const files = await readdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return [];
+      throw error;
+    });
+    const ids = files.flatMap((file) => {
+      const id = `sha256:${file.replace(/\.json$/, '')}`;
+      return idPattern.test(id) ? [id] : [];
+    });
+    const records = await Promise.all(ids.map((id) => this.find(id)));
+    return records
+      .filter((record) => record !== undefined)
+      .sort((a, b) => a.usedAt - b.usedAt || (a.id < b.id ? -1 : 1));
+  }
+
+  /** The record of an image; undefined for one that others brought. An unreadable record is none. */
+  async find(id: string): Promise<ImageRecord | undefined> {
+    try {
+      const read: unknown = JSON.parse(await readFile(this.#file(id), 'utf8'));
+      if (!isJsonObject(read)) return undefined;
+      const { names, origin, usedAt } = read;
+      return {
+        id,
+        names: Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [],
+        origin: origin === 'loaded' ? 'loaded' : 'pulled',
+        usedAt: typeof usedAt === 'number' ? usedAt : 0,
+      };
+    } catch (error) {
+      // A record that was half written by a full disk must not stop the others; its image is then kept.
+      if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT')
+        return undefined;
+      throw error;
+    }
+  }
+
+  /** Records that an image came under a name. */
+  async brought(id: string, name: string, origin: ImageOrigin, now: number): Promise<void> {
+    const before = await this.find(id);
+    const names = [...new Set([...(before?.names ?? []), name])].slice(-namesMax);
+    await this.#write({ id, names, origin: before?.origin ?? origin, usedAt: now });
+  }
+
+  /** Records that a workload was started from an image; no-op for an image of others. */
+  async used(id: string, now: number): Promise<void> {
+    const before = await this.find(id);
+    if (before) await this.#write({ ...before, usedAt: now });
+  }
+
+  async forget(id: string): Promise<void> {
+    await rm(this.#file(id), { force: true });
+  }
+
+  async #write({ id, ...record }: ImageRecord): Promise<void> {
+    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    const file = this.#file(id);
+    await writeFile(`${file}.new`, `${JSON.stringify(record)}\n`, { mode: 0o600 });
+    await rename(`${file}.new`, file);
+  }
+}

@@ -1,0 +1,163 @@
+import { type Clock, messageOf } from 'kedge';
+import {
+  imageName,
+  type ImageReference,
+  parseImage,
+} from '../../../service/image/image-reference.js';
+import type { EngineImage, EngineImages } from '../engine/engine-images.js';
+import { digestOf } from './image-digest.js';
+import type { ImageRecords } from './image-records.js';
+import { PullProgress } from './pull-progress.js';
+import { pullRemedy } from './pull-refusal.js';
+import type { CredentialsOf, FoundCredentials } from './registry-credentials.js';
+
+/** When to pull an image: if the node does not have it, at each start, or never. */
+export type ImagePull = 'missing' | 'always' | 'never';
+
+/** Dependencies of {@link Images}. */
+export interface ImagesOptions {
+  readonly images: EngineImages;
+  readonly clock: Clock;
+  /** Default: pulls have no credentials. */
+  readonly credentialsOf?: CredentialsOf;
+  /** Records of what was pulled. Default: nothing is recorded, and thus nothing pruned. */
+  readonly records?: ImageRecords;
+}
+
+/** The image of a workload. */
+export interface WantedImage {
+  /** As its service names it. */
+  readonly name: string;
+  readonly policy: ImagePull;
+  /** The content that the workload ran before, see {@link ProvidedImage.digest}. */
+  readonly pinned?: string | undefined;
+}
+
+/** An image that the node has. */
+export interface ProvidedImage {
+  /** Id in the engine. */
+  readonly id: string;
+  /** `repository@sha256:...` of its registry; the id if it came from none. */
+  readonly digest: string;
+}
+
+/** An image that can't be provided; the message has the remedy. */
+export class ImageError extends Error {
+  override readonly name = 'ImageError';
+}
+
+interface Pull {
+  readonly done: Promise<ProvidedImage>;
+  readonly watchers: Set<(text: string) => void>;
+}
+
+/** Pulls images onto this node; all workloads that wait for an image share one pull. */
+export class Images {
+  readonly #options: ImagesOptions;
+  readonly #pulls = new Map<string, Pull>();
+
+  constructor(options: ImagesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The image, pulled according to the policy. Policy `missing` prefers the pinned content, so that a restart of the
+   * workload does not run another image because the tag was moved.
+   * @param onProgress called with the progress of the pull
+   * @param signal ends the pull for all its callers: it is the signal of the runtime
+   * @throws ImageError with the remedy
+   */
+  async provide(
+    { name: text, policy, pinned }: WantedImage,
+    onProgress: (text: string) => void,
+    signal: AbortSignal,
+  ): Promise<ProvidedImage> {
+    const wanted = parseImage(text);
+    if (!wanted) throw new ImageError(`"${text}" is no name of an image`);
+    const { images, records, clock } = this.#options;
+    if (policy !== 'always' && pinned !== undefined) {
+      const found = await images.inspect(pinned, signal);
+      if (found) {
+        await records?.used(found.id, clock.now());
+        return { id: found.id, digest: pinned };
+      }
+    }
+    const fixed = pinned === undefined ? undefined : parseImage(pinned);
+    // Content that came from no registry can't be pulled again, so the name counts.
+    const reference = policy === 'missing' && fixed?.isDigest === true ? fixed : wanted;
+    const name = imageName(reference);
+    const found = await images.inspect(name, signal);
+    if (found && (policy !== 'always' || reference.isDigest)) {
+      await records?.used(found.id, clock.now());
+      return { id: found.id, digest: digestOf(found, name) };
+    }
+    if (policy === 'never')
+      throw new ImageError(
+        `image ${name} is not on this node and imagePull is never; load it with kedge image load, or use imagePull missing`,
+      );
+    return this.#shared(name, reference, onProgress, signal);
+  }
+
+  async #shared(
+    name: string,
+    reference: ImageReference,
+    onProgress: (text: string) => void,
+    signal: AbortSignal,
+  ): Promise<ProvidedImage> {
+    let pull = this.#pulls.get(name);
+    if (!pull) {
+      const watchers = new Set<(text: string) => void>();
+      const done = this.#pull(name, reference, watchers, signal).finally(() =>
+        this.#pulls.delete(name),
+      );
+      pull = { done, watchers };
+      this.#pulls.set(name, pull);
+    }
+    pull.watchers.add(onProgress);
+    try {
+      return await pull.done;
+    } finally {
+      pull.watchers.delete(onProgress);
+    }
+  }
+
+  async #pull(
+    name: string,
+    reference: ImageReference,
+    watchers: ReadonlySet<(text: string) => void>,
+    signal: AbortSignal,
+  ): Promise<ProvidedImage> {
+    const { credentialsOf, images } = this.#options;
+    const { repository, version } = reference;
+    const progress = new PullProgress(name);
+    const before = new Set((await images.list(signal)).map(({ id }) => id));
+    let found: FoundCredentials | undefined;
+    try {
+      found = credentialsOf?.(reference);
+      const request = { repository, version, credentials: found?.credentials };
+      for await (const step of images.pull(request, signal)) {
+        const text = progress.told(step);
+        if (text !== undefined) for (const watcher of watchers) watcher(text);
+      }
+    } catch (cause) {
+      const message = messageOf(cause);
+      const remedy = pullRemedy(message, reference, found);
+      throw new ImageError(
+        `image ${name} can't be pulled: ${message}${remedy === '' ? '' : `; ${remedy}`}`,
+        { cause },
+      );
+    }
+    const image = await images.inspect(name, signal);
+    if (!image) throw new ImageError(`image ${name} was pulled, and is gone again`);
+    await this.#record(image, name, before);
+    return { id: image.id, digest: digestOf(image, name) };
+  }
+
+  /** An image that the engine had already may belong to another user of the engine. */
+  async #record({ id }: EngineImage, name: string, before: ReadonlySet<string>): Promise<void> {
+    const { records, clock } = this.#options;
+    if (!records) return;
+    if (before.has(id) && !(await records.find(id))) return;
+    await records.brought(id, name, 'pulled', clock.now());
+  }
+}

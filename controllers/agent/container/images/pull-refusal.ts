@@ -1,0 +1,42 @@
+import type { ImageReference } from '../../../service/image/image-reference.js';
+import type { FoundCredentials } from './registry-credentials.js';
+
+/** What to do about a failed pull, by the engine's message; empty if that says it all. */
+export function pullRemedy(
+  message: string,
+  { host }: ImageReference,
+  found: FoundCredentials | undefined,
+): string {
+  if (/manifest unknown|manifest for .* not found/.test(message))
+    return `registry ${host} has no such image or tag; correct image of the service`;
+  if (
+    /no basic auth credentials|unauthorized|authentication required|access denied|denied:|incorrect username or password|status: 40[13]/i.test(
+      message,
+    )
+  )
+    return loginRemedy(host, found);
+  if (/server gave HTTP response to HTTPS client/.test(message))
+    return `registry ${host} has no TLS; give it a certificate, or add it to insecure-registries in the engine's daemon.json`;
+  if (/x509:|certificate/.test(message))
+    return `the engine does not trust the certificate of ${host}; put its authority into /etc/docker/certs.d/${host}/ca.crt on the node`;
+  if (/toomanyrequests|rate limit/i.test(message))
+    return `registry ${host} limits anonymous pulls; cast a Registry with credentials for ${host}`;
+  if (/no such host|server misbehaving|name resolution/.test(message))
+    return `the name of ${host} can't be resolved on the node; correct image of the service, or the node's resolver`;
+  if (
+    /connection refused|i\/o timeout|no route to host|network is unreachable|Timeout exceeded/.test(
+      message,
+    )
+  )
+    return `registry ${host} does not answer; start it, or load the image with kedge image load`;
+  if (/no space left on device/.test(message))
+    return 'the disk of the engine is full; free it with kedge image prune';
+  return '';
+}
+
+function loginRemedy(host: string, found: FoundCredentials | undefined): string {
+  if (!found) return `no Registry matches ${host}; cast one with its credentials (kind: Registry)`;
+  if (!found.credentials)
+    return `registry ${found.registry} has no credentials for ${host}; add them: kedge edit registry/${found.registry}`;
+  return `${host} refused the credentials of registry ${found.registry}; correct them: kedge edit registry/${found.registry}`;
+}

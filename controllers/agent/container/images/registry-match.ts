@@ -1,0 +1,55 @@
+import type { ImageReference } from '../../../service/image/image-reference.js';
+
+/** Host of Docker Hub in image names, and the other names that it has in files of Docker. */
+const hubHost = 'docker.io';
+const hubAliases = ['index.docker.io', 'registry-1.docker.io', 'registry.hub.docker.com'];
+
+/** Path of a repository inside its registry. */
+function pathOf({ repository, host }: ImageReference): string {
+  if (host !== hubHost) return repository.slice(host.length + 1);
+  const path = repository.startsWith(`${hubHost}/`)
+    ? repository.slice(hubHost.length + 1)
+    : repository;
+  // The registry of Docker Hub has official images in a folder.
+  return path.includes('/') ? path : `library/${path}`;
+}
+
+/** A registry as people write it, such as `https://index.docker.io/v1/`, as host and path. */
+function normalized(registry: string): { readonly host: string; readonly path: string } {
+  const bare = registry.replace(/^https?:\/\//, '').replace(/\/+$/, '');
+  const [first = '', ...rest] = bare.split('/');
+  // A path such as /v1 is that of the API and names no repositories.
+  const path = rest.join('/').replace(/^v[12](?:\/|$)/, '');
+  const host = first.toLowerCase();
+  return { host: hubAliases.includes(host) ? hubHost : host, path };
+}
+
+/**
+ * How specific a registry is for an image: a longer path wins over a shorter one, a host over a wildcard, and a longer
+ * wildcard over a shorter one. Undefined if the registry does not contain the image.
+ */
+export function specificity(registry: string, image: ImageReference): number | undefined {
+  const { host, path } = normalized(registry);
+  const inPath = pathOf(image);
+  if (path !== '' && inPath !== path && !inPath.startsWith(`${path}/`)) return undefined;
+  const segments = path === '' ? 0 : path.split('/').length;
+  const imageHost = image.host.toLowerCase();
+  const isWildcard = host.startsWith('*.');
+  if (!isWildcard && host !== imageHost) return undefined;
+  if (isWildcard && !imageHost.endsWith(host.slice(1))) return undefined;
+  return (isWildcard ? 0 : 1_000_000) + segments * 1_000 + host.length;
+}
+
+/** The most specific of some registries for an image; the first by order if two are equal. */
+export function mostSpecific<T>(
+  candidates: readonly T[],
+  registryOf: (candidate: T) => string,
+  image: ImageReference,
+): T | undefined {
+  let best: { readonly candidate: T; readonly score: number } | undefined;
+  for (const candidate of candidates) {
+    const score = specificity(registryOf(candidate), image);
+    if (score !== undefined && (!best || score > best.score)) best = { candidate, score };
+  }
+  return best?.candidate;
+}
