@@ -30,6 +30,7 @@ import { addVolume } from './commands/storage/volume.js';
 import { addEvents } from './commands/workloads/events.js';
 import { addExec } from './commands/workloads/exec.js';
 import { addHealth } from './commands/workloads/health.js';
+import { addImage } from './commands/workloads/image.js';
 import { addLogs } from './commands/workloads/logs.js';
 import { addRestart } from './commands/workloads/restart.js';
 
@@ -52,6 +53,7 @@ export const commands: readonly ((program: Command) => void)[] = [
   addExplain,
   addGet,
   addHealth,
+  addImage,
   addLabel,
   addLogin,
   addLogs,

@@ -1,11 +1,14 @@
 import { join, resolve } from 'node:path';
-import type { Clock, Logger, Manager } from 'kedge';
+import type { Clock, EmbeddedStore, Logger, Manager } from 'kedge';
 import {
   ContainerRuntime,
   type DataFiles,
   EngineClient,
+  ImageDisk,
   ImageRecords,
   Images,
+  instances,
+  NodeImages,
   type ParameterResolver,
   ProcessRuntime,
   registries,
@@ -19,23 +22,23 @@ import { privatePaths } from './config/private-paths.js';
 export interface NodeRuntimes {
   readonly containers: ContainerRuntime;
   readonly all: readonly Runtime[];
+  readonly images: NodeImages;
 }
 
 /** The dependencies of the runtimes. */
 interface RuntimeParts {
   readonly dataFiles: DataFiles;
-  /** Id of the cluster. */
-  readonly cluster: string;
+  readonly store: EmbeddedStore;
   readonly manager: Manager;
   readonly resolver: ParameterResolver;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Creates the configured runtimes. */
+/** Creates the configured runtimes, and adds what they do by themselves to the manager. */
 export async function nodeRuntimes(
   config: DaemonConfig,
-  { dataFiles, cluster, manager, resolver, clock, logger }: RuntimeParts,
+  { dataFiles, store, manager, resolver, clock, logger }: RuntimeParts,
 ): Promise<NodeRuntimes> {
   const { dataDirectory, policy } = config;
   const processes = new ProcessRuntime({
@@ -59,11 +62,29 @@ export async function nodeRuntimes(
   const containers = new ContainerRuntime({
     engine,
     images: new Images({ images: engine.images, credentialsOf, records, clock }),
-    cluster,
+    cluster: store.clusterId,
     directory: join(dataDirectory, 'containers'),
     clock,
     logger: logger.child({ part: 'containers' }),
     policy,
   });
-  return { containers, all: [processes, containers] };
+  const node = config.nodeName;
+  const images = new NodeImages({
+    node,
+    images: engine.images,
+    records,
+    instances: async () => (await store.list(instances)).items.filter((each) => each.node === node),
+    clock,
+  });
+  const disk = new ImageDisk({
+    store,
+    images,
+    directory: (signal) => engine.rootDirectory(signal),
+    highPercent: config.imageDiskHighPercent,
+    clock,
+    logger: logger.child({ part: 'images' }),
+    policy,
+  });
+  manager.addRunnable(disk);
+  return { containers, all: [processes, containers], images };
 }

@@ -151,7 +151,7 @@ async function assemble(
   });
   const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
   const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
-  const parts = { dataFiles, cluster: store.clusterId, manager, resolver, clock, logger };
+  const parts = { dataFiles, store, manager, resolver, clock, logger };
   const runtimes = await nodeRuntimes(config, parts);
   const host = { ...thisNode, holders: joinHolders(thisNode.holders, runtimes.containers) };
   const journal = directoryJournal(join(dataDirectory, 'node-journal'));
@@ -185,13 +185,13 @@ async function assemble(
   });
   const rotation = new KeyRotation({ store, sealer, keys, kinds: allKinds, logger });
   const options = {
+    ...common,
     rotation,
     backups: { store, keyPlace: keyPlace(dataDirectory, config.kekFile, process.env.KEDGE_KEK) },
-    clock,
-    policy,
     drivers,
     sealer,
     runtimes: runtimes.all,
+    images: runtimes.images,
     defaultStorageClass: config.defaultStorageClass || undefined,
   };
   const kindsApi = await loadKindsApi();

@@ -6,7 +6,7 @@ import { kindEntries } from '../kinds/index.js';
 const all = ['*'];
 const read = ['get', 'list', 'watch'];
 /** Resources without a kind that every user may read. */
-const readable = ['logs', 'health'];
+const readable = ['logs', 'health', 'images'];
 
 function plurals(people: 'write' | 'read'): readonly string[] {
   return kindEntries

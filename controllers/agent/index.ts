@@ -34,3 +34,9 @@ export {
   type CredentialsOf,
   registryCredentials,
 } from './container/images/registry-credentials.js';
+export { ImageDisk, type ImageDiskOptions } from './container/images/image-disk.js';
+export {
+  type NodeImage,
+  NodeImages,
+  type NodeImagesOptions,
+} from './container/images/node-images.js';

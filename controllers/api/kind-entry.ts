@@ -10,7 +10,7 @@ import type {
 } from 'kedge';
 import type { AdmissionRules, ApiParts, CustomMethod } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
-import type { Runtime } from '../agent/index.js';
+import type { NodeImages, Runtime } from '../agent/index.js';
 import type { OnlineBackups } from '../backup/index.js';
 import type { ControllerPolicy } from '../policy/policy.js';
 import type { KeyRotation, ParameterResolver, Sealer } from '../secret/index.js';
@@ -20,6 +20,8 @@ export interface ApiOptions {
   readonly drivers: DriverRegistry;
   readonly sealer: Sealer;
   readonly runtimes: readonly Runtime[];
+  /** Absent: the methods of images are not served. */
+  readonly images?: NodeImages;
   readonly defaultStorageClass: string | undefined;
   readonly rotation: KeyRotation;
   readonly backups: OnlineBackups;

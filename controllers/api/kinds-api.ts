@@ -3,6 +3,7 @@ import { type ApiParts, type CustomMethod, serve, type ServedKind } from 'kedge/
 import { backupVerbs } from '../backup/index.js';
 import { execVerbs } from '../exec/index.js';
 import { healthVerbs } from '../health/index.js';
+import { imageVerbs } from '../image/index.js';
 import { kindEntries } from '../kinds/index.js';
 import { logVerbs } from '../log/index.js';
 import { keyVerbs } from '../secret/index.js';
@@ -34,6 +35,7 @@ export async function loadKindsApi(): Promise<KindsApi> {
       ...logVerbs(parts, options),
       ...execVerbs(parts, options),
       ...healthVerbs(parts),
+      ...imageVerbs(parts, options),
       ...keyVerbs(options.rotation),
       ...backupVerbs(options.backups),
     ],

@@ -71,6 +71,7 @@ export const policyValues = {
     'shortest wait between looks for the outcome of a Stalled volume',
     second,
   ),
+  imageDiskCheckMs: wait(5 * minute, "whether the disk of the engine's images is too full", second),
   existenceProbeMs: wait(
     hour,
     'whether the provider still has a volume or snapshot, spread by 20 %',

@@ -8,6 +8,7 @@ export * from './api/configmap.js';
 export * from './api/event.js';
 export * from './api/exec.js';
 export * from './api/health.js';
+export * from './api/image.js';
 export * from './api/instance.js';
 export * from './api/log.js';
 export * from './api/namespace.js';

@@ -6,6 +6,7 @@ import { ConfigmapServiceService } from './api/configmap.js';
 import { EventServiceService } from './api/event.js';
 import { ExecServiceService } from './api/exec.js';
 import { HealthServiceService } from './api/health.js';
+import { ImageServiceService } from './api/image.js';
 import { InstanceServiceService } from './api/instance.js';
 import { LogServiceService } from './api/log.js';
 import { NamespaceServiceService } from './api/namespace.js';
@@ -25,6 +26,7 @@ export const serviceDefinitions = {
   event: EventServiceService,
   exec: ExecServiceService,
   health: HealthServiceService,
+  image: ImageServiceService,
   instance: InstanceServiceService,
   log: LogServiceService,
   namespace: NamespaceServiceService,

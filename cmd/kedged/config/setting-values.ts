@@ -23,6 +23,12 @@ export const whole = (value: unknown): number | undefined => {
 /** A whole number above 0. */
 export const atLeastOne = (value: unknown): number | undefined => whole(value) || undefined;
 
+/** A share above 0. */
+export const percent = (value: unknown): number | undefined => {
+  const number = atLeastOne(value);
+  return number !== undefined && number <= 100 ? number : undefined;
+};
+
 /** A list, also as one text with commas. */
 export const texts = (value: unknown): readonly string[] | undefined => {
   if (typeof value === 'string') return value.split(',').filter((part) => part !== '');

@@ -5,7 +5,17 @@ import { type ControllerPolicy, policyKeys, readPolicy } from '@kedge/controller
 import { demandSafeListening } from './listening.js';
 import { nearest } from '../../near-miss.js';
 import { misspeltVariables } from './misspelt-variables.js';
-import { atLeastOne, auditScope, bool, level, map, text, texts, whole } from './setting-values.js';
+import {
+  atLeastOne,
+  auditScope,
+  bool,
+  level,
+  map,
+  percent,
+  text,
+  texts,
+  whole,
+} from './setting-values.js';
 
 /** A setting of kedged with its sources and default. */
 interface Setting<T> {
@@ -136,6 +146,12 @@ const settings = {
     parse: text,
     rule: 'the unix socket of a container engine',
     fallback: '/var/run/docker.sock',
+  },
+  imageDiskHighPercent: {
+    key: 'runtime.imageDiskHighPercent',
+    parse: percent,
+    rule: 'a whole number from 1 to 100',
+    fallback: 85,
   },
   kekFile: { key: 'secrets.kekFile', parse: text, rule: 'a file', fallback: '' },
   audit: {

@@ -17,11 +17,11 @@ interface CanIOptions {
 
 const verbs = [
   ...['get', 'list', 'watch', 'create', 'update', 'delete'],
-  ...['scale', 'exec', 'reveal', 'elevate'],
+  ...['scale', 'exec', 'reveal', 'elevate', 'load', 'prune'],
 ] as const;
 
 /** Rights that do not refer to a kind. */
-const furtherResources = ['exec', 'logs', 'health', 'backups', 'keys'];
+const furtherResources = ['exec', 'logs', 'health', 'images', 'backups', 'keys'];
 const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources].sort();
 
 /** Concurrent requests. */

@@ -55,6 +55,13 @@ export class EngineClient {
     return this.#api.version(signal, timeoutMs);
   }
 
+  /** The directory in which the engine keeps its images, on its machine. */
+  async rootDirectory(signal: AbortSignal): Promise<string> {
+    const path = '/info';
+    const answer = await this.#api.call({ method: 'GET', path, signal });
+    return demandText(objectOf(answer, path), 'DockerRootDir');
+  }
+
   /**
    * Container events from now on, until the signal aborts or the engine stops. They are hints, because events
    * without a listener are lost. `onOpen` is called once all later events arrive.

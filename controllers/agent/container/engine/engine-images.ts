@@ -48,6 +48,8 @@ export interface PullRequest {
 
 /** Idle timeout of a pull or load: the engine must report progress within it. */
 const idleMs = 300_000;
+/** Deadline until the answer of a load begins, which is when the tar has arrived completely. */
+const loadStartMs = 12 * 3_600_000;
 /** Deadline until the answer of a pull begins, which waits for the registry. */
 const pullStartMs = 120_000;
 
@@ -117,7 +119,7 @@ export class EngineImages {
       headers: { 'Content-Type': 'application/x-tar' },
       body: tar,
       signal,
-      timeoutMs: idleMs,
+      timeoutMs: loadStartMs,
     });
     const loaded: string[] = [];
     for await (const line of jsonLines(stream, this.#api.socketPath, idleMs)) {

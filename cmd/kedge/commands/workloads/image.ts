@@ -1,0 +1,169 @@
+import { open } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { invalid, StatusError } from 'kedge';
+import type { ApiClient } from 'kedge/client';
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+import { printableLine } from '../../../terminal-text.js';
+import { connect } from '../../connection/api.js';
+import { age, note, print, table } from '../../output/output.js';
+import { withExamples } from '../../program/examples.js';
+
+interface NodeOptions {
+  readonly node?: string;
+}
+
+/** Bytes of one message. */
+const pieceBytes = 256 * 1024;
+
+function shownBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let value = bytes;
+  let unit = 0;
+  for (; value >= 1_024 && unit < units.length - 1; unit += 1) value /= 1_024;
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit] ?? ''}`;
+}
+
+function imagesOf(value: unknown): readonly JsonObject[] {
+  return (Array.isArray(value) ? value : []).filter(isJsonObject);
+}
+
+function textsIn(image: JsonObject, field: string): readonly string[] {
+  const value = image[field];
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+function row(image: JsonObject): readonly string[] {
+  const [tag = '<none>'] = [...textsIn(image, 'tags'), ...textsIn(image, 'digests')];
+  const users = textsIn(image, 'instances');
+  const more = users.length > 3 ? ` and ${users.length - 3} more` : '';
+  return [
+    tag,
+    textOf(image, 'id').replace('sha256:', '').slice(0, 12),
+    shownBytes(Number(image.sizeBytes)),
+    age(image.createdAt, Date.now()),
+    textOf(image, 'origin') || 'others',
+    users.slice(0, 3).join(', ') + more,
+  ];
+}
+
+const header = ['IMAGE', 'ID', 'SIZE', 'AGE', 'FROM', 'INSTANCES'];
+
+async function withClient(work: (client: ApiClient) => Promise<void>): Promise<void> {
+  const client = await connect();
+  try {
+    await work(client);
+  } finally {
+    client.close();
+  }
+}
+
+function list({ node = '' }: NodeOptions): Promise<void> {
+  return withClient(async (client) => {
+    const { items } = await client.call('ImageService.List', { node });
+    print(table([header, ...imagesOf(items).map(row)]));
+  });
+}
+
+function prune({ node = '', dryRun }: NodeOptions & { readonly dryRun?: boolean }): Promise<void> {
+  return withClient(async (client) => {
+    const request = { node, dryRun: dryRun === true };
+    const answer = await client.call('ImageService.Prune', request);
+    const removed = imagesOf(answer.removed);
+    if (removed.length > 0) print(table([header, ...removed.map(row)]));
+    const what = `${removed.length} ${removed.length === 1 ? 'image' : 'images'}`;
+    const size = shownBytes(Number(answer.sizeBytes));
+    print(`${what} ${dryRun ? 'would be removed' : 'removed'}, ${size}`);
+  });
+}
+
+/** Pieces of a file after the message that begins the load. */
+async function* messages(node: string, pieces: AsyncIterable<Buffer>): AsyncIterable<JsonObject> {
+  yield { start: { node } };
+  for await (const piece of pieces) yield { data: piece.toString('base64') };
+}
+
+/** Progress on standard error, in steps of 10 %, or of 100 MiB for a pipe of unknown size. */
+class ShownProgress {
+  readonly #sizeBytes: number;
+  #step = 0;
+
+  constructor(sizeBytes: number) {
+    this.#sizeBytes = sizeBytes;
+  }
+
+  show(receivedBytes: number): void {
+    const size = this.#sizeBytes;
+    const stepBytes = size > 0 ? size / 10 : 100 * 1_048_576;
+    const step = Math.floor(receivedBytes / stepBytes);
+    if (step <= this.#step) return;
+    this.#step = step;
+    const share = size > 0 ? ` of ${shownBytes(size)}` : '';
+    note(`${shownBytes(receivedBytes)}${share} loaded`);
+  }
+}
+
+async function load(file: string, { node = '' }: NodeOptions): Promise<void> {
+  const handle = await open(file === '-' ? '/dev/stdin' : file, 'r').catch((cause: unknown) => {
+    throw invalid([{ field: 'FILE', description: `${file} can't be read: ${String(cause)}` }]);
+  });
+  const interrupted = new AbortController();
+  process.once('SIGINT', () => interrupted.abort());
+  try {
+    const { size } = await handle.stat();
+    const progress = new ShownProgress(size);
+    const pieces = handle.createReadStream({ highWaterMark: pieceBytes, autoClose: false });
+    await withClient(async (client) => {
+      const answers = client.duplex(
+        'ImageService.Load',
+        messages(node, pieces as AsyncIterable<Buffer>),
+        interrupted.signal,
+      );
+      let loaded: readonly string[] | undefined;
+      for await (const { progress: told, loaded: done } of answers) {
+        if (isJsonObject(told)) progress.show(Number(told.receivedBytes));
+        if (isJsonObject(done)) loaded = textsIn(done, 'images');
+      }
+      if (!loaded)
+        throw new StatusError({
+          code: 'Cancelled',
+          reason: 'Cancelled',
+          message: 'the load was interrupted, and no image came of it; load the file again',
+        });
+      for (const name of loaded) print(`${printableLine(name)} loaded`);
+    });
+  } finally {
+    await handle.close();
+  }
+}
+
+/** `kedge image load|list|prune` */
+export function addImage(program: Command): void {
+  const image = program.command('image').description('images of containers on a node');
+  const node = ['--node <name>', 'the node; default: that of the daemon'] as const;
+  withExamples(
+    image
+      .command('load')
+      .argument('<file>', 'a tar of docker save; - for standard input')
+      .description('load images from a file of this machine onto a node')
+      .option(...node)
+      .action((file: string, options: NodeOptions) => load(file, options)),
+    ['kedge image load app.tar', 'What docker save -o app.tar app:1 wrote'],
+  );
+  withExamples(
+    image
+      .command('list')
+      .description('list the images that a node has, and the instances that need them')
+      .option(...node)
+      .action((options: NodeOptions) => list(options)),
+    ['kedge image list', 'FROM tells which ones Kedge pulled or loaded'],
+  );
+  withExamples(
+    image
+      .command('prune')
+      .description('remove the images that Kedge pulled or loaded and no instance needs')
+      .option(...node)
+      .option('--dry-run', 'tell what would be removed')
+      .action((options: NodeOptions & { readonly dryRun?: boolean }) => prune(options)),
+    ['kedge image prune --dry-run', 'What would go'],
+  );
+}

@@ -1,0 +1,138 @@
+import type { Readable } from 'node:stream';
+import type { Clock } from 'kedge';
+import type { Instance } from '../../../instance/kind.js';
+import type { EngineImage, EngineImages } from '../engine/engine-images.js';
+import { isEngineError } from '../engine/engine-error.js';
+import type { ImageOrigin, ImageRecords } from './image-records.js';
+import { usersOf } from './image-users.js';
+
+/** Dependencies of {@link NodeImages}. */
+export interface NodeImagesOptions {
+  /** Name of this node. */
+  readonly node: string;
+  readonly images: EngineImages;
+  readonly records: ImageRecords;
+  /** The instances of this node. */
+  readonly instances: () => Promise<readonly Instance[]>;
+  readonly clock: Clock;
+}
+
+/** An image of this node. */
+export interface NodeImage extends EngineImage {
+  /** Undefined if another user of the engine brought it. */
+  readonly origin: ImageOrigin | undefined;
+  /** When it came or was last used for a start, milliseconds since the epoch; undefined without an origin. */
+  readonly usedAt: number | undefined;
+  /** Instances that need it: `<namespace>/<name>`. */
+  readonly users: readonly string[];
+}
+
+/** How to prune. */
+export interface PruneRequest {
+  /** Removes nothing. */
+  readonly dryRun?: boolean;
+  /** Asked before each removal: whether to go on. Default: always. */
+  readonly wants?: () => Promise<boolean>;
+}
+
+/** The images that the engine of this node has. */
+export class NodeImages {
+  readonly #options: NodeImagesOptions;
+  #pruning: Promise<unknown> = Promise.resolve();
+
+  constructor(options: NodeImagesOptions) {
+    this.#options = options;
+  }
+
+  get node(): string {
+    return this.#options.node;
+  }
+
+  /** All images, the newest first. @throws EngineError */
+  async list(signal: AbortSignal): Promise<readonly NodeImage[]> {
+    const { images, records, instances } = this.#options;
+    const found = await images.list(signal);
+    const known = new Map((await records.all()).map((record) => [record.id, record]));
+    const here = await instances();
+    return found
+      .map((image) => ({
+        ...image,
+        origin: known.get(image.id)?.origin,
+        usedAt: known.get(image.id)?.usedAt,
+        users: usersOf(image, here),
+      }))
+      .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1));
+  }
+
+  /**
+   * Loads images from a tar of `docker save`, and returns their names, or ids if they have none.
+   * @throws EngineError with the engine's message
+   */
+  async load(
+    tar: Readable,
+    onText: (text: string) => void,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const { images, records, clock } = this.#options;
+    const before = new Set((await images.list(signal)).map(({ id }) => id));
+    const loaded = await images.load(tar, signal, ({ text }) => onText(text));
+    for (const name of loaded) {
+      const image = await images.inspect(name, signal);
+      // An image that the engine had already may belong to another of its users.
+      if (!image || (before.has(image.id) && !(await records.find(image.id)))) continue;
+      await records.brought(image.id, name, 'loaded', clock.now());
+    }
+    return loaded;
+  }
+
+  /**
+   * Removes images that Kedge brought and no instance needs, the one that was not used for the longest time first.
+   * Returns the removed ones. An image with a name that others gave to it, or that a container uses, stays.
+   */
+  prune(signal: AbortSignal, request: PruneRequest = {}): Promise<readonly NodeImage[]> {
+    const pruned = this.#pruning.then(() => this.#prune(signal, request));
+    this.#pruning = pruned.catch(() => undefined);
+    return pruned;
+  }
+
+  async #prune(
+    signal: AbortSignal,
+    { dryRun = false, wants = () => Promise.resolve(true) }: PruneRequest,
+  ): Promise<readonly NodeImage[]> {
+    const { records } = this.#options;
+    const removed: NodeImage[] = [];
+    const here = new Map((await this.list(signal)).map((image) => [image.id, image]));
+    for (const { id, names } of await records.all()) {
+      const image = here.get(id);
+      if (!image) {
+        // Others removed it.
+        if (!dryRun) await records.forget(id);
+        continue;
+      }
+      const foreign = image.tags.some((tag) => !names.includes(tag));
+      if (foreign || !(await wants())) continue;
+      // Read again: an instance may have come during an earlier removal.
+      if (usersOf(image, await this.#options.instances()).length > 0) continue;
+      if (dryRun) removed.push(image);
+      else if (await this.#remove(image, signal)) {
+        await records.forget(id);
+        removed.push(image);
+      }
+    }
+    return removed;
+  }
+
+  /** False while a container uses the image. */
+  async #remove({ id, tags, digests }: EngineImage, signal: AbortSignal): Promise<boolean> {
+    const { images } = this.#options;
+    try {
+      // The id alone is refused for an image with several names.
+      for (const name of [...tags, ...digests]) await images.remove(name, signal);
+      await images.remove(id, signal);
+      return true;
+    } catch (error) {
+      if (isEngineError(error, 'Conflict')) return false;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,2 @@
+/** Images of containers on the node of the daemon. */
+export { imageVerbs } from './verbs.js';

@@ -1,0 +1,80 @@
+import { Readable } from 'node:stream';
+import { type Clock, invalid, sleep, StatusError } from 'kedge';
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+
+/** Maximum bytes of one message, and of all messages of a load. */
+const pieceBytesMax = 1_048_576;
+const tarBytesMax = 64 * 1024 ** 3;
+/** A caller that sends nothing for this time is abandoned. */
+const idleMs = 120_000;
+
+/** A tar that arrives in messages. */
+export interface Upload {
+  readonly tar: Readable;
+  /** Bytes that were taken. */
+  readonly receivedBytes: () => number;
+  /** Why the tar ended early, if the caller is the cause. */
+  readonly failure: () => StatusError | undefined;
+}
+
+/**
+ * Reads a tar from messages as fast as its reader takes it.
+ * @param onPiece called with each piece
+ */
+export function uploadOf(
+  messages: AsyncIterable<JsonObject>,
+  clock: Clock,
+  onPiece: () => void,
+): Upload {
+  let receivedBytes = 0;
+  let failure: StatusError | undefined;
+  const refuse = (error: StatusError): StatusError => (failure = error);
+  async function* pieces(): AsyncIterable<Buffer> {
+    const iterator = messages[Symbol.asyncIterator]();
+    for (;;) {
+      const next = await withinIdle(iterator.next(), clock);
+      if (next === 'idle')
+        throw refuse(
+          new StatusError({
+            code: 'DeadlineExceeded',
+            reason: 'RequestTimeout',
+            message: `no piece of the tar came for ${idleMs / 1_000} s; load it again`,
+          }),
+        );
+      if (next.done === true) return;
+      const message: unknown = next.value;
+      if (!isJsonObject(message) || 'start' in message)
+        throw refuse(invalid([{ field: 'start', description: 'is only the first message' }]));
+      const piece = Buffer.from(textOf(message, 'data'), 'base64');
+      if (piece.length > pieceBytesMax)
+        throw refuse(
+          invalid([
+            { field: 'data', description: `is ${piece.length} bytes, at most ${pieceBytesMax}` },
+          ]),
+        );
+      receivedBytes += piece.length;
+      if (receivedBytes > tarBytesMax)
+        throw refuse(
+          invalid([{ field: 'data', description: `is more than ${tarBytesMax} bytes in all` }]),
+        );
+      onPiece();
+      if (piece.length > 0) yield piece;
+    }
+  }
+  return {
+    tar: Readable.from(pieces(), { objectMode: false }),
+    receivedBytes: () => receivedBytes,
+    failure: () => failure,
+  };
+}
+
+async function withinIdle<T>(work: Promise<T>, clock: Clock): Promise<T | 'idle'> {
+  const over = new AbortController();
+  try {
+    const idle = sleep(clock, idleMs, over.signal).then(() => 'idle' as const);
+    return await Promise.race([work, idle]);
+  } finally {
+    over.abort();
+    work.catch(() => undefined);
+  }
+}

@@ -1,0 +1,181 @@
+import { failedPrecondition, notFound, StatusError } from 'kedge';
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
+import { EngineError, type NodeImage, type NodeImages } from '../agent/index.js';
+import { nodes } from '../node/kind.js';
+import { uploadOf } from './upload.js';
+
+/** Options of the image methods. */
+export interface ImageVerbOptions {
+  readonly images?: NodeImages | undefined;
+}
+
+/** Concurrent loads of a node; each is disk work of the engine. */
+const loadsMax = 2;
+/** Bytes between two progress messages. */
+const progressBytes = 1_048_576;
+
+function shown({ users, usedAt, origin, ...image }: NodeImage): JsonObject {
+  const { id, tags, digests, sizeBytes, createdAt } = image;
+  return {
+    ...{ id, tags, digests, sizeBytes: `${sizeBytes}` },
+    createdAt: new Date(createdAt * 1_000).toISOString(),
+    ...(origin && { origin }),
+    ...(usedAt !== undefined && { usedAt: new Date(usedAt).toISOString() }),
+    instances: users,
+  };
+}
+
+/** @throws StatusError if the images of the node are not this daemon's */
+async function demandHere(
+  { store }: ApiParts,
+  { node: here }: NodeImages,
+  request: JsonObject,
+): Promise<void> {
+  const name = textOf(request, 'node') || here;
+  if (name === here) return;
+  if (!(await store.get(nodes, { name }))) throw notFound({ kind: 'Node', name });
+  throw failedPrecondition(
+    'WrongNode',
+    `the images of node ${name} are managed by the kedged of that node, this one is of node ${here}; call that one (kedge --server)`,
+    { kind: 'Node', name },
+  );
+}
+
+/** The engine's refusal for a caller. */
+function engineFailure({ node }: NodeImages, error: unknown): Error {
+  if (!(error instanceof EngineError)) return StatusError.from(error);
+  const resource = { kind: 'Node', name: node };
+  if (['Unreachable', 'Unsupported', 'Broken', 'Timeout'].includes(error.kind))
+    return failedPrecondition('RuntimeUnavailable', error.message, resource);
+  const full = /no space left on device/.test(error.message)
+    ? '; free its disk with kedge image prune'
+    : '';
+  return failedPrecondition(
+    'EngineRefused',
+    `the container engine of node ${node} refused: ${error.message}${full}`,
+    resource,
+  );
+}
+
+async function* load(
+  { clock }: ApiParts,
+  images: NodeImages,
+  signal: AbortSignal,
+  further: AsyncIterable<JsonObject>,
+): AsyncIterable<JsonObject> {
+  let text = '';
+  let wake: () => void = () => undefined;
+  const upload = uploadOf(further, clock, () => wake());
+  let result: readonly string[] | undefined;
+  let failure: Error | undefined;
+  const loading = images
+    .load(
+      upload.tar,
+      (told) => {
+        text = told;
+        wake();
+      },
+      signal,
+    )
+    .then(
+      (names) => (result = names),
+      (error: unknown) => (failure = upload.failure() ?? engineFailure(images, error)),
+    )
+    .finally(() => wake());
+  let toldBytes = 0;
+  let toldText = '';
+  try {
+    while (result === undefined && failure === undefined) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      const receivedBytes = upload.receivedBytes();
+      if (receivedBytes < toldBytes + progressBytes && text === toldText) continue;
+      toldBytes = receivedBytes;
+      toldText = text;
+      yield { progress: { receivedBytes: `${receivedBytes}`, text } };
+    }
+    if (failure !== undefined) throw failure;
+    yield { progress: { receivedBytes: `${upload.receivedBytes()}`, text: '' } };
+    yield { loaded: { images: result } };
+  } finally {
+    upload.tar.destroy();
+    await loading;
+  }
+}
+
+/** `ImageService`. */
+export function imageVerbs(parts: ApiParts, { images }: ImageVerbOptions): readonly CustomMethod[] {
+  if (!images) return [];
+  const access = (verb: string) =>
+    ({ type: 'policy', resource: 'images', verb, scope: 'Cluster' }) as const;
+  const here = images;
+  let loads = 0;
+  async function* bounded(
+    { signal }: CallContext,
+    request: JsonObject,
+    further: AsyncIterable<JsonObject>,
+  ): AsyncIterable<JsonObject> {
+    await demandHere(parts, here, request);
+    if (loads >= loadsMax)
+      throw new StatusError({
+        code: 'ResourceExhausted',
+        reason: 'TooManyLoads',
+        message: `${loadsMax} loads of images run, which is the limit; try again when one has ended`,
+        retryAfterMs: 10_000,
+      });
+    loads += 1;
+    try {
+      yield* load(parts, here, signal, further);
+    } finally {
+      loads -= 1;
+    }
+  }
+  const called = async (work: Promise<JsonObject>): Promise<JsonObject> => {
+    try {
+      return await work;
+    } catch (error) {
+      throw engineFailure(images, error);
+    }
+  };
+  return [
+    {
+      id: 'ImageService.List',
+      access: access('list'),
+      handler: {
+        type: 'unary',
+        async call({ signal }, request) {
+          await demandHere(parts, images, request);
+          return called(images.list(signal).then((found) => ({ items: found.map(shown) })));
+        },
+      },
+    },
+    {
+      id: 'ImageService.Load',
+      access: access('load'),
+      handler: {
+        type: 'bidi',
+        opening: (first) => (isJsonObject(first.start) ? first.start : {}),
+        call: bounded,
+      },
+    },
+    {
+      id: 'ImageService.Prune',
+      access: access('prune'),
+      handler: {
+        type: 'unary',
+        async call({ signal }, request) {
+          await demandHere(parts, images, request);
+          const dryRun = request.dryRun === true;
+          return called(
+            images.prune(signal, { dryRun }).then((removed) => ({
+              removed: removed.map(shown),
+              sizeBytes: `${removed.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)}`,
+            })),
+          );
+        },
+      },
+    },
+  ];
+}
