@@ -14,7 +14,7 @@ export interface FoundCredentials {
   readonly credentials: RegistryCredentials | undefined;
 }
 
-/** Finds the credentials for an image, at each pull anew; undefined if no registry object matches. */
+/** Finds the credentials for an image. It is called for each pull; undefined if no registry object matches. */
 export type CredentialsOf = (image: ImageReference) => FoundCredentials | undefined;
 
 /** Sources of {@link registryCredentials}. */
