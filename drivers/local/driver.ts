@@ -127,7 +127,7 @@ export function createLocalDriver(
         const place = paths.volume(request.volume.uid);
         demandOwn(place, request.handle);
         if ((await files.kindAt(place.image)) === 'file' || (await images.isAttached(place)))
-          await images.detach(place, request.signal);
+          await images.letGo(place, request.signal);
         await removeWhole(host, place);
       }),
     attach: (request) =>

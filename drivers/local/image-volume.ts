@@ -1,6 +1,8 @@
 import {
   attachLoop,
   demandCommand,
+  demandLoopOf,
+  demandOwnFile,
   demandSameFile,
   demandPrograms,
   demandUnused,
@@ -118,18 +120,22 @@ export class ImageVolumes {
   }
 
   /** Its file system was made with the image, so none is ever made here. */
-  mount({ uid }: Place, request: MountRequest): Promise<MountResult> {
+  mount({ uid, image }: Place, request: MountRequest): Promise<MountResult> {
+    const identify = async (device: string): Promise<true> => {
+      await demandLoopOf(this.#host, device, image, request.signal);
+      return true;
+    };
     return this.#journal.make({ type: 'mount', uid, target: request.target }, () =>
-      mountBlockDevice({ ...request, mayFormat: false }, { host: this.#host }),
+      mountBlockDevice({ ...request, mayFormat: false }, { host: this.#host, identify }),
     );
   }
 
   /** Also for an image that was removed while mounted. */
   async unmount(place: Place, target: string, signal: AbortSignal): Promise<void> {
     const { uid, image } = place;
-    const identity = await this.#journal.identityOf(loopState(place));
+    const record = await this.#journal.loopRecord(loopState(place));
     // The last one has the file that was mounted, where another file took its place.
-    const device = (await loopsOf(this.#host, image, signal, identity)).at(-1);
+    const device = (await loopsOf(this.#host, image, signal, record)).at(-1);
     await this.#journal.undo({ type: 'mount', uid, target }, () =>
       unmountTarget(target, signal, this.#host, device),
     );
@@ -143,14 +149,27 @@ export class ImageVolumes {
   /** Also for an image that was removed while attached. */
   async detach(place: Place, signal: AbortSignal): Promise<void> {
     const state = loopState(place);
-    const identity = await this.#journal.identityOf(state);
-    await this.#journal.undo(state, () => detachLoops(this.#host, place.image, signal, identity));
+    const record = await this.#journal.loopRecord(state);
+    await this.#journal.undo(state, () => detachLoops(this.#host, place.image, signal, record));
   }
 
-  /** @throws DriverError InUse while another file is where the attached image was */
+  /**
+   * Like {@link detach}, before the image is deleted.
+   * @throws DriverError InUse also while its file is that of another volume
+   */
+  async letGo(place: Place, signal: AbortSignal): Promise<void> {
+    await this.#demandSame(place, signal);
+    await this.detach(place, signal);
+  }
+
+  /**
+   * @throws DriverError InUse while another file is where the attached image was, or the file there is one that
+   * another volume is attached with
+   */
   async #demandSame(place: Place, signal: AbortSignal): Promise<void> {
-    const identity = await this.#journal.identityOf(loopState(place));
-    await demandSameFile(this.#host, place.image, signal, identity);
+    const record = await this.#journal.loopRecord(loopState(place));
+    await demandSameFile(this.#host, place.image, signal, record);
+    await demandOwnFile(this.#host, place.image, signal, record);
   }
 
   /**

@@ -29,7 +29,9 @@ export {
 } from './node/node-host.js';
 export { nodeHost, thisNode } from './node/this-node.js';
 export { KeyedQueue } from './turns/keyed-queue.js';
-export { attachLoop, demandSameFile, loopOf, loopsOf, mountOfLoop } from './block/loop-device.js';
+export { attachLoop, loopOf, mountOfLoop } from './block/loop-device.js';
+export { demandLoopOf, demandOwnFile, demandSameFile, loopsOf } from './block/loop-origin.js';
+export type { LoopRecord } from './journal/loop-record.js';
 export {
   directoryJournal,
   type JournalFiles,

@@ -225,7 +225,7 @@ describe('copies of images', function () {
       await ended;
     } while (!isFrozen(path));
     const next = directoryJournal(journal);
-    const undo = nodeUndo(thisNode, signal);
+    const undo = nodeUndo(thisNode, next, signal);
     const thawed = await recoverNode(next, undo, ({ type }) => type !== 'freeze');
     expect(thawed.undone.map(({ type }) => type)).to.deep.equal(['freeze']);
     await writeFile(join(path, 'after'), 'written');
@@ -280,7 +280,7 @@ describe('copies of images', function () {
     for (const name of await readdir(join(folder, 'journal')))
       await writeFile(join(folder, 'journal', name), '');
     execFileSync('fsfreeze', ['--freeze', path]);
-    const undo = nodeUndo(thisNode, signal);
+    const undo = nodeUndo(thisNode, journal, signal);
     const { undone, damaged } = await recoverNode(journal, undo, ({ type }) => type !== 'freeze');
     expect(undone).to.deep.equal([{ type: 'freeze', uid, device }]);
     expect(damaged).to.deep.equal([]);

@@ -12,13 +12,16 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
+  attachLoop,
   type BlockProvider,
   createBlockDriver,
   demandCommand,
+  detachLoops,
   type Driver,
   DriverError,
   type HandleRequest,
   inTurn,
+  nodeHost,
   runCommand,
   type NodeInstances,
   type RunCommand,
@@ -165,10 +168,8 @@ export class LoopBlock {
             throw new DriverError('InUse', `volume ${volume.uid} is attached to ${holder}`);
           await mkdir(join(this.#attachment(volume.uid), '..'), { recursive: true });
           await writeFile(this.#attachment(volume.uid), instance);
-          const find = ['--find', '--show', this.image(volume.uid)];
-          const device =
-            (await this.#loop(volume.uid)) ??
-            (await demandCommand(this.#run, 'losetup', find, this.#signal)).trim();
+          const host = nodeHost(this.#run);
+          const device = await attachLoop(host, this.image(volume.uid), this.#signal);
           const link = this.link(volume.uid);
           await mkdir(join(link, '..'), { recursive: true });
           await symlink(device, `${link}.new`);
@@ -181,9 +182,8 @@ export class LoopBlock {
           demandOwn(request);
           const holder = await this.#attachedTo(volume.uid);
           if (holder !== undefined && instance !== undefined && holder !== instance) return;
-          const device = await this.#loop(volume.uid);
           await rm(this.link(volume.uid), { force: true });
-          if (device) await demandCommand(this.#run, 'losetup', ['-d', device], this.#signal);
+          await detachLoops(nodeHost(this.#run), this.image(volume.uid), this.#signal);
           await rm(this.#attachment(volume.uid), { force: true });
         }),
       devicePath: ({ volume }) => this.#loop(volume.uid),

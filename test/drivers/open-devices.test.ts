@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import {
   DriverError,
@@ -49,8 +50,8 @@ describe('the loop device of an image that a process has open', function () {
     await gone;
   }
 
-  async function made() {
-    const volume = { uid: '11111111-2222-4333-8444-555555555555', name: 'v', namespace: 'default' };
+  async function made(uid = '11111111-2222-4333-8444-555555555555') {
+    const volume = { uid, name: 'v', namespace: 'default' };
     const parameters = { backing: 'image', fsType: 'ext4' };
     const call = { volume, parameters, node: 'n', signal, operations: memoryOperations() };
     const size = 16n * 1024n * 1024n;
@@ -88,5 +89,33 @@ describe('the loop device of an image that a process has open', function () {
     expect(loops()).not.to.contain(folder);
     await driver.attach(volume);
     await driver.detach(volume);
+  });
+
+  it('is attached anew, if its device is closed while the attachment waits', async () => {
+    const volume = await made();
+    const { devicePath } = await driver.attach(volume);
+    await openAndHold(devicePath);
+    await refusal(driver.detach(volume));
+    const attached = driver.attach(volume);
+    await pause(300);
+    await endReader();
+    const { devicePath: now } = await attached;
+    const file = execFileSync('losetup', ['-n', '-O', 'BACK-FILE', now], { encoding: 'utf8' });
+    expect(file.trim()).to.equal(volume.handle);
+    await driver.detach(volume);
+  });
+
+  it('is not mounted, if it has the image of another volume by now', async () => {
+    const volume = await made();
+    const other = await made('22222222-2222-4333-8444-555555555555');
+    const { devicePath } = await driver.attach(volume);
+    await driver.detach(volume);
+    expect((await driver.attach(other)).devicePath).to.equal(devicePath);
+    const target = join(folder, 'mounts', 'v');
+    const mount = { ...volume, devicePath, target, readOnly: false, mayFormat: false };
+    const { kind, message } = await refusal(driver.mount(mount));
+    expect(kind).to.equal('Unavailable');
+    expect(message).to.contain(devicePath).and.contain(volume.handle);
+    await driver.detach(other);
   });
 });

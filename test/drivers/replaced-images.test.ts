@@ -4,6 +4,7 @@ import { copyFile, mkdtemp, readdir, readFile, rename, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
 import {
   directoryJournal,
   DriverError,
@@ -61,6 +62,12 @@ describe('an image that somebody changes while it is mounted', function () {
   }
   type Context = Awaited<ReturnType<typeof mounted>>['context'];
 
+  /** A process that has just started may have its own copy of every mount for a moment. */
+  const free = (call: (context: Context) => Promise<unknown>, context: Context) =>
+    eventually('the device is free', () => call(context).then(() => true));
+  const unmounted = (context: Context) => free(driver.unmount, context);
+  const detached = (context: Context) => free(driver.detach, context);
+
   const copy = (context: Context) =>
     driver.createSnapshot({
       ...context,
@@ -112,15 +119,19 @@ describe('an image that somebody changes while it is mounted', function () {
           .and.contain(`losetup --detach ${devicePath}`);
         await untouched();
       }
-      await driver.unmount(context);
+      await unmounted(context);
       const journal = directoryJournal(join(folder, 'journal'));
-      const { failed } = await recoverNode(journal, nodeUndo(thisNode, signal), () => false);
+      const { failed } = await recoverNode(
+        journal,
+        nodeUndo(thisNode, journal, signal),
+        () => false,
+      );
       expect(
         failed.map(({ error }) => error.kind),
         'at the next start',
       ).to.deep.equal(['InUse']);
       execFileSync('losetup', ['--detach', devicePath]);
-      await driver.detach(context);
+      await detached(context);
       expect((await readFile(handle)).equals(text), 'the one that was chosen').to.equal(true);
       await driver.delete(context);
       expect(await loopsOf(thisNode, handle, signal)).to.deep.equal([]);
@@ -130,15 +141,102 @@ describe('an image that somebody changes while it is mounted', function () {
     const { context } = await mounted();
     const { handle } = context;
     await rename(handle, `${handle}.old`);
-    await driver.unmount(context);
+    await unmounted(context);
     for (const work of [driver.detach, driver.delete])
       expect((await refusal(work(context))).message)
         .to.contain(`${handle} was moved`)
         .and.contain(`mv ${handle}.old ${handle}`);
     await rename(`${handle}.old`, handle);
-    await driver.detach(context);
+    await detached(context);
     await copy(context);
     await driver.delete(context);
+  });
+
+  const swap = async (one: string, other: string): Promise<void> => {
+    await rename(one, `${one}.aside`);
+    await rename(other, one);
+    await rename(`${one}.aside`, other);
+  };
+
+  it('and swaps with that of another volume: neither is copied, resized, attached, detached or deleted until they are back', async () => {
+    const both = [await mounted(), await mounted()] as const;
+    const [one, other] = both.map(({ context }) => context.handle) as [string, string];
+    await swap(one, other);
+    for (const { context, devicePath, path } of both) {
+      const { handle } = context;
+      const there = handle === one ? other : one;
+      for (const work of [copy, grow, driver.attach, driver.detach, driver.delete]) {
+        const { kind, message } = await refusal(work(context));
+        expect(kind).to.equal('InUse');
+        expect(message)
+          .to.contain(`${handle} was replaced: ${devicePath} has the file that was there before`)
+          .and.contain(
+            `mv ${handle} ${handle}.aside; mv ${there} ${handle}; mv ${handle}.aside ${there}`,
+          );
+      }
+      expect(await readFile(join(path, 'mine'), 'utf8')).to.equal('kept');
+      await unmounted(context);
+    }
+    const journal = directoryJournal(join(folder, 'journal'));
+    const undo = nodeUndo(thisNode, journal, signal);
+    const { failed } = await recoverNode(journal, undo, () => false);
+    expect(
+      failed.map(({ error }) => error.kind),
+      'at the next start',
+    ).to.deep.equal(['InUse', 'InUse']);
+    await swap(one, other);
+    for (const { context } of both) {
+      await detached(context);
+      await driver.delete(context);
+      expect(await loopsOf(thisNode, context.handle, signal)).to.deep.equal([]);
+    }
+  });
+
+  it('and moves to the path of another volume: that one is not attached to its device, and not deleted', async () => {
+    const { context, devicePath, path } = await mounted();
+    const other = await mounted();
+    await unmounted(other.context);
+    await detached(other.context);
+    const lost = other.context.handle;
+    await rename(lost, `${lost}.aside`);
+    await rename(context.handle, lost);
+    for (const work of [copy, grow, driver.attach, driver.delete]) {
+      const { kind, message } = await refusal(work(other.context));
+      expect(kind).to.equal('InUse');
+      expect(message)
+        .to.contain(`${lost} is the file that was at ${context.handle}`)
+        .and.contain(devicePath)
+        .and.contain(`mv ${lost} ${context.handle}`);
+    }
+    await unmounted(other.context);
+    await detached(other.context);
+    expect(await readFile(join(path, 'mine'), 'utf8')).to.equal('kept');
+    await rename(lost, context.handle);
+    await rename(`${lost}.aside`, lost);
+    await driver.attach(other.context);
+    for (const { context: each } of [{ context }, other]) {
+      await unmounted(each);
+      await detached(each);
+    }
+  });
+
+  it('and whose number the image of another volume has since: neither is in the way of the other', async () => {
+    const { context } = await mounted();
+    await unmounted(context);
+    const record = join(folder, 'journal');
+    const [name = ''] = (await readdir(record)).filter((file) => file.startsWith('loop-'));
+    const text = await readFile(join(record, name), 'utf8');
+    await detached(context);
+    // As after a restart of the machine, and a new file with the inode of the one that was removed.
+    const other = await mounted();
+    await rename(context.handle, `${context.handle}.aside`);
+    const identity = await thisNode.files.identity(other.context.handle);
+    await writeFile(join(record, name), JSON.stringify({ ...JSON.parse(text), identity }));
+    await detached(context);
+    expect(await readFile(join(other.path, 'mine'), 'utf8')).to.equal('kept');
+    await driver.attach(other.context);
+    await unmounted(other.context);
+    await detached(other.context);
   });
 
   it('and cuts: it does not grow, which would fill its lost part with zeros; it is detached and deleted', async () => {
@@ -148,8 +246,8 @@ describe('an image that somebody changes while it is mounted', function () {
     expect(kind).to.equal('NotFound');
     expect(message).to.contain(`${context.handle} was cut`).and.contain('restore an earlier');
     await refusal(copy(context));
-    await driver.unmount(context);
-    await driver.detach(context);
+    await unmounted(context);
+    await detached(context);
     await driver.delete(context);
   });
 });

@@ -57,7 +57,7 @@ export function detachLeftovers(
 }
 
 async function recover(
-  { journal, logger, host = thisNode, undo = (s) => nodeUndo(host, s) }: RecoveryOptions,
+  { journal, logger, host = thisNode, undo = (s) => nodeUndo(host, journal, s) }: RecoveryOptions,
   isWanted: (state: NodeState) => boolean,
   signal: AbortSignal,
 ): Promise<void> {

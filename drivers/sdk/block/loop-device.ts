@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import { demandUnused } from './block-mount.js';
 import { DriverError } from '../contract/errors.js';
 import type { MountEntry } from '../node/mount-table.js';
@@ -16,74 +15,8 @@ export async function loopOf(
   return text.split('\n')[0]?.trim() || undefined;
 }
 
-/**
- * Every loop device over a path: over the file that is there, and over those removed from there.
- * @param identity of the file that a device was made for, wherever it is now
- */
-export async function loopsOf(
-  host: NodeHost,
-  image: string,
-  signal: AbortSignal,
-  identity?: string,
-): Promise<readonly string[]> {
-  const isThere = (await host.files.realPath(image)) !== undefined;
-  const first = isThere ? await loopOf(host.run, image, signal) : undefined;
-  const others = (await loopsElsewhere(host, image, signal, identity)).map(({ device }) => device);
-  return first === undefined || others.includes(first) ? others : [first, ...others];
-}
-
-/** Loop devices of an image over another file than is at its path now, which was removed or moved. */
-async function loopsElsewhere(
-  { run, files }: NodeHost,
-  image: string,
-  signal: AbortSignal,
-  identity: string | undefined,
-): Promise<readonly LoopEntry[]> {
-  const now = await files.identity(image);
-  return (await loopTable(run, signal)).filter(
-    (loop) =>
-      (loop.isRemoved && loop.file === image) ||
-      (loop.identity === identity && loop.identity !== now && !isOfAnother(loop, image)),
-  );
-}
-
-/** An old record may have the inode that another volume's image has by now. */
-function isOfAnother({ file, isRemoved }: LoopEntry, image: string): boolean {
-  return !isRemoved && volumeImage.test(file) && basename(file) !== basename(image);
-}
-
-const volumeImage = /\/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.img$/;
-
-/**
- * Demands that no other file has taken the place of one that a loop device has. Nobody but a person knows which of
- * the two the volume is to have, so neither is copied, resized, detached or deleted.
- * @throws DriverError InUse
- */
-export async function demandSameFile(
-  host: NodeHost,
-  image: string,
-  signal: AbortSignal,
-  identity?: string,
-): Promise<void> {
-  const isThere = (await host.files.kindAt(image)) !== 'absent';
-  const others = await loopsElsewhere(host, image, signal, identity);
-  // A file that is removed, with none in its place, is gone by somebody's decision.
-  const other = others.find(({ isRemoved }) => isThere || !isRemoved);
-  if (!other) return;
-  const { device, file, isRemoved } = other;
-  const was = isRemoved
-    ? `which has no name any more; save it, if it is the right one (cp --sparse=always ${device} FILE)`
-    : `which is at ${file} now; put it back, if it is the right one (mv ${file} ${image})`;
-  const what = isThere ? 'replaced' : 'moved';
-  const goOn = isThere ? 'go on with the one that is there now' : 'go on without it';
-  throw new DriverError(
-    'InUse',
-    `${image} was ${what}: ${device} has the file that was there before, ${was}. Nothing is touched until then. To ${goOn}, stop what uses the volume, then: losetup --detach ${device}`,
-  );
-}
-
 /** A line of the table of loop devices. */
-interface LoopEntry {
+export interface LoopEntry {
   readonly device: string;
   /** Where its file is, or was before it was removed. */
   readonly file: string;
@@ -134,10 +67,8 @@ export function attachLoop(host: NodeHost, image: string, signal: AbortSignal): 
 
 async function attachInTurn(host: NodeHost, image: string, signal: AbortSignal): Promise<string> {
   const { run } = host;
-  const known = await loopOf(run, image, signal);
+  const known = await lastingLoopOf(host, image, signal);
   if (known !== undefined) {
-    // The kernel takes such a device away, maybe for the image of another volume, before it is mounted.
-    await demandLasting(host, known, signal);
     if (!(await isReadOnly(run, known, signal))) return known;
     // Made when the disk was read-only, and it stays so when the disk is well again.
     await detachUnused(host, known, signal);
@@ -150,6 +81,19 @@ async function attachInTurn(host: NodeHost, image: string, signal: AbortSignal):
     'Unavailable',
     `${image} can't be written to: its disk is read-only; look for its errors (dmesg), and make it writable (mount -o remount,rw)`,
   );
+}
+
+/** Like {@link loopOf}, once no device of the image is one that the kernel is about to take away. */
+async function lastingLoopOf(
+  host: NodeHost,
+  image: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (;;) {
+    const known = await loopOf(host.run, image, signal);
+    if (known === undefined || !(await awaitClosed(host, known, signal))) return known;
+    // It is gone, and may be the device of another image by now.
+  }
 }
 
 async function isReadOnly(run: RunCommand, device: string, signal: AbortSignal): Promise<boolean> {
@@ -167,7 +111,7 @@ export async function detachUnused(
 ): Promise<void> {
   await demandUnused(device, host);
   await demandCommand(host.run, 'losetup', ['--detach', device], signal);
-  await demandLasting(host, device, signal);
+  await awaitClosed(host, device, signal);
 }
 
 /** A device is closed some time after the last mount of it is gone. */
@@ -177,12 +121,15 @@ const closePauseMs = 50;
 /**
  * Waits while a device is one that was detached, and that something still has open: `losetup --detach` succeeds
  * for it, and the kernel detaches it later.
+ * @returns whether it was such a device, which is gone now
  * @throws DriverError InUse
  */
-async function demandLasting(host: NodeHost, device: string, signal: AbortSignal): Promise<void> {
-  const isEnding = async (): Promise<boolean> =>
-    (await loopTable(host.run, signal)).some((loop) => loop.device === device && loop.autoclear);
-  for (let waited = 0; await isEnding(); waited += closePauseMs) {
+async function awaitClosed(host: NodeHost, device: string, signal: AbortSignal): Promise<boolean> {
+  const find = async (): Promise<LoopEntry | undefined> =>
+    (await loopTable(host.run, signal)).find((loop) => loop.device === device && loop.autoclear);
+  const ending = await find();
+  if (!ending) return false;
+  for (let waited = 0; (await find())?.identity === ending.identity; waited += closePauseMs) {
     if (waited >= closeMsMax)
       throw new DriverError(
         'InUse',
@@ -190,6 +137,7 @@ async function demandLasting(host: NodeHost, device: string, signal: AbortSignal
       );
     await host.pause(closePauseMs);
   }
+  return true;
 }
 
 async function attachAnew(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DriverError } from '../contract/errors.js';
+import type { LoopRecord } from './loop-record.js';
 import { draftEnding, replaceFile, syncFolder } from '../node/replace-file.js';
 
 /** Something of the node's kernel that outlives the process that made it. */
@@ -23,6 +24,8 @@ export type NodeState =
     }
   /** A mounted device. */
   | { readonly type: 'mount'; readonly uid: string; readonly target: string };
+
+type LoopState = Extract<NodeState, { type: 'loop' }>;
 
 /** The storage of a journal: small texts by name. A write is atomic and durable. */
 export interface JournalFiles {
@@ -100,10 +103,25 @@ export class NodeJournal {
     return (await this.#files.read(nameOf(state))) !== undefined;
   }
 
-  /** Identity of the file that a loop device was recorded with; undefined when that is not known. */
-  async identityOf(state: Extract<NodeState, { type: 'loop' }>): Promise<string | undefined> {
-    const read = await this.#read(nameOf(state));
-    return typeof read === 'object' && read.type === 'loop' ? read.identity : undefined;
+  /** What is recorded about a loop device, and about those of other images. */
+  async loopRecord(state: LoopState): Promise<LoopRecord> {
+    const own = await this.#loop(nameOf(state));
+    return { identity: own?.identity, imagesOf: (identity) => this.#imagesOf(identity) };
+  }
+
+  async #imagesOf(identity: string): Promise<readonly string[]> {
+    const images: string[] = [];
+    for (const name of await this.#files.list()) {
+      const loop = await this.#loop(name);
+      if (loop?.identity === identity) images.push(loop.file);
+    }
+    return images;
+  }
+
+  async #loop(name: string): Promise<LoopState | undefined> {
+    if (!name.startsWith('loop-')) return undefined;
+    const read = await this.#read(name);
+    return typeof read === 'object' && read.type === 'loop' ? read : undefined;
   }
 
   /** Forgets a state that is undone. Idempotent. */

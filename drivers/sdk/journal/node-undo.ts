@@ -1,8 +1,11 @@
 import { basename, join } from 'node:path';
 import { unmountTarget } from '../block/block-mount.js';
 import { DriverError } from '../contract/errors.js';
-import { demandSameFile, detachUnused, loopsOf, loopTable } from '../block/loop-device.js';
+import { detachUnused, loopTable } from '../block/loop-device.js';
+import { demandSameFile, loopsOf } from '../block/loop-origin.js';
+import type { LoopRecord } from './loop-record.js';
 import type { NodeHost } from '../node/node-host.js';
+import type { NodeJournal } from './node-journal.js';
 import type { NodeUndo } from './node-recovery.js';
 import { demandCommand } from '../node/run-command.js';
 
@@ -10,11 +13,11 @@ import { demandCommand } from '../node/run-command.js';
 const fileSystems = ['ext4', 'xfs'] as const;
 
 /** Undoes states of this node with the programs of the host. */
-export function nodeUndo(host: NodeHost, signal: AbortSignal): NodeUndo {
+export function nodeUndo(host: NodeHost, journal: NodeJournal, signal: AbortSignal): NodeUndo {
   return {
     thaw: ({ device }) => thawDevice(host, device, signal),
     unmount: ({ target }) => unmountTarget(target, signal, host),
-    detach: ({ file, identity }) => detachLoops(host, file, signal, identity),
+    detach: async (state) => detachLoops(host, state.file, signal, await journal.loopRecord(state)),
     places: () => placesOfNode(host, signal),
   };
 }
@@ -31,17 +34,16 @@ async function placesOfNode(host: NodeHost, signal: AbortSignal): Promise<readon
 
 /**
  * Detaches every loop device over a file, also one whose file was removed since.
- * @param identity of the file that it was made for
  * @throws DriverError InUse while one is mounted in any mount namespace, or has another file than is there now
  */
 export async function detachLoops(
   host: NodeHost,
   file: string,
   signal: AbortSignal,
-  identity?: string,
+  record?: LoopRecord,
 ): Promise<void> {
-  await demandSameFile(host, file, signal, identity);
-  for (const device of await loopsOf(host, file, signal, identity))
+  await demandSameFile(host, file, signal, record);
+  for (const device of await loopsOf(host, file, signal, record))
     await detachUnused(host, device, signal);
 }
 

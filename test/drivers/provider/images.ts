@@ -1,6 +1,13 @@
 import { mkdir, open, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { attachLoop, demandCommand, loopsOf, runCommand, thisNode } from '@kedge/driver-sdk';
+import {
+  attachLoop,
+  demandCommand,
+  detachLoops,
+  loopsOf,
+  runCommand,
+  thisNode,
+} from '@kedge/driver-sdk';
 
 /** Name of the by-id link of a disk, as created by a provider's udev rule. */
 export function linkOf(folder: string, uid: string): string {
@@ -44,8 +51,7 @@ export class Images {
   }
 
   async attach(id: string, uid: string): Promise<void> {
-    const [there] = await this.#loops(id);
-    const device = there ?? (await attachLoop(thisNode, this.path(id), this.#signal));
+    const device = await attachLoop(thisNode, this.path(id), this.#signal);
     const link = linkOf(this.#folder, uid);
     await mkdir(dirname(link), { recursive: true });
     await rm(`${link}.new`, { force: true });
@@ -55,8 +61,7 @@ export class Images {
 
   async detach(id: string, uid: string): Promise<void> {
     await rm(linkOf(this.#folder, uid), { force: true });
-    for (const device of await this.#loops(id))
-      await demandCommand(runCommand, 'losetup', ['-d', device], this.#signal);
+    await detachLoops(thisNode, this.path(id), this.#signal);
   }
 
   /** Updates the size of the loop device after its image has grown. */

@@ -1,0 +1,7 @@
+/** What the journal of the node says about the loop device of an image. */
+export interface LoopRecord {
+  /** Identity of the file that the device was made for; undefined when that is not known, or there is no device. */
+  readonly identity: string | undefined;
+  /** The images, of all volumes, whose loop device was made for a file with this identity. */
+  imagesOf(identity: string): Promise<readonly string[]>;
+}
