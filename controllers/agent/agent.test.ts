@@ -190,6 +190,7 @@ describe('process runtime', function () {
   });
   afterEach(async () => {
     await runtime.stop(id, 0);
+    await runtime.remove(id);
     runtime.close();
     await rm(base, { recursive: true });
   });

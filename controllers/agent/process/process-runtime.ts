@@ -20,7 +20,8 @@ import { keepLogBounded, readPreviousRun, readProcessLog } from './process-log.j
 import { privilegesOf } from './privileges.js';
 import { RunEnds } from './run-ends.js';
 import { bindLine, writeRunFolder } from './run-folder.js';
-import { abandonedBecause, settleStart, type SpawnedRun } from './run-start.js';
+import { abandonedBecause } from './run-start.js';
+import { RunStarts } from './run-starts.js';
 import { RunWatches } from './run-watches.js';
 import { spawnRun } from './spawn-run.js';
 import { StopRequests } from './stop-requests.js';
@@ -35,8 +36,6 @@ const [supervisor = ''] = [
   .filter((path) => existsSync(path));
 /** Time limit for a supervisor to write its workload's pid after it claimed a run. */
 const startMsMax = 10_000;
-/** A longer start continues in the background, and its outcome is notified. */
-const startPatienceMs = 250;
 const idPattern = /^[0-9a-f-]{36}$/;
 
 /** Dependencies of the process runtime. */
@@ -72,8 +71,7 @@ export class ProcessRuntime implements Runtime {
   readonly #watches = new RunWatches((id) => this.#listener(id));
   /** Commands that were started inside workloads and run. */
   readonly #commands = new Map<string, Set<ExecProcess>>();
-  /** Runs whose supervisor this daemon has just spawned. */
-  readonly #spawning = new Set<string>();
+  readonly #starts: RunStarts;
   readonly #stops: StopRequests;
   readonly #ends = new RunEnds();
   #listener: (id: string) => void = () => undefined;
@@ -81,7 +79,10 @@ export class ProcessRuntime implements Runtime {
 
   constructor(options: ProcessRuntimeOptions) {
     this.#options = options;
-    this.#stops = new StopRequests(options.clock, options.policy);
+    const { clock, policy = defaultPolicy, startTimeoutMs: timeoutMs = startMsMax } = options;
+    this.#stops = new StopRequests(clock, policy);
+    const late = (id: string): void => this.#listener(id);
+    this.#starts = new RunStarts({ clock, timeoutMs, pollMs: policy.processPollMs, late });
   }
 
   async availability(): Promise<Availability> {
@@ -156,34 +157,14 @@ export class ProcessRuntime implements Runtime {
     const told = { binds, words, hiddenDirectories, volumeDirectories };
     await writeRunFolder(directory, told);
     this.#ends.forget(spec.id);
+    // One on a folder of this name that was removed tells nothing.
+    this.#watches.unwatch(spec.id);
     this.#watches.watch(spec.id, directory);
-    this.#spawning.add(directory);
-    let run: SpawnedRun;
-    try {
-      const now = this.#options.clock.now();
-      const from = { directory, logFile: this.logFile(spec.id), mode: mode.type, n, now };
-      run = await spawnRun(this.#options.supervisor ?? supervisor, spec, from);
-    } catch (error) {
-      this.#spawning.delete(directory);
-      throw error;
-    }
-    await this.#settle(spec.id, run);
-  }
-
-  /** Waits briefly; a later outcome is notified to the listener. */
-  async #settle(id: string, run: SpawnedRun): Promise<void> {
-    const { clock, startTimeoutMs = startMsMax, policy = defaultPolicy } = this.#options;
-    const patience = new AbortController();
-    let late = false;
-    const settled = settleStart(run, clock, startTimeoutMs, policy.processPollMs).finally(() => {
-      this.#spawning.delete(run.directory);
-      patience.abort();
-      if (late) this.#listener(id);
-    });
-    await Promise.race([settled, sleep(clock, startPatienceMs, patience.signal)]);
-    late = true;
-    // The listener reads the folder and gets the same error.
-    settled.catch(() => undefined);
+    const now = this.#options.clock.now();
+    const from = { directory, logFile: this.logFile(spec.id), mode: mode.type, n, now };
+    await this.#starts.follow(spec.id, directory, () =>
+      spawnRun(this.#options.supervisor ?? supervisor, spec, from),
+    );
   }
 
   async observe(id: string): Promise<WorkloadState> {
@@ -216,7 +197,7 @@ export class ProcessRuntime implements Runtime {
     n: number,
     workload: ProcessId | undefined,
   ): Promise<WorkloadState> {
-    if (this.#spawning.has(directory)) return { state: 'starting', run: n };
+    if (this.#starts.isSpawning(directory)) return { state: 'starting', run: n };
     const claimed = join(directory, 'claimed');
     try {
       await mkdir(claimed);
@@ -289,6 +270,7 @@ export class ProcessRuntime implements Runtime {
   }
 
   async remove(id: string): Promise<void> {
+    await this.#starts.end(id);
     this.#watches.unwatch(id);
     this.#ends.forget(id);
     await rm(this.#workload(id), { recursive: true, force: true });

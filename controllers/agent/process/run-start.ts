@@ -2,7 +2,6 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from 'kedge';
 import { openLogToRead } from '../../log/log-file.js';
-import { defaultPolicy } from '../../policy/policy.js';
 import { isAlive, readIfExists, readProcessId } from './process-table.js';
 
 /** Maximum characters of a log line in a message. */
@@ -19,15 +18,23 @@ export interface SpawnedRun {
   readonly supervisorEnd: Promise<number | null>;
 }
 
+/** Options of {@link settleStart}. */
+export interface StartLimits {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  /** Longest pause between two looks at the folder. */
+  readonly pollMs: number;
+  /** Ends the wait: the run has been removed, or is about to be. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * Resolves when the supervisor wrote the workload's pid, or never will: then this run can't be started any more,
  * and its folder has the reason.
  */
 export async function settleStart(
   run: SpawnedRun,
-  clock: Clock,
-  timeoutMs: number,
-  pollMs = defaultPolicy.processPollMs,
+  { clock, timeoutMs, pollMs, signal }: StartLimits,
 ): Promise<void> {
   const pid = join(run.directory, 'pid');
   let end: { readonly code: number | null } | undefined;
@@ -38,7 +45,8 @@ export async function settleStart(
     const ended = end !== undefined;
     if ((await readProcessId(pid)) !== undefined) return;
     if (ended) break;
-    await sleep(clock, waitMs);
+    await sleep(clock, waitMs, signal);
+    if (signal.aborted) return;
   }
   const what = end
     ? `its supervisor ended with exit code ${end.code ?? 'unknown'} before it started it`

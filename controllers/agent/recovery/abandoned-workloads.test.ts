@@ -138,6 +138,17 @@ describe('a process whose instance is gone from its node', function () {
     return metadata.uid;
   }
 
+  /** A start may take longer than it is waited for. */
+  async function running(id: string): Promise<number> {
+    let found = 0;
+    await eventually('the workload runs', async () => {
+      const state = await runtime.observe(id);
+      found = state.state === 'running' ? state.pid : 0;
+      return found > 0;
+    });
+    return found;
+  }
+
   const released = () =>
     eventually(
       'the volume to be free',
@@ -170,8 +181,8 @@ describe('a process whose instance is gone from its node', function () {
     const kept = await create('n');
     const gone = '00000000-0000-4000-8000-000000000000';
     for (const id of [gone, kept.metadata.uid]) await runtime.start({ ...spec, id });
-    const state = await runtime.observe(gone);
-    pid = state.state === 'running' ? state.pid : 0;
+    pid = await running(gone);
+    await running(kept.metadata.uid);
     expect(alive()).to.equal(true);
     await attach();
     await store.updateStatus(volumes, volumeKey, {
@@ -191,8 +202,7 @@ describe('a process whose instance is gone from its node', function () {
       await attach();
       const spec = { command: ['/bin/sleep', '600'], env: {}, workingDir: '/', mounts: [] };
       await runtime.start({ ...spec, id: gone });
-      const state = await runtime.observe(gone);
-      pid = state.state === 'running' ? state.pid : 0;
+      pid = await running(gone);
       expect(alive()).to.equal(true);
     });
 

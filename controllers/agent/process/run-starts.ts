@@ -1,0 +1,101 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Clock, sleep } from 'kedge';
+import { settleStart, type SpawnedRun } from './run-start.js';
+
+/** A longer start continues in the background, and its outcome is notified. */
+const startPatienceMs = 250;
+
+/** Dependencies of {@link RunStarts}. */
+export interface RunStartsOptions {
+  readonly clock: Clock;
+  /** Time limit for a supervisor to start its workload, milliseconds. */
+  readonly timeoutMs: number;
+  /** Longest pause between two looks at a run folder, milliseconds. */
+  readonly pollMs: number;
+  /** Called with the id of a workload whose start took longer, once its outcome is known. */
+  readonly late: (id: string) => void;
+}
+
+interface Start {
+  readonly run: SpawnedRun;
+  readonly settled: Promise<void>;
+  readonly over: AbortController;
+}
+
+/**
+ * Runs whose supervisor this process spawned. The numbers of runs begin anew after the removal of a workload, so
+ * that nothing may be left then that goes by the path of a run folder.
+ */
+export class RunStarts {
+  readonly #options: RunStartsOptions;
+  /** Folders of runs whose outcome is unknown yet. */
+  readonly #spawning = new Set<string>();
+  /** Until the supervisor has ended and the outcome is known, by workload. */
+  readonly #starts = new Map<string, Set<Start>>();
+
+  constructor(options: RunStartsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether it is still open if the run of a folder starts. */
+  isSpawning(directory: string): boolean {
+    return this.#spawning.has(directory);
+  }
+
+  /** Spawns a supervisor by `spawn`. Waits briefly for the start; a later outcome is notified. */
+  async follow(id: string, directory: string, spawn: () => Promise<SpawnedRun>): Promise<void> {
+    this.#spawning.add(directory);
+    let run: SpawnedRun;
+    try {
+      run = await spawn();
+    } catch (error) {
+      this.#spawning.delete(directory);
+      throw error;
+    }
+    const { clock, timeoutMs, pollMs, late } = this.#options;
+    const patience = new AbortController();
+    const over = new AbortController();
+    let isLate = false;
+    const settled = settleStart(run, { clock, timeoutMs, pollMs, signal: over.signal }).finally(
+      () => {
+        this.#spawning.delete(directory);
+        patience.abort();
+        if (isLate) late(id);
+      },
+    );
+    this.#keep(id, { run, settled, over });
+    await Promise.race([settled, sleep(clock, startPatienceMs, patience.signal)]);
+    isLate = true;
+    // The listener reads the folder and gets the same error.
+    settled.catch(() => undefined);
+  }
+
+  #keep(id: string, start: Start): void {
+    const starts = this.#starts.get(id) ?? new Set();
+    this.#starts.set(id, starts.add(start));
+    void Promise.allSettled([start.settled, start.run.supervisorEnd]).then(() => {
+      starts.delete(start);
+      if (starts.size === 0 && this.#starts.get(id) === starts) this.#starts.delete(id);
+    });
+  }
+
+  /** Before the folders of a workload that has ended are removed: nothing of its runs goes on afterwards. */
+  async end(id: string): Promise<void> {
+    const starts = [...(this.#starts.get(id) ?? [])];
+    await Promise.all(starts.map((start) => this.#end(start)));
+  }
+
+  async #end({ run, settled, over }: Start): Promise<void> {
+    over.abort();
+    await settled.catch(() => undefined);
+    // A supervisor that has not begun yet ends when it finds this.
+    await mkdir(join(run.directory, 'claimed')).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST' && error.code !== 'ENOENT') throw error;
+    });
+    const { clock, timeoutMs } = this.#options;
+    const waiting = new AbortController();
+    await Promise.race([run.supervisorEnd, sleep(clock, timeoutMs, waiting.signal)]);
+    waiting.abort();
+  }
+}
