@@ -17,6 +17,7 @@ import {
 } from 'kedge';
 import { type Node, nodes } from '../node/kind.js';
 import { type Volume, volumes } from '../volume/kind.js';
+import { attachmentChanges } from '../volume/index.js';
 import { type Instance, instances } from './kind.js';
 import { GoneNodes } from '../node/gone.js';
 import { silentReason } from '../node/controller.js';
@@ -176,10 +177,14 @@ export function instanceController(options: InstanceControllerOptions): Controll
       // Heartbeats are not relevant.
       (before, node) => before.status !== node.status,
     )
-    .watches(manager.informer(volumes), ({ attachments = [] }) =>
-      attachments.map(({ claim }) => {
+    .watches(manager.informer(volumes), (volume, other) => {
+      const { attachments = [] } = volume;
+      const claims = other
+        ? attachmentChanges(volume, other).claims
+        : attachments.map(({ claim }) => claim);
+      return claims.map((claim) => {
         const [namespace = '', name = ''] = claim.split('/');
         return { namespace, name };
-      }),
-    );
+      });
+    });
 }

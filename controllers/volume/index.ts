@@ -9,6 +9,7 @@ export {
   type VolumeRuleOptions,
   volumeRules,
 } from './admission.js';
+export { attachmentChanges } from './attachment-changes.js';
 export { rearm, volumeController } from './reconcile/controller.js';
 export { keyOfVolume, type VolumeControllerOptions } from './reconcile/effects.js';
 export { detached, fileSystemPending } from './reconcile/upkeep.js';

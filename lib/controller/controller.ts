@@ -28,7 +28,7 @@ import {
   type StoreControllerOptions,
 } from './controller-options.js';
 import type { ControllerStats } from './reconcile/controller-stats.js';
-import type { WatchHandle, Wake } from './watches/watches.js';
+import type { WatchHandle, WatchMap, Wake } from './watches/watches.js';
 import { Durability } from './reconcile/durability.js';
 import { guardedLimiter } from './guarded-limiter.js';
 import { OwnWrites } from './watches/own-writes.js';
@@ -165,10 +165,13 @@ export class Controller {
     return this.watches(informer, ownerKeys(owner), predicate);
   }
 
-  /** Queues the keys that `map` returns, for the old and the new state of every changed object. */
+  /**
+   * Queues the keys that `map` returns, for the old and the new state of every changed object. For an update `map`
+   * also gets the other state.
+   */
   watches<T extends ApiObject>(
     informer: SharedInformer<T>,
-    map: (object: T) => readonly ObjectKey[],
+    map: WatchMap<T>,
     predicate?: Predicate<T>,
   ): this {
     this.#watches.add(informer, map, predicate);
@@ -178,7 +181,7 @@ export class Controller {
   /** Like {@link watches}, for a watch that ends before the controller does: also while it runs. */
   addWatch<T extends ApiObject>(
     informer: SharedInformer<T>,
-    map: (object: T) => readonly ObjectKey[],
+    map: WatchMap<T>,
     predicate?: Predicate<T>,
   ): WatchHandle {
     return this.#watches.add(informer, map, predicate);

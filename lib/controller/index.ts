@@ -10,7 +10,7 @@
 export { Controller, newController } from './controller.js';
 export type { ControllerOptions, StoreControllerOptions } from './controller-options.js';
 export type { ControllerStats } from './reconcile/controller-stats.js';
-export type { WatchHandle } from './watches/watches.js';
+export type { WatchHandle, WatchMap } from './watches/watches.js';
 export { type Author, type Cause, CauseRegistry, describeCauses } from './watches/causes.js';
 export type { ReconcileContext, Reconciler, Request } from './reconcile/context.js';
 export { type Event, EventRecorder, type EventRecorderOptions, events } from './events.js';

@@ -1,7 +1,7 @@
 import type { CallbackFaults } from '../../base/index.js';
 import type { HandlerRegistration, SharedInformer } from '../../informer/index.js';
-import type { ApiObject, ObjectKey } from '../../object/index.js';
-import type { WatchHandle } from './watches.js';
+import type { ApiObject } from '../../object/index.js';
+import type { WatchHandle, WatchMap } from './watches.js';
 import type { Predicate } from './predicates.js';
 import { registerWatch, type Wake } from './watches.js';
 
@@ -42,7 +42,7 @@ export class WatchSet {
   /** @param map the keys that an object queues; absent: its own */
   add<T extends ApiObject>(
     informer: SharedInformer<T>,
-    map: ((object: T) => readonly ObjectKey[]) | undefined,
+    map: WatchMap<T> | undefined,
     predicate: Predicate<T> | undefined,
   ): WatchHandle {
     const registration = registerWatch({

@@ -75,3 +75,37 @@ describe('wake-ups by what a deleted object belonged to', () => {
     expect([...reached]).to.include.members(['one', 'three']);
   });
 });
+
+describe('the map of a watch', () => {
+  it('gets the other state of an update, and none for what was created or deleted', async () => {
+    const store = await openStore({ engine: new MemoryEngine() });
+    const informer = new SharedInformer({
+      source: store.source(bulbs),
+      name: 'bulbs',
+      logger: silentLogger,
+    });
+    const calls = new Set<string>();
+    registerWatch<Bulb>({
+      informer,
+      kind: 'Bulb',
+      map: ({ lamp }, other) => {
+        calls.add(`${lamp} ${other?.lamp ?? '-'}`);
+        return [];
+      },
+      name: 'test',
+      faults: new CallbackFaults({ part: 'test', logger: silentLogger }),
+      wake: () => undefined,
+    });
+    informer.start();
+    await informer.waitForSync();
+    await store.create(bulbs, { name: 'b', lamp: 'old' });
+    await settle();
+    await store.overwrite(bulbs, { name: 'b', lamp: 'new' });
+    await settle();
+    await store.deleteByName(bulbs, { name: 'b' });
+    await settle();
+    expect([...calls]).to.deep.equal(['old -', 'old new', 'new old', 'new -']);
+    await informer.close();
+    await store.close();
+  });
+});

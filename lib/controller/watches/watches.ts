@@ -24,6 +24,12 @@ export interface Wake {
   readonly step?: Step;
 }
 
+/**
+ * The keys that a state of an object queues. It is called for each of both states of an update, with the other one:
+ * so that an object that many keys depend on can queue the few that the difference is about.
+ */
+export type WatchMap<T extends ApiObject> = (object: T, other?: T) => readonly ObjectKey[];
+
 /** One source of wake-ups. */
 export interface WatchOptions<T extends ApiObject> {
   readonly informer: SharedInformer<T>;
@@ -32,7 +38,7 @@ export interface WatchOptions<T extends ApiObject> {
   /** Name of the watch, for messages of waiting callers. */
   readonly name: string;
   /** The keys that an object queues; absent: its own, without parsing it. */
-  readonly map?: (object: T) => readonly ObjectKey[];
+  readonly map?: WatchMap<T>;
   readonly predicate?: Predicate<T> | undefined;
   readonly faults: CallbackFaults;
   readonly wake: (wake: Wake) => void;
@@ -59,13 +65,13 @@ export function registerWatch<T extends ApiObject>(options: WatchOptions<T>): Ha
     }
   };
 
-  const addKeys = (keys: Set<string>, of: (object: T) => readonly ObjectKey[], object: T): void => {
+  const addKeys = (keys: Set<string>, of: WatchMap<T>, object: T, other?: T): void => {
     const report = (error: unknown): void => {
       const { resourceVersion } = object.metadata;
       faults.report('map', error, { object: `${kind} ${object.name}`, resourceVersion });
     };
     try {
-      for (const key of requireSynchronous('map', of(object)))
+      for (const key of requireSynchronous('map', of(object, other)))
         if (isKey(key)) keys.add(keyString(key));
         else report(new TypeError(`map returned ${JSON.stringify(key)}; return keys with a name`));
     } catch (error) {
@@ -74,10 +80,16 @@ export function registerWatch<T extends ApiObject>(options: WatchOptions<T>): Ha
   };
 
   const keysOf = (notification: Notification<T>): Iterable<string> => {
-    const { entry } = notification;
+    const { entry, type } = notification;
     if (!map) return [entry.key];
     // Deduplicated over old and new: a key that a waiting worker takes at once must not come twice.
     const keys = new Set<string>();
+    if (type === 'update') {
+      const before = notification.before.object;
+      addKeys(keys, map, before, entry.object);
+      addKeys(keys, map, entry.object, before);
+      return keys;
+    }
     if ('told' in notification && notification.told) addKeys(keys, map, notification.told.object);
     if ('before' in notification) addKeys(keys, map, notification.before.object);
     addKeys(keys, map, entry.object);
