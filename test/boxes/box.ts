@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import type { WorkloadSpec, WorkloadState } from '@kedge/controllers';
+import { root } from '../acceptance/daemon.js';
 import type { BoxAnswer, BoxDaemonOptions, BoxOrder } from './box-daemon.js';
 
 const program = fileURLToPath(new URL('box-daemon.js', import.meta.url));
@@ -16,6 +18,29 @@ export type Who = 'root' | 'an ordinary user';
 export const everybody: readonly Who[] = ['root', 'an ordinary user'];
 export const uidOf = (who: Who): number => (who === 'root' ? 0 : nobody);
 export const boxId = '0f6cbd92-1c31-4a3a-9c0e-444444444444';
+
+/** A change of a script of the supervisor. */
+export interface SupervisorChange {
+  readonly file: 'supervise.sh' | 'enter.sh';
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Creates a folder with the supervisor's scripts, each change applied once, and returns its path. */
+export async function changedSupervisor(changes: readonly SupervisorChange[]): Promise<string> {
+  const folder = await mkdtemp('/srv/kedge-supervisor-');
+  await chmod(folder, 0o755);
+  await cp(join(root, 'controllers/agent/supervisor'), folder, { recursive: true });
+  for (const { file, from, to } of changes) {
+    const text = await readFile(join(folder, file), 'utf8');
+    expect(text.split(from), from).to.have.length(2);
+    await writeFile(
+      join(folder, file),
+      text.replace(from, () => to),
+    );
+  }
+  return folder;
+}
 
 /** A process that runs workloads like a daemon, as root or as an ordinary user. */
 export class BoxDaemon {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { demandDevices } from '../drivers/devices.js';
-import { BoxDaemon, boxId, everybody } from './box.js';
+import { BoxDaemon, boxId, changedSupervisor, everybody } from './box.js';
 
 for (const who of everybody)
   describe(`the box of a workload of ${who}`, function () {
@@ -33,6 +33,24 @@ for (const who of everybody)
       await stop(30_000);
       expect(await daemon.ended()).to.include({ exitCode: 7 });
       expect((await daemon.log()).match(/asked/g)).to.have.length(1);
+    });
+
+    it('tells the exit code of a workload that ends while a signal is passed on to it', async () => {
+      await daemon.close();
+      // The shell is as slow here as on a machine under load.
+      const from = 'kill -s "$1" "$workload" 2>/dev/null || :; }';
+      const to = `${from.slice(0, -3)}; while [ -e "/proc/$workload" ]; do :; done; }`;
+      const folder = await changedSupervisor([{ file: 'enter.sh', from, to }]);
+      daemon = await BoxDaemon.start(who, { supervisor: join(folder, 'supervise.sh') });
+      try {
+        const script = 'trap "exit 7" TERM; echo up; while :; do sleep 0.05; done';
+        await daemon.run(['/bin/sh', '-c', script]);
+        await eventually('the trap', async () => (await daemon.log()).includes('up'));
+        await stop(30_000);
+        expect(await daemon.ended()).to.include({ exitCode: 7 });
+      } finally {
+        await rm(folder, { recursive: true });
+      }
     });
 
     it('is told as killed where it was', async () => {

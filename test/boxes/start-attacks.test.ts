@@ -1,36 +1,28 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { root } from '../acceptance/daemon.js';
 import { demandDevices } from '../drivers/devices.js';
-import { BoxDaemon, everybody } from './box.js';
-
-/** A change of a script of the supervisor. */
-interface Change {
-  readonly file: 'supervise.sh' | 'enter.sh';
-  readonly from: string;
-  readonly to: string;
-}
+import { BoxDaemon, changedSupervisor, everybody, type SupervisorChange } from './box.js';
 
 /** An attack on the programs that start a workload before they are sandboxed. */
 interface StartAttack {
   readonly name: string;
   /** Disables the safeguard. */
-  readonly off: readonly Change[];
+  readonly off: readonly SupervisorChange[];
   /** Whether the attack succeeds. */
   readonly attempt: (daemon: BoxDaemon) => Promise<boolean>;
 }
 
 /** Sets the variables first and outside, as if they were the daemon's. */
-const variablesFirst: Change = {
+const variablesFirst: SupervisorChange = {
   file: 'supervise.sh',
   from: 'set -u\n',
   to: 'set -u\nn=$KEDGE_ENV_COUNT\nwhile [ "$n" -gt 0 ]; do eval "export \\"\\$KEDGE_ENV_$n\\""; n=$((n - 1)); done\n',
 };
 /** Omits the checks of each step of a subPath and of the final mount. */
-const stepsUnseen: readonly Change[] = [
+const stepsUnseen: readonly SupervisorChange[] = [
   {
     file: 'enter.sh',
     from: '    [ "$(pwd -P)" = "${before%/}/$part" ] || return 1\n',
@@ -160,19 +152,9 @@ for (const who of everybody)
     });
     const trying = async (
       { attempt }: StartAttack,
-      changes: readonly Change[],
+      changes: readonly SupervisorChange[],
     ): Promise<boolean> => {
-      const folder = await mkdtemp('/srv/kedge-supervisor-');
-      await chmod(folder, 0o755);
-      await cp(join(root, 'controllers/agent/supervisor'), folder, { recursive: true });
-      for (const { file, from, to } of changes) {
-        const text = await readFile(join(folder, file), 'utf8');
-        expect(text.split(from), from).to.have.length(2);
-        await writeFile(
-          join(folder, file),
-          text.replace(from, () => to),
-        );
-      }
+      const folder = await changedSupervisor(changes);
       const daemon = await BoxDaemon.start(who, { supervisor: join(folder, 'supervise.sh') });
       try {
         return await attempt(daemon);

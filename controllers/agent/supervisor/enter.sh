@@ -621,6 +621,11 @@ while :; do
   code=$?
   kill -0 "$workload" || break
 done
+# A wait that a signal ended tells the signal. The shell may have seen the end of the workload since, while it passed the
+# signal on: then the next wait tells it, or 127 where it was told before.
+wait "$workload"
+ended=$?
+[ "$ended" = 127 ] || code=$ended
 trap - EXIT
 echo "$code" >&7
 exit "$code"

@@ -59,6 +59,10 @@ while :; do
   code=$?
   kill -0 "$workload" 2>/dev/null || break
 done
+# As in enter.sh.
+wait "$workload" 2>/dev/null
+ended=$?
+[ "$ended" = 127 ] || code=$ended
 # No workload was started: this script's exit code says so.
 if [ ! -s "$directory/pid" ]; then
   cat "$directory/errors" >&2
