@@ -7,8 +7,8 @@ import { root, TestDaemon, workload } from '../acceptance/daemon.js';
 import { demandDevices } from '../drivers/devices.js';
 import { EarlierRelease } from './earlier-release.js';
 
-/** The last commit before workloads were sandboxed and tokens were bound to uids. */
-const commit = 'ad1a06a';
+/** The last commit before grants hung on uids, workloads were sandboxed and requests were parsed once. */
+const commit = 'acd635f';
 const path = '/v1/namespaces/default';
 const count = 10;
 const names = Array.from({ length: count }, (_, n) => `kept-${n}`);
