@@ -1,6 +1,6 @@
 import type { Logger, ObjectStore } from 'kedge';
 import { type Driver, DriverError, type DriverRegistry } from '@kedge/driver-sdk';
-import { type ForeignRecord, foreignRecordOf } from './foreign-record.js';
+import { type ForeignRecord, foreignRecordOf, foreignWords } from './foreign-record.js';
 
 /** Dependencies of {@link foreignGuard}. */
 export interface ForeignGuardOptions {
@@ -21,7 +21,7 @@ function refusal(kind: Refusal, record: ForeignRecord, { namespace, name }: Name
   const what = record.kindName.toLowerCase();
   return new DriverError(
     kind,
-    `${what} ${namespace}/${name} is foreign: this store is a copy of cluster ${record.clusterId}, which made it, and a copy touches nothing of the original; delete it here (the original keeps it) and make a new one`,
+    `${what} ${namespace}/${name} ${foreignWords(record.clusterId)}`,
   );
 }
 

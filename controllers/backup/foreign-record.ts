@@ -1,4 +1,11 @@
-import { type ApiObject, type BackedUpObject, defineKind, type ObjectStore } from 'kedge';
+import {
+  type ApiObject,
+  type BackedUpObject,
+  type Condition,
+  defineKind,
+  type ObjectStore,
+} from 'kedge';
+import { setCondition } from '../reasons/index.js';
 import { snapshots } from '../snapshot/kind.js';
 import { volumes } from '../volume/kind.js';
 import { storageRootRecords } from '../storage-root/record.js';
@@ -27,13 +34,25 @@ export async function foreignRecordOf(
   return store.get(foreignRecords, { name: uid });
 }
 
+/** What a foreign object says of itself. */
+export function foreignWords(clusterId: string): string {
+  return `is foreign: this store is a copy of cluster ${clusterId}, which made it, and a copy touches nothing of the original; delete it here (the original keeps it) and make a new one`;
+}
+
+/** The original of a copy. */
+export interface CopiedCluster {
+  readonly clusterId: string;
+  /** When its backup was taken. */
+  readonly createdAt: string;
+}
+
 /**
- * The objects of a copy for one of the original: volumes and snapshots come with a record that they are
- * foreign, and which storage roots nodes had is forgotten: those are the original's.
+ * The objects of a copy for one of the original. Volumes and snapshots come with a record that they are foreign, and
+ * with a condition that shows it. The storage roots of nodes are left out: they are the original's.
  */
 export function asCopy(
   { kind, object }: BackedUpObject,
-  clusterId: string,
+  { clusterId, createdAt: copiedAt }: CopiedCluster,
 ): readonly BackedUpObject[] {
   switch (kind) {
     case volumes.kind:
@@ -43,7 +62,7 @@ export function asCopy(
       const metadata = { uid, resourceVersion, generation: 1, createdAt, updatedAt: createdAt };
       const record = { name: uid, kindName: kind, clusterId, metadata };
       return [
-        { kind, object },
+        { kind, object: shownAsForeign(object, clusterId, copiedAt) },
         { kind: foreignRecords.kind, object: record },
       ];
     }
@@ -54,4 +73,14 @@ export function asCopy(
     default:
       return [{ kind, object }];
   }
+}
+
+function shownAsForeign(
+  object: ApiObject & { readonly conditions?: readonly Condition[] },
+  clusterId: string,
+  now: string,
+): ApiObject & { readonly conditions: readonly Condition[] } {
+  const message = `it ${foreignWords(clusterId)}`;
+  const shown = { type: 'OfThisCluster', status: 'False', reason: 'Foreign', message } as const;
+  return { ...object, conditions: setCondition(object.conditions, shown, now) };
 }

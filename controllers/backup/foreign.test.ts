@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { backupToFile, MemoryEngine, openStore, silentLogger } from 'kedge';
+import { backupToFile, findCondition, MemoryEngine, openStore, silentLogger } from 'kedge';
 import { DriverError, memoryOperations, noSnapshots } from '@kedge/driver-sdk';
 import type { Driver, HandleRequest } from '@kedge/driver-sdk';
 import { secrets } from '../secret/kind.js';
@@ -61,6 +61,13 @@ describe('a restored cluster', () => {
     expect(records.find(({ name }) => name === found?.metadata.uid)?.clusterId).to.equal(
       first.clusterId,
     );
+    const copies = [...(await store.list(volumes)).items, ...(await store.list(snapshots)).items];
+    expect(copies).to.have.length(2);
+    for (const { conditions } of copies) {
+      const shown = findCondition(conditions, 'OfThisCluster');
+      expect(shown).to.include({ status: 'False', reason: 'Foreign' });
+      expect(shown?.message).to.include(`a copy of cluster ${first.clusterId}, which made it`);
+    }
     expect((await store.list(storageRootRecords)).items).to.deep.equal([]);
     await store.verify();
     // A copy of the copy: one record each, and volumes of the copy are foreign there.

@@ -34,11 +34,11 @@ export interface DataRestoreOptions {
 export async function restoreData(options: DataRestoreOptions): Promise<RestoreReport> {
   const { path, engine, keys, replace } = options;
   const check = new SealedCheck(path, keys);
-  const { clusterId } = await verifyBackup(path, (content) => check.demand(content));
+  const original = await verifyBackup(path, (content) => check.demand(content));
   await options.beforeWriting?.();
   const copy: RestoreOptions = {
     cluster: 'new',
-    rewrite: (content) => asCopy(content, clusterId),
+    rewrite: (content) => asCopy(content, original),
   };
   const { afterRevision } = options;
   const after = afterRevision === undefined ? {} : { afterRevision };

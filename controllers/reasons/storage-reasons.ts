@@ -131,6 +131,9 @@ export const storageReasons = {
     run(deletionOf(about), 'its data is gone: delete it, and take another one'),
   ),
   OwnerGone: unmet('the service of the volume is gone', byKind({ Volume: released }, otherwise)),
+  Foreign: unmet('the cluster that this one is a copy of has the data', (about) =>
+    run(deletionOf(about), 'the original keeps its data: delete it here, and make a new one'),
+  ),
   WaitsForMount: unmet(
     'the file system grows at the next mount',
     byKind({ Volume: fileSystemPending }, otherwise),

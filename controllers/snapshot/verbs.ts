@@ -177,7 +177,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       })),
     ],
     hints:
-      snapshot.status === 'Ready'
+      snapshot.status === 'Ready' && !cause
         ? [`kedge snapshot restore ${name} --to NEW-VOLUME -n ${namespace}`]
         : hintsOf(cause),
   };

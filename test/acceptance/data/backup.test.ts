@@ -296,6 +296,17 @@ describe('a copy of a cluster beside the original', function () {
     copy.token = original.token;
     const roots = await readdir(join(original.data, 'volumes'));
 
+    // Before anything asks for them.
+    for (const kind of ['volumes', 'snapshots']) {
+      const items = await copy.list(`${base}/${kind}`);
+      const table = (await copy.cli('get', kind)).stdout;
+      expect(table.match(/it is foreign: this store is a copy/g), table).to.have.length(
+        items.length,
+      );
+    }
+    const described = (await copy.cli('describe', 'snapshot', 's')).stdout;
+    expect(described).to.match(/Next:\n {2}.*kedge delete snapshot\/s -n default/);
+
     // A foreign volume that is asked to grow waits and reports why.
     await copy.ok('POST', `${base}/volumes/directory:resize`, { size: '32Mi' });
     await eventually('the volume to be told foreign', async () => {
