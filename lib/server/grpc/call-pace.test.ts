@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import { CallPace } from './call-pace.js';
+
+describe('calls that arrive together', () => {
+  let deferred: (() => void)[];
+  let begun: string[];
+  let pace: CallPace;
+  beforeEach(() => {
+    deferred = [];
+    begun = [];
+    pace = new CallPace({ defer: (callback) => void deferred.push(callback) });
+  });
+  const arrive = (connection: string, count: number): void => {
+    for (let n = 0; n < count; n += 1)
+      pace.begin(connection, () => void begun.push(`${connection}${n}`));
+  };
+  /** Runs a turn of the event loop and returns the calls that began in it. */
+  const turn = (): string[] => {
+    begun = [];
+    for (const callback of deferred.splice(0)) callback();
+    return begun;
+  };
+
+  it('begin at once while they are few', () => {
+    arrive('a', 64);
+    expect(begun).to.have.length(64);
+    expect(turn()).to.deep.equal([]);
+    expect(deferred, 'nothing is left to do').to.deep.equal([]);
+    arrive('b', 64);
+    expect(begun).to.have.length(64);
+  });
+
+  it('begin in several turns when they are many, in their order', () => {
+    arrive('a', 200);
+    const all = [...begun];
+    for (const count of [64, 64, 8]) {
+      expect(turn()).to.have.length(count);
+      all.push(...begun);
+    }
+    expect(all).to.deep.equal(Array.from({ length: 200 }, (_, n) => `a${n}`));
+    expect(turn()).to.deep.equal([]);
+    expect(deferred).to.deep.equal([]);
+  });
+
+  it('do not overtake earlier ones of their connection', () => {
+    arrive('a', 65);
+    turn();
+    arrive('a', 1);
+    expect(begun).to.deep.equal(['a64', 'a0']);
+    arrive('b', 100);
+    arrive('a', 1);
+    expect(begun.at(-1)).to.equal('b61');
+    turn();
+    expect(begun.slice(0, 3)).to.deep.equal(['b62', 'a0', 'b63']);
+  });
+
+  it('of one connection do not hold up those of another', () => {
+    arrive('a', 1_024);
+    arrive('b', 1);
+    turn();
+    expect(begun.indexOf('b0')).to.be.within(0, 1);
+  });
+});

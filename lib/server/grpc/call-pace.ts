@@ -1,0 +1,54 @@
+import type { Clock } from '../../base/index.js';
+
+/** Calls that begin in one turn of the event loop. A call costs up to half a millisecond until its code is compiled. */
+const callsPerTurn = 64;
+
+/**
+ * Spreads calls that arrive together over turns of the event loop: one read of a connection may bring hundreds.
+ * Connections take turns, so that those with few calls do not wait for those with many.
+ */
+export class CallPace {
+  readonly #clock: Pick<Clock, 'defer'>;
+  /** Calls to begin, by connection. The next connection to serve is the first. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #begun = 0;
+  #deferred = false;
+
+  constructor(clock: Pick<Clock, 'defer'>) {
+    this.#clock = clock;
+  }
+
+  /** Begins a call of a connection: at once when few began in this turn, otherwise in a later one. */
+  begin(connection: string, call: () => void): void {
+    const isFree = this.#begun < callsPerTurn && this.#waiting.size === 0;
+    if (isFree) this.#begun += 1;
+    else this.#wait(connection, call);
+    if (!this.#deferred) {
+      this.#deferred = true;
+      this.#clock.defer(() => this.#serve());
+    }
+    if (isFree) call();
+  }
+
+  #wait(connection: string, call: () => void): void {
+    const calls = this.#waiting.get(connection);
+    if (calls) calls.push(call);
+    else this.#waiting.set(connection, [call]);
+  }
+
+  #serve(): void {
+    this.#begun = 0;
+    this.#deferred = this.#waiting.size > 0;
+    if (!this.#deferred) return;
+    this.#clock.defer(() => this.#serve());
+    for (const [connection, calls] of this.#waiting) {
+      if (this.#begun >= callsPerTurn) return;
+      const call = calls.shift();
+      this.#waiting.delete(connection);
+      // To the end of the map, where this loop finds it again.
+      if (calls.length > 0) this.#waiting.set(connection, calls);
+      this.#begun += 1;
+      call?.();
+    }
+  }
+}
