@@ -1,11 +1,11 @@
 import { mkdirSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open as openFile, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { silentLogger } from 'kedge';
 import type { AuditEntry } from 'kedge/server';
-import { AuditLog, auditFileAt } from './audit-log.js';
+import { AuditLog, auditFileAt, type AuditLogOptions } from './audit-log.js';
 import { PrometheusMetrics } from './prometheus-metrics.js';
 
 const entry = (subject: string, name: string): AuditEntry => ({
@@ -38,8 +38,14 @@ describe('audit log', () => {
     metrics = new PrometheusMetrics();
   });
   after(() => rm(directory, { recursive: true, force: true }));
-  const open = (file: string, warnings: unknown[] = [], onRefused = () => {}): AuditLog =>
+  const open = (
+    file: string,
+    warnings: unknown[] = [],
+    onRefused = () => {},
+    openedBy?: AuditLogOptions['openFile'],
+  ): AuditLog =>
     new AuditLog({
+      ...(openedBy && { openFile: openedBy }),
       file: join(directory, file),
       scope: 'writes',
       logger: {
@@ -108,6 +114,41 @@ describe('audit log', () => {
     for (const name of ['first', 'second', 'third']) log.record(entry('ann', name));
     await log.close();
     expect(await metrics.text()).to.contain('audit_entries_dropped_total{cause="unwritable"} 3');
+  });
+
+  it('a write that a full disk takes a part of leaves no part of a line', async () => {
+    let isFull = true;
+    const warnings: unknown[] = [];
+    const log = open('full.jsonl', warnings, undefined, async (file) => {
+      const handle = await openFile(file, 'a+');
+      const append = handle.appendFile.bind(handle);
+      handle.appendFile = async (text) => {
+        if (!isFull) return append(text);
+        await append(String(text).slice(0, 50));
+        throw new Error('ENOSPC: no space left on device, write');
+      };
+      return handle;
+    });
+    for (const name of ['first', 'second', 'third']) log.record(entry('ann', name));
+    await log.close();
+    isFull = false;
+    log.record(entry('ann', 'fourth'));
+    await log.close();
+    const found = await lines('full.jsonl');
+    expect(found.map(({ name, dropped }) => name ?? dropped)).to.deep.equal([3, 'fourth']);
+    const errors = warnings.filter((told) => JSON.stringify(told).includes('could not be written'));
+    expect(errors, 'the same error is told once').to.have.length(1);
+  });
+
+  it('an entry does not continue the line that a killed daemon left unfinished', async () => {
+    const file = join(directory, 'torn.jsonl');
+    await writeFile(file, '{"time":"2026-');
+    const log = open('torn.jsonl');
+    log.record(entry('ann', 'next'));
+    await log.close();
+    const [torn, next = ''] = (await readFile(file, 'utf8')).trim().split('\n');
+    expect(torn).to.equal('{"time":"2026-');
+    expect(JSON.parse(next)).to.include({ name: 'next' });
   });
 
   it('a link that takes the place of the file is not followed', async () => {

@@ -26,6 +26,8 @@ export interface AuditLogOptions {
   readonly metrics: Metrics;
   /** Lines that wait for the disk; default 20,000. */
   readonly waitingMax?: number;
+  /** Opens the file for appending and reading, without following a link. */
+  readonly openFile?: (file: string) => Promise<FileHandle>;
 }
 
 /**
@@ -43,11 +45,11 @@ export async function auditFileAt(path: string): Promise<string> {
   }
 }
 
-const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
 
 async function openUnlinked(file: string): Promise<FileHandle> {
   try {
-    return await open(file, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
+    return await open(file, O_APPEND | O_CREAT | O_NOFOLLOW | O_RDWR, 0o600);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
     throw new Error(
@@ -55,6 +57,14 @@ async function openUnlinked(file: string): Promise<FileHandle> {
       { cause: error },
     );
   }
+}
+
+/** Ends a line that a killed process left unfinished, so that the next one is not part of it. */
+async function endLastLine(handle: FileHandle): Promise<void> {
+  const { size } = await handle.stat();
+  if (size === 0) return;
+  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+  if (buffer.toString() !== '\n') await handle.appendFile('\n');
 }
 
 /** Why lines were lost: too many waited for the disk, or the disk refused them. */
@@ -72,12 +82,15 @@ export class AuditLog implements AuditSink {
   readonly #file: string;
   readonly #scope: AuditScope;
   readonly #logger: Logger;
+  readonly #openFile: (file: string) => Promise<FileHandle>;
   readonly #droppedTotal: Counter;
   readonly #waiting: FairQueue<string>;
   /** Lost lines since the last report in the file. */
   #dropped = 0;
   #handle: FileHandle | undefined;
   #bytes = 0;
+  /** The error that the daemon's log has, until a write succeeds. */
+  #told = '';
   #writing: Promise<void> | undefined;
 
   constructor(options: AuditLogOptions) {
@@ -85,6 +98,7 @@ export class AuditLog implements AuditSink {
     this.#file = file;
     this.#scope = scope;
     this.#logger = logger;
+    this.#openFile = options.openFile ?? openUnlinked;
     const itemsMax = options.waitingMax ?? waitingMax;
     this.#waiting = new FairQueue({ itemsMax, ownersMax: subjectsMax });
     this.#droppedTotal = metrics.counter({
@@ -130,17 +144,34 @@ export class AuditLog implements AuditSink {
       await handle.appendFile(text);
     } catch (error) {
       this.#lose('unwritable', lines.length);
-      this.#logger.error('the audit log could not be written', {
-        file: this.#file,
-        entries: lines.length,
-        error: messageOf(error),
-      });
+      await this.#cutPartialLines();
+      this.#tell(messageOf(error), lines.length);
       return;
     }
+    this.#told = '';
     this.#bytes += Buffer.byteLength(text);
     this.#dropped -= dropped;
     if (dropped > 0)
       this.#logger.warn('the audit log lacks entries', { file: this.#file, dropped });
+  }
+
+  /** A full disk takes the beginning of a write: without this, the next line would continue it. */
+  async #cutPartialLines(): Promise<void> {
+    try {
+      const size = (await this.#handle?.stat())?.size ?? 0;
+      if (size > this.#bytes) await this.#handle?.truncate(this.#bytes);
+    } catch {
+      // Opened again, the file gets the end of its last line.
+      await this.#handle?.close().catch(() => undefined);
+      this.#handle = undefined;
+    }
+  }
+
+  /** Once per error: every call writes to this log while the disk is full. */
+  #tell(error: string, entries: number): void {
+    if (error === this.#told) return;
+    this.#told = error;
+    this.#logger.error('the audit log could not be written', { file: this.#file, entries, error });
   }
 
   #lose(cause: Loss, count: number): void {
@@ -161,7 +192,8 @@ export class AuditLog implements AuditSink {
         });
       }
     }
-    this.#handle = await openUnlinked(this.#file);
+    this.#handle = await this.#openFile(this.#file);
+    await endLastLine(this.#handle);
     this.#bytes = (await this.#handle.stat()).size;
     return this.#handle;
   }
