@@ -19,10 +19,7 @@ type Refusal = 'Unavailable' | 'Unsupported';
 
 function refusal(kind: Refusal, record: ForeignRecord, { namespace, name }: Named): DriverError {
   const what = record.kindName.toLowerCase();
-  return new DriverError(
-    kind,
-    `${what} ${namespace}/${name} ${foreignWords(record.clusterId)}`,
-  );
+  return new DriverError(kind, `${what} ${namespace}/${name} ${foreignWords(record.clusterId)}`);
 }
 
 /** Drivers that are never called for volumes and snapshots of another cluster, of which this one is a copy. */

@@ -8,9 +8,7 @@ const program = `import(${JSON.stringify(logger)}).then((m) => m.daemonLogger("i
 function shown(redirection: string, terminal: boolean): string {
   const words = [process.execPath, '-e', program].map((word) => `'${word}'`).join(' ');
   const line = `${words} 2>&1${redirection}`;
-  const [command, ...args] = terminal
-    ? ['script', '-qec', line, '/dev/null']
-    : ['sh', '-c', line];
+  const [command, ...args] = terminal ? ['script', '-qec', line, '/dev/null'] : ['sh', '-c', line];
   return execFileSync(command ?? '', args, { stdio: ['ignore', 'pipe', 'inherit'] }).toString();
 }
 
