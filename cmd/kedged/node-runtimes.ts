@@ -64,6 +64,7 @@ export async function nodeRuntimes(
     images: new Images({ images: engine.images, credentialsOf, records, clock }),
     cluster: store.clusterId,
     directory: join(dataDirectory, 'containers'),
+    hostPortAddress: config.hostPortAddress,
     clock,
     logger: logger.child({ part: 'containers' }),
     policy,

@@ -4,6 +4,7 @@ import { type Instance, instanceSchema } from '@kedge/api/kinds';
 export type {
   Instance,
   InstanceBackoff,
+  InstanceHostPort,
   InstanceMount,
   InstancePhase,
   InstanceTemplate,

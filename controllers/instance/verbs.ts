@@ -7,6 +7,7 @@ import { nodes } from '../node/kind.js';
 import { volumes } from '../volume/kind.js';
 import { type Instance, instances } from './kind.js';
 import { volumeOfMount } from '../service/index.js';
+import { portLabel } from '../service/needs/index.js';
 
 async function volumeReferences(parts: ApiParts, instance: Instance): Promise<readonly object[]> {
   const { namespace, service, ordinal, template } = instance;
@@ -46,6 +47,13 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       field('Restarts', instance.restartCount),
       field('Exit code', instance.exitCode),
       field('Message', instance.failureMessage),
+      field('Address', instance.ip),
+      ...(instance.hostPorts ?? []).map(({ name, address, hostPort, port, protocol }) =>
+        field(
+          `Port ${name}`,
+          `${address ? `${address}:` : ''}${hostPort} -> ${portLabel(port, protocol)}`,
+        ),
+      ),
       ...(instance.mounts ?? []).map((m) =>
         field(
           `Mount ${m.name}`,

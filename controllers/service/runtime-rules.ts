@@ -1,12 +1,14 @@
 import type { FieldViolation } from 'kedge';
 import { imageViolations } from './image/image-rules.js';
 import type { Service } from './kind.js';
+import { portViolations, resourceViolations } from './needs/index.js';
 import { nameMax } from './replica-names.js';
 import { variableViolations } from './variables.js';
 import { rightsViolations } from './workload-rights.js';
 
 /**
- * The requirements of a service on its runtime: command, image, variables, rights and the names of its instances.
+ * The requirements of a service on its runtime: command, image, variables, rights, ports, resources and the
+ * names of its instances.
  */
 export function runtimeViolations(service: Service): FieldViolation[] {
   const violations: FieldViolation[] = [...imageViolations(service)];
@@ -19,7 +21,12 @@ export function runtimeViolations(service: Service): FieldViolation[] {
           field: `${field}[${index}]`,
           description: 'must not hold a NUL character',
         });
-  violations.push(...rightsViolations(service), ...variableViolations(service));
+  violations.push(
+    ...rightsViolations(service),
+    ...variableViolations(service),
+    ...portViolations(service),
+    ...resourceViolations(service),
+  );
   const last = Math.max(0, (service.scale ?? 1) - 1);
   const longest = `${service.name}-${last}`;
   if (longest.length > nameMax)

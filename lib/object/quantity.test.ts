@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { canonicalQuantity, parseQuantity, quantityMax } from './quantity.js';
+import { canonicalQuantity, parseMilliQuantity, parseQuantity, quantityMax } from './quantity.js';
 
 /** Exact fractions: the reference model, without a float and without the parser's own ways. */
 interface Fraction {
@@ -136,5 +136,17 @@ describe('quantities', () => {
     expect(parseQuantity('1'.padStart(100, '0'))).to.equal(1n);
     expect(parseQuantity('1'.padStart(101, '0'))).to.equal(undefined);
     expect(parseQuantity('9'.repeat(1_000_000))).to.equal(undefined);
+  });
+
+  it('is read in thousandths, for processors', () => {
+    expect(['500m', '1.5', '2', '1e1', '100u', '1Ki', 'x'].map(parseMilliQuantity)).to.deep.equal([
+      500n,
+      1_500n,
+      2_000n,
+      10_000n,
+      1n,
+      1_024_000n,
+      undefined,
+    ]);
   });
 });

@@ -43,6 +43,16 @@ function ceilDivide(dividend: bigint, divisor: bigint): bigint {
  * or exceeds the maximum.
  */
 export function parseQuantity(text: string): bigint | undefined {
+  return scaledQuantity(text, 0);
+}
+
+/** As {@link parseQuantity}, in thousandths of units, for quantities such as `500m` of processors. */
+export function parseMilliQuantity(text: string): bigint | undefined {
+  return scaledQuantity(text, 3);
+}
+
+/** The value times 10^`shift`. */
+function scaledQuantity(text: string, shift: number): bigint | undefined {
   if (text.length > charactersMax) return undefined;
   const match = form.exec(text);
   if (!match) return undefined;
@@ -53,7 +63,7 @@ export function parseQuantity(text: string): bigint | undefined {
   const exponent = factor
     ? 0
     : (decimalExponent[suffix] ?? (suffix === '' ? 0 : Number(suffix.slice(1))));
-  const scale = exponent - fraction.length;
+  const scale = exponent + shift - fraction.length;
   const scaled = digits * (factor ?? 1n);
   const units =
     scale >= 0 ? scaled * 10n ** BigInt(scale) : ceilDivide(scaled, 10n ** BigInt(-scale));

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { closeSync, openSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { chmod, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { readMountTable } from '@kedge/driver-sdk';
 import { eventually } from 'kedge/testing';
 
-/** The image that {@link RealEngine.start} creates: busybox with root and a user 1000. */
+/** The image that {@link RealEngine.start} creates: busybox and bash with root and a user 1000. */
 export const busyboxImage = 'kedge-test/busybox:1';
 
 /**
@@ -182,6 +182,7 @@ export class RealEngine {
       'root:x:0:0:root:/:/bin/sh\nweb:x:1000:1000:web:/home:/bin/sh\n',
     );
     await writeFile(join(root, 'etc/group'), 'root:x:0:\nweb:x:1000:\n');
+    await addProgram(root, 'bash');
     const tar = join(this.directory, 'busybox.tar');
     execFileSync('tar', ['-C', root, '-cf', tar, '.']);
     this.docker('import', '--change', 'ENV PATH=/bin', '--change', 'CMD ["sh"]', tar, busyboxImage);
@@ -208,6 +209,20 @@ export class RealEngine {
     for (const hierarchy of [...readdirSync('/sys/fs/cgroup'), '.'])
       removeCgroup(join('/sys/fs/cgroup', hierarchy, this.#cgroup));
     await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Adds a program of this machine with its libraries: busybox is linked statically, and its programs can't resolve
+ * names.
+ */
+async function addProgram(root: string, name: string): Promise<void> {
+  const path = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
+  await copyFile(path, join(root, 'bin', name));
+  const libraries = execFileSync('ldd', [path], { encoding: 'utf8' }).matchAll(/(\/\S+) \(/g);
+  for (const [, library = ''] of libraries) {
+    await mkdir(join(root, dirname(library)), { recursive: true });
+    await copyFile(library, join(root, library));
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { ExecProcess, Runtime, WorkloadSpec, WorkloadState } from '@kedge/controllers';
 import { eventually } from 'kedge/testing';
+import { limitConformance } from './conformance-limits.js';
 
 /** A runtime on its real platform. */
 export interface RuntimeSubject {
@@ -20,6 +21,8 @@ export interface RuntimeSubject {
 export interface RuntimeAbilities {
   /** A workload sees mounts that are created in a volume after its start. */
   readonly seesLaterMounts: boolean;
+  /** A workload is held to its limits. */
+  readonly limits: boolean;
 }
 
 type Running = Extract<WorkloadState, { state: 'running' }>;
@@ -366,6 +369,8 @@ export function runtimeConformance(
       ]);
       expect(await readFile(join(mine, 'new'), 'utf8')).to.equal('new\n');
     });
+
+    if (can.limits) limitConformance({ shell, logOf, runtime: () => runtime });
 
     if (can.seesLaterMounts)
       it('what is mounted later inside a volume is seen', async () => {

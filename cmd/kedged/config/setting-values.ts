@@ -1,8 +1,14 @@
+import { isIP } from 'node:net';
+
 // Parsers of setting values from a flag, a variable or the file. Undefined: invalid.
 
 /** A text. */
 export const text = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : undefined;
+
+/** An IP address. */
+export const ipAddress = (value: unknown): string | undefined =>
+  typeof value === 'string' && isIP(value) !== 0 ? value : undefined;
 
 /** A truth value, also as the word of a flag or a variable. */
 export const bool = (value: unknown): boolean | undefined =>

@@ -9,6 +9,7 @@ import {
   atLeastOne,
   auditScope,
   bool,
+  ipAddress,
   level,
   map,
   percent,
@@ -152,6 +153,12 @@ const settings = {
     parse: percent,
     rule: 'a whole number from 1 to 100',
     fallback: 85,
+  },
+  hostPortAddress: {
+    key: 'runtime.hostPortAddress',
+    parse: ipAddress,
+    rule: 'an IP address of this machine, such as 127.0.0.1, or 0.0.0.0 for all',
+    fallback: '127.0.0.1',
   },
   kekFile: { key: 'secrets.kekFile', parse: text, rule: 'a file', fallback: '' },
   audit: {

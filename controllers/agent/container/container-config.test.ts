@@ -6,6 +6,7 @@ const plan = {
   identity: { cluster: 'c', id: 'u1', run: 1 },
   image: { id: 'sha256:1', digest: 'sha256:1' },
   network: 'n',
+  hostPortAddress: '127.0.0.1',
 } as const;
 
 describe('the configuration of a container', () => {
@@ -20,5 +21,58 @@ describe('the configuration of a container', () => {
       'mount /data: subPath "a/b" needs a kedged that runs as root',
     );
     expect(() => containerConfig({ ...plan, mounts: [mount] })).not.to.throw();
+  });
+
+  const hostOf = (more: object) => {
+    const { HostConfig } = containerConfig({
+      ...plan,
+      spec: { ...plan.spec, namespace: 'ns', name: 'web-0', service: 'web', ...more },
+      mounts: [],
+    });
+    return HostConfig as Record<string, unknown>;
+  };
+
+  it('joins the bridge under both names with its ports, unless it wants another network', () => {
+    const ports = [{ name: 'dns', hostPort: 5353, port: 53, protocol: 'UDP' }];
+    const spec = { ...plan.spec, namespace: 'ns', name: 'web-0', service: 'web' } as const;
+    const bridged = containerConfig({ ...plan, spec: { ...spec, ports } as never, mounts: [] });
+    expect(bridged.NetworkingConfig).to.deep.equal({
+      EndpointsConfig: { n: { Aliases: ['web-0.ns', 'web.ns'] } },
+    });
+    expect(bridged.ExposedPorts).to.deep.equal({ '53/udp': {} });
+    expect(bridged.HostConfig).to.deep.include({
+      NetworkMode: 'n',
+      DnsSearch: ['ns'],
+      DnsOptions: ['ndots:1'],
+      PortBindings: { '53/udp': [{ HostIp: '127.0.0.1', HostPort: '5353' }] },
+    });
+    for (const network of ['host', 'none'] as const) {
+      const other = containerConfig({ ...plan, spec: { ...spec, network }, mounts: [] });
+      expect(other.HostConfig).to.include({ NetworkMode: network });
+      expect(other.HostConfig).to.not.have.any.keys('DnsSearch', 'PortBindings');
+      expect(other).to.not.have.any.keys('NetworkingConfig', 'ExposedPorts');
+    }
+  });
+
+  it('has the limits of the workload, and an init process and bounds of its own without any', () => {
+    expect(hostOf({})).to.deep.include({ Init: true, PidsLimit: 4_096, ShmSize: 67_108_864 });
+    expect(hostOf({})).to.not.have.any.keys('Memory', 'CpuQuota', 'CpuShares');
+    const limits = {
+      cpuMillis: 2_500,
+      cpuRequestMillis: 500,
+      memoryBytes: 1_000_000_000,
+      pids: 10,
+      sharedMemoryBytes: 2_000_000,
+    };
+    expect(hostOf({ limits, init: false })).to.deep.include({
+      Init: false,
+      CpuPeriod: 100_000,
+      CpuQuota: 250_000,
+      CpuShares: 512,
+      Memory: 1_000_000_000,
+      MemorySwap: 1_000_000_000,
+      PidsLimit: 10,
+      ShmSize: 2_000_000,
+    });
   });
 });

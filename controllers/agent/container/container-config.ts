@@ -1,6 +1,8 @@
 import type { JsonObject } from 'kedge/rpc';
 import type { WorkloadMount, WorkloadSpec } from '../runtime/runtime.js';
+import { limitSettings } from './container-limits.js';
 import type { ProvidedImage } from './images/images.js';
+import { networkSettings } from './network/network-settings.js';
 import { engineLabels, type RunIdentity, runLabels } from './run-identity.js';
 
 /** Mount propagation from the host to the container; mounts of the container never reach the host. */
@@ -11,16 +13,16 @@ export interface ContainerPlan {
   readonly spec: WorkloadSpec;
   readonly identity: RunIdentity;
   readonly image: ProvidedImage;
-  /** Id or name of the network of the cluster. */
+  /** Name of the network of the cluster. */
   readonly network: string;
+  /** Address of the node on which ports are published. */
+  readonly hostPortAddress: string;
   /** The mounts with their propagation, in order. */
   readonly mounts: readonly (WorkloadMount & { readonly propagation: Propagation })[];
 }
 
 /** Default capabilities of the engine that workloads rarely need and that attacks use. */
 const droppedCapabilities = ['NET_RAW', 'MKNOD'];
-/** Maximum processes and threads of a workload. */
-const pidsMax = 4_096;
 
 /** As the only entry: the workload keeps no capability. */
 const noCapability = 'none';
@@ -45,9 +47,10 @@ function requireNoSubPath(mounts: readonly WorkloadMount[]): void {
  * bound itself is safe.
  */
 export function containerConfig(plan: ContainerPlan): JsonObject {
-  const { spec, identity, image, mounts, network } = plan;
-  const { command, args = [], env, workingDir, user, namespace, name, service } = spec;
+  const { spec, identity, image, mounts } = plan;
+  const { command, args = [], env, workingDir, user, init = true } = spec;
   requireNoSubPath(mounts);
+  const { HostConfig: networkOfHost, ...network } = networkSettings(plan);
   return {
     Image: image.id,
     Labels: { ...runLabels(identity), [engineLabels.image]: image.digest },
@@ -57,19 +60,16 @@ export function containerConfig(plan: ContainerPlan): JsonObject {
     ...(command.length === 0 && args.length > 0 && { Cmd: args }),
     ...(workingDir !== undefined && { WorkingDir: workingDir }),
     ...(user !== undefined && { User: user }),
-    // A host name has at most 63 characters.
-    ...(name !== undefined && { Hostname: name.slice(0, 63) }),
     HostConfig: {
       // A shell as process 1 ignores SIGTERM and does not reap zombies.
-      Init: true,
+      Init: init,
       ...capabilitiesOf(spec),
       SecurityOpt: ['no-new-privileges'],
-      PidsLimit: pidsMax,
+      ...limitSettings(spec.limits),
       // Only Kedge restarts workloads.
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'local', Config: { 'max-size': '10m', 'max-file': '3' } },
-      NetworkMode: network,
-      ...(namespace !== undefined && { DnsSearch: [namespace], DnsOptions: ['ndots:1'] }),
+      ...networkOfHost,
       Mounts: mounts.map(({ source, target, readOnly, propagation }) => ({
         Type: 'bind',
         Source: source,
@@ -78,14 +78,6 @@ export function containerConfig(plan: ContainerPlan): JsonObject {
         BindOptions: { Propagation: propagation },
       })),
     },
-    NetworkingConfig: {
-      EndpointsConfig: {
-        [network]: {
-          Aliases: [name, service].flatMap((alias) =>
-            alias === undefined || namespace === undefined ? [] : [`${alias}.${namespace}`],
-          ),
-        },
-      },
-    },
+    ...network,
   };
 }

@@ -11,11 +11,11 @@ import type {
   WorkloadState,
 } from '../runtime/runtime.js';
 import { ChangeWaits } from './change-waits.js';
-import { ClusterNetwork } from './cluster-network.js';
 import { execInContainer } from './container-exec.js';
 import { holdersAmong } from './container-holders.js';
 import { readContainerLog, readRun } from './container-log.js';
 import { ContainerRecords } from './container-records.js';
+import { ContainerRuns } from './container-runs.js';
 import { ContainerStarts } from './container-starts.js';
 import { workloadState } from './container-state.js';
 import { ContainerStops } from './container-stops.js';
@@ -23,7 +23,7 @@ import { EngineWatch } from './engine-watch.js';
 import type { EngineClient } from './engine/engine-client.js';
 import { isEngineError } from './engine/engine-error.js';
 import { Images } from './images/images.js';
-import { engineLabels, runOf } from './run-identity.js';
+import { ClusterNetwork } from './network/cluster-network.js';
 import { RunningCommands } from './running-commands.js';
 import { StartRefusals } from './start-refusal.js';
 
@@ -41,18 +41,14 @@ export interface ContainerRuntimeOptions {
   readonly cluster: string;
   /** Directory of the records that are needed without the engine, one folder per workload. */
   readonly directory: string;
+  /** Address of the node on which ports of containers are published. Default: 127.0.0.1. */
+  readonly hostPortAddress?: string;
   /** Default: images are pulled without credentials. */
   readonly images?: Images;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Default: the policy of an unconfigured daemon. */
   readonly policy?: ControllerPolicy;
-}
-
-/** A run that has a container. */
-interface FoundRun {
-  readonly run: number;
-  readonly container: string;
 }
 
 /**
@@ -64,6 +60,8 @@ export class ContainerRuntime implements Runtime, Holders {
   readonly #options: ContainerRuntimeOptions;
   readonly #closing = new AbortController();
   readonly #records: ContainerRecords;
+  readonly #runs: ContainerRuns;
+  readonly #network: ClusterNetwork;
   readonly #starts: ContainerStarts;
   readonly #stops: ContainerStops;
   readonly #watch: EngineWatch;
@@ -79,14 +77,18 @@ export class ContainerRuntime implements Runtime, Holders {
     const { containers } = engine;
     this.#refusals = new StartRefusals(containers, this.#closing.signal);
     this.#records = new ContainerRecords(directory);
+    const { signal } = this.#closing;
+    this.#runs = new ContainerRuns({ containers, cluster, records: this.#records, signal });
+    this.#network = new ClusterNetwork(engine, cluster);
     this.#stops = new ContainerStops({ containers, records: this.#records, clock, policy });
     this.#starts = new ContainerStarts({
       containers,
       cluster,
       records: this.#records,
-      network: new ClusterNetwork(engine, cluster),
+      network: this.#network,
+      hostPortAddress: options.hostPortAddress ?? '127.0.0.1',
       images: options.images ?? new Images({ images: engine.images, clock }),
-      signal: this.#closing.signal,
+      signal,
     });
     this.#watch = new EngineWatch({
       engine,
@@ -109,32 +111,8 @@ export class ContainerRuntime implements Runtime, Holders {
     return { available: true };
   }
 
-  /** The runs of a workload that have a container, the earlier one first. */
-  async #runs(id: string): Promise<readonly FoundRun[]> {
-    const { cluster, engine } = this.#options;
-    const labels = [`${engineLabels.cluster}=${cluster}`, `${engineLabels.instance}=${id}`];
-    const found = await engine.containers.list(labels, this.#closing.signal);
-    return found
-      .flatMap((container): readonly FoundRun[] => {
-        const run = runOf(container.labels)?.run;
-        return run === undefined ? [] : [{ run, container: container.id }];
-      })
-      .sort((a, b) => a.run - b.run);
-  }
-
-  async workloads(): Promise<readonly string[]> {
-    const known = await this.#records.workloads();
-    const { cluster, engine } = this.#options;
-    try {
-      const labels = [`${engineLabels.cluster}=${cluster}`];
-      const found = await engine.containers.list(labels, this.#closing.signal);
-      const ids = found.flatMap(({ labels: given }) => runOf(given)?.id ?? []);
-      return [...new Set([...known, ...ids])];
-    } catch (error) {
-      // Containers of this node are on record. Without an engine there is no other source.
-      if (!isEngineError(error, 'Unreachable', 'Unsupported')) throw error;
-      return known;
-    }
+  workloads(): Promise<readonly string[]> {
+    return this.#runs.workloads();
   }
 
   async start(spec: WorkloadSpec): Promise<void> {
@@ -143,7 +121,7 @@ export class ContainerRuntime implements Runtime, Holders {
     this.#watch.start();
     const patience = new AbortController();
     let late = false;
-    const settled = this.#starts.begin(spec, await this.#runs(spec.id)).finally(() => {
+    const settled = this.#starts.begin(spec, await this.#runs.of(spec.id)).finally(() => {
       patience.abort();
       if (late) this.#changed(spec.id);
     });
@@ -156,7 +134,7 @@ export class ContainerRuntime implements Runtime, Holders {
   async observe(id: string): Promise<WorkloadState> {
     const starting = this.#starts.stateOf(id);
     if (starting?.state === 'starting') return starting;
-    const found = (await this.#runs(id)).at(-1);
+    const found = (await this.#runs.of(id)).at(-1);
     // The start failed before the container was created.
     if (starting && starting.run >= (found?.run ?? 0)) return starting;
     if (!found) return { state: 'absent' };
@@ -164,7 +142,7 @@ export class ContainerRuntime implements Runtime, Holders {
     const inspection = await engine.containers.inspect(found.container, this.#closing.signal);
     if (!inspection) return { state: 'absent' };
     const requested = (await this.#records.stopAskedAt(id, found.run)) !== undefined;
-    const state = workloadState(inspection, found.run, requested);
+    const state = workloadState(inspection, found.run, this.#network.name, requested);
     if (state.state !== 'exited') return state;
     const refused = await this.#refusals.of({ ...found, exitCode: state.exitCode });
     return refused === undefined ? state : { ...state, refused };
@@ -177,13 +155,13 @@ export class ContainerRuntime implements Runtime, Holders {
     const { cluster, engine, policy = defaultPolicy } = this.#options;
     if (this.#starts.stateOf(id)?.state === 'starting')
       return { type: 'stopping', checkInMs: policy.processPollMs };
-    const runs = await this.#runsToStop(id);
+    const runs = await this.#runs.toStop(id);
     let progress: StopProgress = { type: 'gone' };
     // Two running containers of one workload can only result from a defect. Both are stopped.
     for (const { run, container } of runs) {
       const found = await engine.containers.inspect(container, this.#closing.signal);
       if (!found) continue;
-      const state = workloadState(found, run, false);
+      const state = workloadState(found, run, this.#network.name, false);
       // A container that was never started is removed, so that nothing can start it later.
       if (found.state === 'created') {
         await engine.containers.remove(container, this.#closing.signal);
@@ -201,17 +179,6 @@ export class ContainerRuntime implements Runtime, Holders {
     return progress;
   }
 
-  /** The runs to stop. Without an engine there are none if this node never began a run of the workload. */
-  async #runsToStop(id: string): Promise<readonly FoundRun[]> {
-    try {
-      return await this.#runs(id);
-    } catch (error) {
-      const isNew = (await this.#records.lastRun(id)) === 0;
-      if (isNew && isEngineError(error, 'Unreachable', 'Unsupported')) return [];
-      throw error;
-    }
-  }
-
   async stop(id: string, graceMs: number): Promise<void> {
     const { clock, policy = defaultPolicy } = this.#options;
     for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, policy.processPollMs)) {
@@ -223,10 +190,11 @@ export class ContainerRuntime implements Runtime, Holders {
 
   async remove(id: string): Promise<void> {
     const { containers } = this.#options.engine;
-    for (const { container } of await this.#runsToStop(id))
-      await containers.remove(container, this.#closing.signal);
+    const runs = await this.#runs.toStop(id);
+    for (const { container } of runs) await containers.remove(container, this.#closing.signal);
     this.#starts.forget(id);
     await this.#records.remove(id);
+    if (runs.length > 0) await this.#removeNetwork();
   }
 
   async *readLog(id: string, request: LogRequest): AsyncGenerator<LogLine> {
@@ -234,7 +202,7 @@ export class ContainerRuntime implements Runtime, Holders {
     yield* readContainerLog(
       {
         containers,
-        runs: () => this.#runs(id),
+        runs: () => this.#runs.of(id),
         nextRun: (signal) => this.#waits.next(id, nextRunMs, signal),
       },
       request,
@@ -242,7 +210,7 @@ export class ContainerRuntime implements Runtime, Holders {
   }
 
   async readPrevious(id: string): Promise<AsyncIterable<LogLine> | undefined> {
-    const earlier = (await this.#runs(id)).at(-2);
+    const earlier = (await this.#runs.of(id)).at(-2);
     if (!earlier) return undefined;
     const { containers } = this.#options.engine;
     return readRun(containers, earlier, { follow: false }, this.#closing.signal);
@@ -290,7 +258,18 @@ export class ContainerRuntime implements Runtime, Holders {
     this.#waits.changed(id);
   }
 
+  /** Removes the network with the last container. A failure is made up for when the engine is connected next. */
+  async #removeNetwork(): Promise<void> {
+    const { logger } = this.#options;
+    try {
+      await this.#network.removeIfUnused(this.#closing.signal);
+    } catch (error) {
+      logger.debug('the network could not be removed', { error: messageOf(error) });
+    }
+  }
+
   async #allChanged(): Promise<void> {
+    await this.#removeNetwork();
     for (const id of await this.workloads().catch(() => [])) this.#changed(id);
   }
 }

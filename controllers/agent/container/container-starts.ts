@@ -1,12 +1,14 @@
 import { messageOf } from 'kedge';
+import type { JsonObject } from 'kedge/rpc';
 import type { WorkloadSpec, WorkloadState } from '../runtime/runtime.js';
-import type { ClusterNetwork } from './cluster-network.js';
 import { containerConfig } from './container-config.js';
 import type { ContainerRecords } from './container-records.js';
 import type { EngineContainers } from './engine/engine-containers.js';
 import { isEngineError } from './engine/engine-error.js';
 import { ImageError, type Images } from './images/images.js';
 import { propagationOf } from './mount-propagation.js';
+import type { ClusterNetwork } from './network/cluster-network.js';
+import { joinsBridge } from './network/network-settings.js';
 import { containerName, type RunIdentity, runOf } from './run-identity.js';
 
 /** Dependencies of {@link ContainerStarts}. */
@@ -15,6 +17,8 @@ export interface ContainerStartsOptions {
   readonly cluster: string;
   readonly records: ContainerRecords;
   readonly network: ClusterNetwork;
+  /** Address of the node on which ports are published. */
+  readonly hostPortAddress: string;
   readonly images: Images;
   /** The signal of the runtime. */
   readonly signal: AbortSignal;
@@ -81,7 +85,7 @@ export class ContainerStarts {
     before: readonly { readonly run: number; readonly container: string }[],
     givenUp: AbortSignal,
   ): Promise<void> {
-    const { containers, images, network, signal } = this.#options;
+    const { containers, hostPortAddress, images, network, signal } = this.#options;
     // The previous container is kept for its log and its exit. Removing a running container fails.
     const [kept, ...older] = before.toReversed();
     for (const { container } of older) await containers.remove(container, signal);
@@ -100,17 +104,22 @@ export class ContainerStarts {
       givenUp,
     );
     this.#attempts.set(spec.id, { state: 'starting', run: identity.run });
-    await network.ensure(signal);
     const propagations = await propagationOf(spec.mounts.map(({ source }) => source));
     const mounts = spec.mounts.map((mount, index) => ({
       ...mount,
       propagation: propagations[index] ?? ('rprivate' as const),
     }));
-    const plan = { spec, identity, image, network: network.name, mounts };
+    const plan = { spec, identity, image, network: network.name, hostPortAddress, mounts };
     if (givenUp.aborted) throw new Error('it was asked to end');
+    const begin = (): Promise<void> => this.#begin(identity, containerConfig(plan));
+    await (joinsBridge(spec) ? network.during(signal, begin) : begin());
+  }
+
+  async #begin(identity: RunIdentity, config: JsonObject): Promise<void> {
+    const { containers, signal } = this.#options;
     const name = containerName(identity);
     const container = await containers
-      .create(name, containerConfig(plan), signal)
+      .create(name, config, signal)
       .catch(async (error: unknown) => {
         const there = isEngineError(error, 'Conflict')
           ? await containers.inspect(name, signal)

@@ -5,13 +5,16 @@ import { engineLabels } from './run-identity.js';
 /**
  * The state of a workload, read from the container of its run. A container that was created but never started counts as
  * absent, because its creator may have been killed; it is created again.
+ * @param network the network of the cluster
  * @param requested whether the agent asked this run to end
  */
 export function workloadState(
   found: ContainerInspection,
   run: number,
+  network: string,
   requested: boolean,
 ): WorkloadState {
+  const ip = found.addresses[network];
   const { state, startedAt, finishedAt, createdAt, error, exitCode, outOfMemory } = found;
   switch (state) {
     case 'running':
@@ -24,6 +27,8 @@ export function workloadState(
         startedAt: startedAt ?? createdAt,
         container: found.id,
         image: found.labels[engineLabels.image] ?? found.image,
+        ...(ip !== undefined && { ip }),
+        ...(found.published.length > 0 && { published: found.published }),
       };
     case 'created':
       // The engine keeps the error of a failed start until the container is removed.

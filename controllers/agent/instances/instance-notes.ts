@@ -16,6 +16,7 @@ import {
 import type { DataMountsOutcome } from '../inputs/data-mounts.js';
 import type { WorkloadState } from '../runtime/runtime.js';
 import { type Reason, setCondition } from '../../reasons/index.js';
+import { hostPortsOf } from './workload-spec.js';
 
 /** A condition to set. */
 export interface Told {
@@ -99,7 +100,8 @@ export class InstanceNotes {
 
   running(instance: Instance, note: RunningNote): Promise<void> {
     const { state, mounts, files, backoff, readyInMs } = note;
-    const { container, image } = state;
+    const { container, image, ip } = state;
+    const hostPorts = hostPortsOf(instance, state);
     const runs = container ? `container ${container.slice(0, 12)}` : `process ${state.pid}`;
     const conditions = [
       told('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts)),
@@ -122,6 +124,9 @@ export class InstanceNotes {
       restartCount: state.run - 1,
       failureMessage: '',
       mounts,
+      // Only written where there are any, or where there were.
+      ...((ip !== undefined || instance.ip) && { ip: ip ?? '' }),
+      ...((hostPorts.length > 0 || instance.hostPorts) && { hostPorts }),
       ...(backoff ? { backoff } : {}),
     });
   }

@@ -3,7 +3,8 @@ import type { Instance, InstanceMount } from '../../instance/kind.js';
 import type { ControllerPolicy } from '../../policy/policy.js';
 import { type InstanceNotes, inputsReason, mountedVolumesOf, told } from './instance-notes.js';
 import { ReadyDelay } from './ready-delay.js';
-import type { Runtime, WorkloadMount, WorkloadSpec, WorkloadState } from '../runtime/runtime.js';
+import { specOf } from './workload-spec.js';
+import type { Runtime, WorkloadMount, WorkloadState } from '../runtime/runtime.js';
 import type { StartBackoff } from './start-backoff.js';
 import type { VolumeManager } from '../volumes/volume-manager.js';
 import type { WorkloadInputs } from '../inputs/workload-inputs.js';
@@ -80,24 +81,12 @@ export class WorkloadStarts {
     }
     const starting = told('Ready', false, 'Starting', 'the workload is being started');
     await notes.note(instance, 'Starting', [volumesReady, starting], { mounts });
-    const { template } = instance;
     const pinned = this.#options.pinnedImage(instance);
-    const spec: WorkloadSpec = {
-      id: uid,
-      namespace: instance.namespace,
-      name: instance.name,
-      service: instance.service,
-      ...(template.image && { image: template.image }),
-      ...(template.imagePull && { imagePull: template.imagePull }),
-      ...(pinned && { pinnedImage: pinned }),
-      command: template.command ?? [],
-      args: template.args ?? [],
+    const spec = specOf(instance, {
       env: inputs.env,
-      ...(template.workingDir && { workingDir: template.workingDir }),
-      ...(template.user && { user: template.user }),
-      ...(template.capabilities && { capabilities: template.capabilities }),
       mounts: [...binds, ...inputs.mounts],
-    };
+      ...(pinned && { pinnedImage: pinned }),
+    });
     try {
       await runtime.start(spec);
     } catch (error) {

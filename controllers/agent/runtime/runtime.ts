@@ -1,3 +1,4 @@
+import type { ResourceLimits, TakenPort } from '../../service/needs/index.js';
 import type { ExecProcess, ExecSpec } from './exec.js';
 import type { LogLine, LogRequest } from './log.js';
 
@@ -16,8 +17,22 @@ export interface WorkloadRights {
   readonly capabilities?: readonly string[];
 }
 
+/** The network of a workload, from its service. */
+export interface WorkloadNetwork {
+  /** Of a container; default bridge. */
+  readonly network?: 'bridge' | 'host' | 'none';
+  /** Its ports that the node publishes, or has taken by it. */
+  readonly ports?: readonly TakenPort[];
+}
+
+/** A port of the node that leads to a workload. */
+export interface PublishedPort extends Omit<TakenPort, 'name'> {
+  /** Address of the node. */
+  readonly address: string;
+}
+
 /** The specification of a workload. */
-export interface WorkloadSpec extends WorkloadRights {
+export interface WorkloadSpec extends WorkloadRights, WorkloadNetwork {
   /** The instance's uid: no two workloads share one. */
   readonly id: string;
   /** Of the instance; for names that people and other workloads see. */
@@ -38,6 +53,11 @@ export interface WorkloadSpec extends WorkloadRights {
   /** Default: what the image says, or the root directory. */
   readonly workingDir?: string;
   readonly mounts: readonly WorkloadMount[];
+  readonly limits?: ResourceLimits;
+  /** Whether to refuse the start if the limits can't be enforced. */
+  readonly strictLimits?: boolean;
+  /** Of a container: whether process 1 is an init process; default true. */
+  readonly init?: boolean;
 }
 
 /** The state of a workload. Runs are counted from 1. */
@@ -61,6 +81,10 @@ export type WorkloadState =
       readonly container?: string;
       /** Digest of its image, or its id if it came from no registry; absent for a process. */
       readonly image?: string;
+      /** Of a container: its address on the bridge of the cluster. */
+      readonly ip?: string;
+      /** Of a container: the ports that the engine publishes for it. */
+      readonly published?: readonly PublishedPort[];
       /** Milliseconds since the epoch. */
       readonly startedAt: number;
     }

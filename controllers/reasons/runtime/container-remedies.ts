@@ -33,3 +33,15 @@ export function outOfMemory({ object }: About<'Instance'>): Remedy {
     'or give the node more memory',
   );
 }
+
+/** The remedy if another program of the node listens on a port that the engine is to publish. */
+export function portTaken({ object, message }: About<'Instance'>): Remedy {
+  const service = serviceOf(object);
+  const [, port] = /:(\d+): bind: address already in use/.exec(message) ?? [];
+  return set(
+    `ports[].hostPort of service ${service.namespace}/${service.name}`,
+    'one that is free on the node, or to nothing',
+    command('edit', 'service', service),
+    `or end what listens on it there (ss -lntup${port === undefined ? '' : ` 'sport = :${port}'`}), and it is tried again by itself`,
+  );
+}

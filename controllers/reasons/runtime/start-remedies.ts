@@ -1,7 +1,7 @@
 import { command, patchOf, serviceOf } from '../commands.js';
 import { type Remedy, run, set } from '../remedy.js';
 import type { About } from '../world.js';
-import { imageFailed } from './container-remedies.js';
+import { imageFailed, portTaken } from './container-remedies.js';
 
 /** The remedy if the runtime could not start the command: the field of the template, from the reported error. */
 export function startFailed(about: About<'Instance'>): Remedy {
@@ -15,6 +15,7 @@ export function startFailed(about: About<'Instance'>): Remedy {
       patchOf('service', service, { user: null }),
       `workloads run as the user of kedged here: remove user of ${label}`,
     );
+  if (/address already in use|port is already allocated/.test(message)) return portTaken(about);
   if (/user \S+ does not exist/.test(message))
     return set(
       `user of ${label}`,

@@ -24,6 +24,14 @@ import {
   Service_ImagePull,
   service_ImagePullFromJSON,
   service_ImagePullToNumber,
+  Service_Network,
+  service_NetworkFromJSON,
+  service_NetworkToNumber,
+  Service_Port,
+  Service_Port_Protocol,
+  service_Port_ProtocolFromJSON,
+  service_Port_ProtocolToNumber,
+  Service_Resources,
   Service_RestartPolicy,
   service_RestartPolicyFromJSON,
   service_RestartPolicyToNumber,
@@ -61,6 +69,9 @@ export interface Instance {
     | undefined;
   /** Id of the container, for the tools of the engine; empty for a process. */
   containerId: string;
+  /** Address of the container on the bridge of the cluster. */
+  ip: string;
+  hostPorts: Instance_HostPort[];
   /**
    * The image that its container runs: by the digest of its registry, such as redis@sha256:...; its id if it came from
    * no registry. A restart runs the same image, unless imagePull is always.
@@ -155,6 +166,10 @@ export interface Instance_Template {
   user: string;
   capabilities: string[];
   imagePull?: Service_ImagePull | undefined;
+  init?: boolean | undefined;
+  network?: Service_Network | undefined;
+  ports: Service_Port[];
+  resources?: Service_Resources | undefined;
 }
 
 export interface Instance_Template_EnvEntry {
@@ -165,6 +180,16 @@ export interface Instance_Template_EnvEntry {
 export interface Instance_Template_NodeSelectorEntry {
   key: string;
   value: string;
+}
+
+/** A port of the node that leads to a port of the workload. */
+export interface Instance_HostPort {
+  name: string;
+  /** Address of the node; empty if the workload itself listens there. */
+  address: string;
+  hostPort: number;
+  port: number;
+  protocol: Service_Port_Protocol;
 }
 
 /** A mounted volume. */
@@ -332,6 +357,8 @@ function createBaseInstance(): Instance {
     exitCode: undefined,
     backoff: undefined,
     containerId: "",
+    ip: "",
+    hostPorts: [],
     imageDigest: "",
   };
 }
@@ -394,6 +421,12 @@ export const Instance: MessageFns<Instance> = {
     }
     if (message.containerId !== "") {
       writer.uint32(234).string(message.containerId);
+    }
+    if (message.ip !== "") {
+      writer.uint32(250).string(message.ip);
+    }
+    for (const v of message.hostPorts) {
+      Instance_HostPort.encode(v!, writer.uint32(258).fork()).join();
     }
     if (message.imageDigest !== "") {
       writer.uint32(322).string(message.imageDigest);
@@ -569,6 +602,22 @@ export const Instance: MessageFns<Instance> = {
             message.containerId = reader.string();
             continue;
           }
+          case 31: {
+            if (tag !== 250) {
+              break;
+            }
+
+            message.ip = reader.string();
+            continue;
+          }
+          case 32: {
+            if (tag !== 258) {
+              break;
+            }
+
+            message.hostPorts.push(Instance_HostPort.decode(reader, reader.uint32()));
+            continue;
+          }
           case 40: {
             if (tag !== 322) {
               break;
@@ -609,6 +658,10 @@ function createBaseInstance_Template(): Instance_Template {
     user: "",
     capabilities: [],
     imagePull: undefined,
+    init: undefined,
+    network: undefined,
+    ports: [],
+    resources: undefined,
   };
 }
 
@@ -664,6 +717,18 @@ export const Instance_Template: MessageFns<Instance_Template> = {
     }
     if (message.imagePull !== undefined) {
       writer.uint32(176).int32(service_ImagePullToNumber(message.imagePull));
+    }
+    if (message.init !== undefined) {
+      writer.uint32(184).bool(message.init);
+    }
+    if (message.network !== undefined) {
+      writer.uint32(192).int32(service_NetworkToNumber(message.network));
+    }
+    for (const v of message.ports) {
+      Service_Port.encode(v!, writer.uint32(202).fork()).join();
+    }
+    if (message.resources !== undefined) {
+      Service_Resources.encode(message.resources, writer.uint32(210).fork()).join();
     }
     return writer;
   },
@@ -823,6 +888,38 @@ export const Instance_Template: MessageFns<Instance_Template> = {
             message.imagePull = service_ImagePullFromJSON(reader.int32());
             continue;
           }
+          case 23: {
+            if (tag !== 184) {
+              break;
+            }
+
+            message.init = reader.bool();
+            continue;
+          }
+          case 24: {
+            if (tag !== 192) {
+              break;
+            }
+
+            message.network = service_NetworkFromJSON(reader.int32());
+            continue;
+          }
+          case 25: {
+            if (tag !== 202) {
+              break;
+            }
+
+            message.ports.push(Service_Port.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 26: {
+            if (tag !== 210) {
+              break;
+            }
+
+            message.resources = Service_Resources.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -935,6 +1032,96 @@ export const Instance_Template_NodeSelectorEntry: MessageFns<Instance_Template_N
             }
 
             message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseInstance_HostPort(): Instance_HostPort {
+  return { name: "", address: "", hostPort: 0, port: 0, protocol: Service_Port_Protocol.PROTOCOL_UNSPECIFIED };
+}
+
+export const Instance_HostPort: MessageFns<Instance_HostPort> = {
+  encode(message: Instance_HostPort, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.address !== "") {
+      writer.uint32(18).string(message.address);
+    }
+    if (message.hostPort !== 0) {
+      writer.uint32(24).int32(message.hostPort);
+    }
+    if (message.port !== 0) {
+      writer.uint32(32).int32(message.port);
+    }
+    if (message.protocol !== Service_Port_Protocol.PROTOCOL_UNSPECIFIED) {
+      writer.uint32(40).int32(service_Port_ProtocolToNumber(message.protocol));
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Instance_HostPort {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseInstance_HostPort();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.hostPort = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.port = reader.int32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.protocol = service_Port_ProtocolFromJSON(reader.int32());
             continue;
           }
         }

@@ -74,7 +74,17 @@ export interface Service {
     | number
     | undefined;
   /** When the image of a container is pulled; default missing. */
-  imagePull?: Service_ImagePull | undefined;
+  imagePull?:
+    | Service_ImagePull
+    | undefined;
+  /** Whether process 1 of a container is an init process, which passes signals on and reaps processes; default true. */
+  init?:
+    | boolean
+    | undefined;
+  /** The network of a container; default bridge. */
+  network?: Service_Network | undefined;
+  ports: Service_Port[];
+  resources?: Service_Resources | undefined;
   status: Service_Status;
   readyInstances: number;
   currentInstances: number;
@@ -210,6 +220,57 @@ export function service_ImagePullToNumber(object: Service_ImagePull): number {
   }
 }
 
+/** The network of a container. */
+export const Service_Network = {
+  NETWORK_UNSPECIFIED: "NETWORK_UNSPECIFIED",
+  /**
+   * bridge - The bridge of the cluster, on which containers find each other as <instance>.<namespace> and
+   * <service>.<namespace>.
+   */
+  bridge: "bridge",
+  /** host - The network of the node. */
+  host: "host",
+  /** none - No network. */
+  none: "none",
+} as const;
+
+export type Service_Network = typeof Service_Network[keyof typeof Service_Network];
+
+
+export function service_NetworkFromJSON(object: any): Service_Network {
+  switch (object) {
+    case 0:
+    case "NETWORK_UNSPECIFIED":
+      return Service_Network.NETWORK_UNSPECIFIED;
+    case 1:
+    case "bridge":
+      return Service_Network.bridge;
+    case 2:
+    case "host":
+      return Service_Network.host;
+    case 3:
+    case "none":
+      return Service_Network.none;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Service_Network");
+  }
+}
+
+export function service_NetworkToNumber(object: Service_Network): number {
+  switch (object) {
+    case Service_Network.NETWORK_UNSPECIFIED:
+      return 0;
+    case Service_Network.bridge:
+      return 1;
+    case Service_Network.host:
+      return 2;
+    case Service_Network.none:
+      return 3;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Service_Network");
+  }
+}
+
 export const Service_Status = {
   STATUS_UNSPECIFIED: "STATUS_UNSPECIFIED",
   Pending: "Pending",
@@ -277,6 +338,87 @@ export interface Service_EnvFrom {
   secret: string;
   prefix: string;
   configmap: string;
+}
+
+/** A port on which a workload listens. */
+export interface Service_Port {
+  name: string;
+  /** The port on which the workload listens. Others reach it under this number, too. */
+  port: number;
+  /**
+   * The port of the node that leads to it, on the address that runtime.hostPortAddress of the node names. A node has
+   * each port and protocol once. A workload in the network of the node has its port there.
+   */
+  hostPort?:
+    | number
+    | undefined;
+  /** Default TCP. */
+  protocol?: Service_Port_Protocol | undefined;
+}
+
+export const Service_Port_Protocol = { PROTOCOL_UNSPECIFIED: "PROTOCOL_UNSPECIFIED", TCP: "TCP", UDP: "UDP" } as const;
+
+export type Service_Port_Protocol = typeof Service_Port_Protocol[keyof typeof Service_Port_Protocol];
+
+
+export function service_Port_ProtocolFromJSON(object: any): Service_Port_Protocol {
+  switch (object) {
+    case 0:
+    case "PROTOCOL_UNSPECIFIED":
+      return Service_Port_Protocol.PROTOCOL_UNSPECIFIED;
+    case 1:
+    case "TCP":
+      return Service_Port_Protocol.TCP;
+    case 2:
+    case "UDP":
+      return Service_Port_Protocol.UDP;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Service_Port_Protocol");
+  }
+}
+
+export function service_Port_ProtocolToNumber(object: Service_Port_Protocol): number {
+  switch (object) {
+    case Service_Port_Protocol.PROTOCOL_UNSPECIFIED:
+      return 0;
+    case Service_Port_Protocol.TCP:
+      return 1;
+    case Service_Port_Protocol.UDP:
+      return 2;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Service_Port_Protocol");
+  }
+}
+
+/** What a workload needs and may use. */
+export interface Service_Resources {
+  /** Processors: 500m is half of one. */
+  cpu?:
+    | Service_Resources_Amount
+    | undefined;
+  /** Bytes. A workload that uses more than its limit is killed. */
+  memory?:
+    | Service_Resources_Amount
+    | undefined;
+  /** Maximum processes and threads; default 4096 for a container. */
+  pids?:
+    | number
+    | undefined;
+  /** Size of /dev/shm of a container; default 64Mi. */
+  sharedMemory: string;
+  /**
+   * Whether a node that can't enforce the limits refuses the workload; by default it runs without them, and its
+   * condition LimitsEnforced says so.
+   */
+  strict: boolean;
+}
+
+/** Kubernetes quantities. */
+export interface Service_Resources_Amount {
+  /** What a node must have free to run the workload; default: the limit. */
+  request: string;
+  /** What the workload may use; default: what the node has. */
+  limit: string;
 }
 
 export interface Service_LabelsEntry {
@@ -512,6 +654,10 @@ function createBaseService(): Service {
     capabilities: [],
     minReadySeconds: undefined,
     imagePull: undefined,
+    init: undefined,
+    network: undefined,
+    ports: [],
+    resources: undefined,
     status: Service_Status.STATUS_UNSPECIFIED,
     readyInstances: 0,
     currentInstances: 0,
@@ -590,6 +736,18 @@ export const Service: MessageFns<Service> = {
     }
     if (message.imagePull !== undefined) {
       writer.uint32(184).int32(service_ImagePullToNumber(message.imagePull));
+    }
+    if (message.init !== undefined) {
+      writer.uint32(192).bool(message.init);
+    }
+    if (message.network !== undefined) {
+      writer.uint32(200).int32(service_NetworkToNumber(message.network));
+    }
+    for (const v of message.ports) {
+      Service_Port.encode(v!, writer.uint32(210).fork()).join();
+    }
+    if (message.resources !== undefined) {
+      Service_Resources.encode(message.resources, writer.uint32(218).fork()).join();
     }
     if (message.status !== Service_Status.STATUS_UNSPECIFIED) {
       writer.uint32(240).int32(service_StatusToNumber(message.status));
@@ -815,6 +973,38 @@ export const Service: MessageFns<Service> = {
             message.imagePull = service_ImagePullFromJSON(reader.int32());
             continue;
           }
+          case 24: {
+            if (tag !== 192) {
+              break;
+            }
+
+            message.init = reader.bool();
+            continue;
+          }
+          case 25: {
+            if (tag !== 200) {
+              break;
+            }
+
+            message.network = service_NetworkFromJSON(reader.int32());
+            continue;
+          }
+          case 26: {
+            if (tag !== 210) {
+              break;
+            }
+
+            message.ports.push(Service_Port.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 27: {
+            if (tag !== 218) {
+              break;
+            }
+
+            message.resources = Service_Resources.decode(reader, reader.uint32());
+            continue;
+          }
           case 30: {
             if (tag !== 240) {
               break;
@@ -921,6 +1111,232 @@ export const Service_EnvFrom: MessageFns<Service_EnvFrom> = {
             }
 
             message.configmap = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseService_Port(): Service_Port {
+  return { name: "", port: 0, hostPort: undefined, protocol: undefined };
+}
+
+export const Service_Port: MessageFns<Service_Port> = {
+  encode(message: Service_Port, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.port !== 0) {
+      writer.uint32(16).int32(message.port);
+    }
+    if (message.hostPort !== undefined) {
+      writer.uint32(24).int32(message.hostPort);
+    }
+    if (message.protocol !== undefined) {
+      writer.uint32(32).int32(service_Port_ProtocolToNumber(message.protocol));
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Service_Port {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseService_Port();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.port = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.hostPort = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.protocol = service_Port_ProtocolFromJSON(reader.int32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseService_Resources(): Service_Resources {
+  return { cpu: undefined, memory: undefined, pids: undefined, sharedMemory: "", strict: false };
+}
+
+export const Service_Resources: MessageFns<Service_Resources> = {
+  encode(message: Service_Resources, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.cpu !== undefined) {
+      Service_Resources_Amount.encode(message.cpu, writer.uint32(10).fork()).join();
+    }
+    if (message.memory !== undefined) {
+      Service_Resources_Amount.encode(message.memory, writer.uint32(18).fork()).join();
+    }
+    if (message.pids !== undefined) {
+      writer.uint32(24).int32(message.pids);
+    }
+    if (message.sharedMemory !== "") {
+      writer.uint32(34).string(message.sharedMemory);
+    }
+    if (message.strict !== false) {
+      writer.uint32(40).bool(message.strict);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Service_Resources {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseService_Resources();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.cpu = Service_Resources_Amount.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.memory = Service_Resources_Amount.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.pids = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.sharedMemory = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.strict = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseService_Resources_Amount(): Service_Resources_Amount {
+  return { request: "", limit: "" };
+}
+
+export const Service_Resources_Amount: MessageFns<Service_Resources_Amount> = {
+  encode(message: Service_Resources_Amount, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.request !== "") {
+      writer.uint32(10).string(message.request);
+    }
+    if (message.limit !== "") {
+      writer.uint32(18).string(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Service_Resources_Amount {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseService_Resources_Amount();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.request = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.limit = reader.string();
             continue;
           }
         }

@@ -65,6 +65,45 @@ export interface DataMount {
 /** Values of Service.ImagePull. */
 export type ServiceImagePull = 'missing' | 'always' | 'never';
 
+/** The network of a container. */
+export type ServiceNetwork = 'bridge' | 'host' | 'none';
+
+/** Values of Service.Port.Protocol. */
+export type ServicePortProtocol = 'TCP' | 'UDP';
+
+/** A port on which a workload listens. */
+export interface ServicePort {
+  readonly name: string;
+  /** The port on which the workload listens. Others reach it under this number, too. */
+  readonly port: number;
+  /** The port of the node that leads to it, on the address that runtime.hostPortAddress of the node names. A node has each port and protocol once. A workload in the network of the node has its port there. */
+  readonly hostPort?: number;
+  /** Default TCP. */
+  readonly protocol?: ServicePortProtocol;
+}
+
+/** Kubernetes quantities. */
+export interface ServiceResourcesAmount {
+  /** What a node must have free to run the workload; default: the limit. */
+  readonly request?: string;
+  /** What the workload may use; default: what the node has. */
+  readonly limit?: string;
+}
+
+/** What a workload needs and may use. */
+export interface ServiceResources {
+  /** Processors: 500m is half of one. */
+  readonly cpu?: ServiceResourcesAmount;
+  /** Bytes. A workload that uses more than its limit is killed. */
+  readonly memory?: ServiceResourcesAmount;
+  /** Maximum processes and threads; default 4096 for a container. */
+  readonly pids?: number;
+  /** Size of /dev/shm of a container; default 64Mi. */
+  readonly sharedMemory?: string;
+  /** Whether a node that can't enforce the limits refuses the workload; by default it runs without them, and its condition LimitsEnforced says so. */
+  readonly strict?: boolean;
+}
+
 /** Values of Service.Status. */
 export type ServicePhase = 'Pending' | 'Running' | 'Deploying' | 'Degraded' | 'Failed' | 'Deleting';
 
@@ -98,6 +137,12 @@ export interface Service extends ApiObject {
   readonly minReadySeconds?: number;
   /** When the image of a container is pulled; default missing. */
   readonly imagePull?: ServiceImagePull;
+  /** Whether process 1 of a container is an init process, which passes signals on and reaps processes; default true. */
+  readonly init?: boolean;
+  /** The network of a container; default bridge. */
+  readonly network?: ServiceNetwork;
+  readonly ports?: readonly ServicePort[];
+  readonly resources?: ServiceResources;
   readonly status?: ServicePhase;
   readonly readyInstances?: number;
   readonly currentInstances?: number;

@@ -11,6 +11,7 @@ import {
 } from './answer-fields.js';
 import type { EngineApi } from './engine-api.js';
 import { EngineError, isEngineError, socketError } from './engine-error.js';
+import { type EnginePort, publishedPorts } from './published-ports.js';
 import { FrameSplitter, type StreamPiece } from './stream-frames.js';
 
 /** A container in a list. */
@@ -47,6 +48,8 @@ export interface ContainerInspection {
   readonly mounts: readonly ContainerMount[];
   /** Addresses by the name of the network. */
   readonly addresses: Readonly<Record<string, string>>;
+  /** Empty unless the container is running. */
+  readonly published: readonly EnginePort[];
 }
 
 /** A mount of a container. */
@@ -256,6 +259,7 @@ function inspectionOf(answer: JsonObject): ContainerInspection {
         return address === '' ? [] : [[name, address]];
       }),
     ),
+    published: publishedPorts(inside(inside(answer, 'NetworkSettings'), 'Ports')),
   };
 }
 

@@ -1,0 +1,67 @@
+import type { ContainerRecords } from './container-records.js';
+import type { EngineContainers } from './engine/engine-containers.js';
+import { isEngineError } from './engine/engine-error.js';
+import { engineLabels, runOf } from './run-identity.js';
+
+/** A run that has a container. */
+export interface FoundRun {
+  readonly run: number;
+  readonly container: string;
+}
+
+/** Dependencies of {@link ContainerRuns}. */
+export interface ContainerRunsOptions {
+  readonly containers: EngineContainers;
+  readonly cluster: string;
+  readonly records: ContainerRecords;
+  /** The signal of the runtime. */
+  readonly signal: AbortSignal;
+}
+
+/** Finds the runs of workloads in the engine. */
+export class ContainerRuns {
+  readonly #options: ContainerRunsOptions;
+
+  constructor(options: ContainerRunsOptions) {
+    this.#options = options;
+  }
+
+  /** The runs of a workload that have a container, the earlier one first. */
+  async of(id: string): Promise<readonly FoundRun[]> {
+    const { cluster, containers, signal } = this.#options;
+    const labels = [`${engineLabels.cluster}=${cluster}`, `${engineLabels.instance}=${id}`];
+    const found = await containers.list(labels, signal);
+    return found
+      .flatMap((container): readonly FoundRun[] => {
+        const run = runOf(container.labels)?.run;
+        return run === undefined ? [] : [{ run, container: container.id }];
+      })
+      .sort((a, b) => a.run - b.run);
+  }
+
+  /** The runs to stop. Without an engine there are none if this node never began a run of the workload. */
+  async toStop(id: string): Promise<readonly FoundRun[]> {
+    try {
+      return await this.of(id);
+    } catch (error) {
+      const isNew = (await this.#options.records.lastRun(id)) === 0;
+      if (isNew && isEngineError(error, 'Unreachable', 'Unsupported')) return [];
+      throw error;
+    }
+  }
+
+  /** Ids of all workloads with a container or a record. */
+  async workloads(): Promise<readonly string[]> {
+    const { cluster, containers, records, signal } = this.#options;
+    const known = await records.workloads();
+    try {
+      const found = await containers.list([`${engineLabels.cluster}=${cluster}`], signal);
+      const ids = found.flatMap(({ labels: given }) => runOf(given)?.id ?? []);
+      return [...new Set([...known, ...ids])];
+    } catch (error) {
+      // Containers of this node are on record. Without an engine there is no other source.
+      if (!isEngineError(error, 'Unreachable', 'Unsupported')) throw error;
+      return known;
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import { parseMilliQuantity, parseQuantity } from 'kedge';
+import type { InstanceTemplate } from '../../instance/kind.js';
+
+/** The part of a template that says what a workload needs and may use. */
+export type Needy = Pick<InstanceTemplate, 'runtime' | 'network' | 'ports' | 'resources'>;
+
+/** The limits of a workload. An absent one is not enforced. */
+export interface ResourceLimits {
+  /** Thousandths of a processor. */
+  readonly cpuMillis?: number;
+  /** The workload's share of the processors when they are busy, thousandths. */
+  readonly cpuRequestMillis?: number;
+  readonly memoryBytes?: number;
+  readonly pids?: number;
+  readonly sharedMemoryBytes?: number;
+}
+
+/** The resources that a node must have free for a workload. */
+export interface ResourceRequests {
+  readonly cpuMillis: number;
+  readonly memoryBytes: number;
+  readonly pids: number;
+}
+
+function millisOf(text: string | undefined): number | undefined {
+  const value = text ? parseMilliQuantity(text) : undefined;
+  return value === undefined ? undefined : Number(value);
+}
+
+function bytesOf(text: string | undefined): number | undefined {
+  const value = text ? parseQuantity(text) : undefined;
+  return value === undefined ? undefined : Number(value);
+}
+
+/** The limits of a template. */
+export function limitsOf({ resources }: Needy): ResourceLimits {
+  const { cpu, memory, pids, sharedMemory } = resources ?? {};
+  const cpuMillis = millisOf(cpu?.limit);
+  const cpuRequestMillis = millisOf(cpu?.request || cpu?.limit);
+  const memoryBytes = bytesOf(memory?.limit);
+  const sharedMemoryBytes = bytesOf(sharedMemory);
+  return {
+    ...(cpuMillis !== undefined && { cpuMillis }),
+    ...(cpuRequestMillis !== undefined && { cpuRequestMillis }),
+    ...(memoryBytes !== undefined && { memoryBytes }),
+    ...(pids !== undefined && { pids }),
+    ...(sharedMemoryBytes !== undefined && { sharedMemoryBytes }),
+  };
+}
+
+/** The requests of a template. As in Kubernetes, a limit without a request is the request. */
+export function requestsOf({ resources }: Needy): ResourceRequests {
+  const { cpu, memory, pids } = resources ?? {};
+  return {
+    cpuMillis: millisOf(cpu?.request || cpu?.limit) ?? 0,
+    memoryBytes: bytesOf(memory?.request || memory?.limit) ?? 0,
+    pids: pids ?? 0,
+  };
+}

@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import type { Runtime, WorkloadSpec, WorkloadState } from '@kedge/controllers';
+import { eventually } from 'kedge/testing';
+
+/** What the tests of limits need of the suite. */
+export interface LimitedWorkloads {
+  /** The specification of a shell that runs a script. */
+  readonly shell: (script: string, more: Partial<WorkloadSpec>) => WorkloadSpec;
+  readonly runtime: () => Runtime;
+  readonly logOf: (id: string) => Promise<readonly string[]>;
+}
+
+/** The guarantees of a runtime that holds workloads to their limits. */
+export function limitConformance(workloads: LimitedWorkloads): void {
+  const { shell, runtime, logOf } = workloads;
+  const observe = (spec: WorkloadSpec): Promise<WorkloadState> => runtime().observe(spec.id);
+
+  async function outputOf(spec: WorkloadSpec): Promise<readonly string[]> {
+    await runtime().start(spec);
+    await eventually('the end', async () => (await observe(spec)).state === 'exited', 60_000);
+    return logOf(spec.id);
+  }
+
+  it('a workload that uses more memory than its limit is killed, which is told', async () => {
+    // The shell keeps what it read in a variable.
+    const script = 'x=$(head -c 100000000 /dev/zero | tr "\\0" x); echo survived';
+    const spec = shell(script, { limits: { memoryBytes: 32 * 2 ** 20 } });
+    expect(await outputOf(spec)).to.not.include('survived');
+    expect(await observe(spec)).to.deep.include({
+      state: 'exited',
+      exitCode: 137,
+      reason: 'OOMKilled',
+      requested: false,
+    });
+  });
+
+  it('a workload has at most as many processes as its limit allows', async () => {
+    const script =
+      'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 60 & done; echo all';
+    const spec = shell(script, { limits: { pids: 12 } });
+    const lines = await outputOf(spec);
+    expect(lines.join('\n')).to.match(/can't fork|Cannot fork|fork: /);
+    expect(lines).to.not.include('all');
+    expect(await outputOf(shell(`${script}; kill $(jobs -p)`, {}))).to.include('all');
+  });
+
+  it('a workload gets at most the processor time of its limit', async () => {
+    // 0.2 of a processor: a fifth of the time that passes.
+    const script =
+      'end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do :; done; cat /proc/self/stat >/dev/null; times';
+    const lines = await outputOf(shell(script, { limits: { cpuMillis: 200 } }));
+    const used = [...lines.join(' ').matchAll(/(\d+)m([\d.]+)s/g)].reduce(
+      (sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds),
+      0,
+    );
+    expect(used).to.be.within(0.05, 1.6);
+  });
+}
