@@ -1,5 +1,6 @@
 import { defineKind } from 'kedge/objects';
 import { type Instance, instanceSchema } from '@kedge/api/kinds';
+import { isNeedy } from '../service/needs/index.js';
 
 export type {
   Instance,
@@ -15,6 +16,8 @@ export const instances = defineKind<Instance>({
   indexes: {
     /** `<namespace>/<service>` */
     service: ({ namespace, service }) => [`${namespace}/${service}`],
+    /** The node whose resources or ports the instance takes. */
+    takesFrom: ({ node, template }) => (node !== undefined && isNeedy(template) ? [node] : []),
   },
   columns: [
     { header: 'NAME', value: (o) => o.name },

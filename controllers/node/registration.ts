@@ -15,6 +15,7 @@ import {
 import { type Node, nodes } from './kind.js';
 import type { ControllerPolicy } from '../policy/policy.js';
 import { setCondition } from '../reasons/index.js';
+import { machineCapacity } from './capacity.js';
 import type { AgentLife } from './agent-life.js';
 
 /** Options of a node's registration. */
@@ -26,6 +27,8 @@ export interface NodeRegistrationOptions {
   readonly version: string;
   readonly drivers: readonly string[];
   readonly runtimes: () => Promise<readonly string[]>;
+  /** The resources of the node as quantities. Default: those of this machine. */
+  readonly capacity?: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly policy: ControllerPolicy;
@@ -46,7 +49,14 @@ const withoutId = 'of an earlier release, without an id';
 type Told = Required<
   Pick<
     Node,
-    'status' | 'version' | 'drivers' | 'runtimes' | 'lastHeartbeatAt' | 'conditions' | 'agentId'
+    | 'status'
+    | 'version'
+    | 'drivers'
+    | 'runtimes'
+    | 'lastHeartbeatAt'
+    | 'conditions'
+    | 'agentId'
+    | 'capacity'
   >
 >;
 
@@ -186,7 +196,7 @@ export class NodeRegistration implements Runnable {
 
   /** The new status fields of the node. */
   async #told(status: NonNullable<Node['status']>): Promise<(current: Node) => Told> {
-    const { clock, version, drivers, life } = this.#options;
+    const { capacity = machineCapacity(), clock, version, drivers, life } = this.#options;
     const runtimes = await this.#options.runtimes();
     const now = timestamp(clock);
     const ready = {
@@ -197,6 +207,7 @@ export class NodeRegistration implements Runnable {
     } as const;
     return ({ conditions }) => ({
       ...{ status, version, drivers, runtimes, lastHeartbeatAt: now, agentId: life.id },
+      capacity,
       conditions: setCondition(conditions, ready, now),
     });
   }

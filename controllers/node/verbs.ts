@@ -46,6 +46,9 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       field('Unschedulable', node.unschedulable ? 'yes' : undefined),
       field('Version', node.version),
       field('Last heartbeat', node.lastHeartbeatAt),
+      ...Object.entries(node.capacity ?? {}).map(([name, value]) =>
+        field(`Capacity ${name}`, value),
+      ),
       field('Drivers', node.drivers?.join(', ')),
       field('Runtimes', node.runtimes?.join(', ')),
       ...Object.entries(node.labels ?? {}).map(([key, value]) => field(`Label ${key}`, value)),

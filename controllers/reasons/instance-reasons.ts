@@ -12,6 +12,7 @@ import { engineUnavailable, imageFailed, outOfMemory } from './runtime/container
 import { ended, startFailed } from './runtime/start-remedies.js';
 import { nodeIsAway } from './node-reasons.js';
 import { noNodeFits } from './placement.js';
+import { hostPortTaken, tooLittle } from './room.js';
 import { unmet } from './reason.js';
 import { byKind, type Remedy, type RemedyOf, run, set, wait } from './remedy.js';
 import { again } from './storage-subject.js';
@@ -160,6 +161,14 @@ function runtimeUnavailable(about: About<'Instance'>): Remedy {
 /** Reasons of conditions that instances have. */
 export const instanceReasons = {
   NoNodeFits: unmet('no node takes the instance', ofInstance(noNodeFits)),
+  InsufficientResources: unmet(
+    'no node has the resources free that the instance requests',
+    ofInstance(tooLittle),
+  ),
+  HostPortTaken: unmet(
+    'other instances have the ports of the nodes that the instance takes',
+    ofInstance(hostPortTaken),
+  ),
   Attaching: unmet(
     'a volume is being attached and mounted',
     passing('its volumes', 'once they are mounted'),

@@ -9,6 +9,7 @@ import {
   type ObjectStore,
   type Random,
   type ReconcileContext,
+  requeueAfter,
   type Result,
   timestamp,
   type Transaction,
@@ -20,6 +21,7 @@ import { storageClasses } from '../storage-class/kind.js';
 import { volumes } from '../volume/kind.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { volumeOfMount } from '../service/index.js';
+import { isNeedy } from '../service/needs/index.js';
 import { type Reason, setCondition } from '../reasons/index.js';
 import { placeInstance, type VolumeConstraint } from './plan.js';
 import { changesNodePlacement, changesVolumePlacement, placementWakes } from './wakes.js';
@@ -33,6 +35,9 @@ export interface SchedulerOptions {
   readonly logger: Logger;
   readonly policy: ControllerPolicy;
 }
+
+/** Until the cache has what was just written. */
+const cacheLagMs = 50;
 
 /** The node constraints of an instance's volumes; a missing volume has none. */
 async function constraintsOf(
@@ -65,9 +70,11 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
       const conditions = setCondition(instance.conditions, condition, timestamp(options.clock));
       txn.updateStatus(instances, key, { conditions });
     };
-    const placement = placeInstance(instance, cached, constraints);
+    const { lister } = options.manager.informer(instances);
+    const placedOn = (node: string): readonly Instance[] => lister.byIndex('takesFrom', node);
+    const placement = placeInstance(instance, cached, constraints, placedOn);
     if (placement.type === 'none') {
-      tell('False', 'NoNodeFits', placement.message);
+      tell('False', placement.reason, placement.message);
       return done();
     }
     const { node: name } = placement;
@@ -75,6 +82,16 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
     await txn.get(nodes, { name }, { watching: ['status'] });
     // The cache lags: the change of the node queues waiting instances.
     if (!node || placeInstance(instance, [node], constraints).type === 'none') return done();
+    if (isNeedy(instance.template)) {
+      // The cache may lack an instance that was placed just now. The commit checks that no other one is placed.
+      const placed = await txn.list(instances, {
+        index: 'takesFrom',
+        value: name,
+        watching: 'generation',
+      });
+      if (placeInstance(instance, [node], constraints, () => placed).type === 'none')
+        return requeueAfter(cacheLagMs);
+    }
     // One transaction sets the node and the finalizer of its agent.
     const finalizers = [...(instance.metadata.finalizers ?? []), agentFinalizer];
     const metadata = { ...instance.metadata, finalizers };
@@ -89,15 +106,19 @@ export function schedulerController(options: SchedulerOptions): Controller {
   const { manager } = options;
   const informer = manager.informer(instances);
   const wakes = placementWakes({ instances: informer, volumes: manager.informer(volumes) });
-  return newController({
-    ...manager.ports,
-    name: 'scheduler',
-    store: options.store,
-    reconcile: (context) => reconcile(options, context),
-    backoff: backoffOf(options.policy, 'object'),
-  })
-    .for(informer)
-    .watches(manager.informer(nodes), wakes.ofNode, changesNodePlacement)
-    .watches(manager.informer(volumes), wakes.ofVolume, changesVolumePlacement)
-    .watches(manager.informer(storageClasses), wakes.ofClass);
+  return (
+    newController({
+      ...manager.ports,
+      name: 'scheduler',
+      store: options.store,
+      reconcile: (context) => reconcile(options, context),
+      backoff: backoffOf(options.policy, 'object'),
+    })
+      .for(informer)
+      .watches(manager.informer(nodes), wakes.ofNode, changesNodePlacement)
+      // Its creation and its changes free nothing.
+      .watches(informer, wakes.ofInstance, () => false)
+      .watches(manager.informer(volumes), wakes.ofVolume, changesVolumePlacement)
+      .watches(manager.informer(storageClasses), wakes.ofClass)
+  );
 }

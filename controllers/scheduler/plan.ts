@@ -2,12 +2,18 @@ import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
 import type { StorageClass } from '../storage-class/kind.js';
 import type { Volume } from '../volume/kind.js';
+import { isNeedy } from '../service/needs/index.js';
+import { fullnessWith, type NodeUse, type Shortage, shortageOf, useOf } from './node-room.js';
 import { labelsOf, topologyAllows } from '../storage-class/index.js';
 
 /** The node of an instance, or the reason why none fits. */
 export type Placement =
   | { readonly type: 'node'; readonly node: string }
-  | { readonly type: 'none'; readonly message: string };
+  | {
+      readonly type: 'none';
+      readonly reason: 'NoNodeFits' | Shortage['reason'];
+      readonly message: string;
+    };
 
 /** The node constraints of a mounted volume. */
 export interface VolumeConstraint {
@@ -29,23 +35,44 @@ function reaches(node: Node, { volume, storageClass }: VolumeConstraint): boolea
 }
 
 function none(message: string): Placement {
-  return { type: 'none', message };
+  return { type: 'none', reason: 'NoNodeFits', message };
 }
 
-/** The first node by name that is ready, schedulable, matches the selector and reaches the volumes. Pure. */
+/** Nodes whose shortage a message names. */
+const namedMax = 8;
+
+/** The shortages of all nodes that the instance could be on otherwise. */
+function noRoom(known: string, shortages: readonly Shortage[]): Placement {
+  const named = shortages.slice(0, namedMax).map(({ message }) => message);
+  if (shortages.length > namedMax) named.push(`${shortages.length - namedMax} more have no room`);
+  const isPort = shortages.every(({ reason }) => reason === 'HostPortTaken');
+  return {
+    type: 'none',
+    reason: isPort ? 'HostPortTaken' : 'InsufficientResources',
+    message: `${known}, but ${named.join('; ')}`,
+  };
+}
+
+/**
+ * The node that is ready, schedulable, matches the selector, reaches the volumes and has room: the one that is least
+ * full by requests, otherwise the first by name. Pure.
+ * @param placedOn the instances on a node that take its resources or ports
+ */
 export function placeInstance(
   instance: Instance,
   nodes: readonly Node[],
   constraints: readonly VolumeConstraint[] = [],
+  placedOn: (node: string) => readonly Instance[] = () => [],
 ): Placement {
   const selector = instance.template.nodeSelector ?? {};
   const ready = nodes.filter((node) => node.status === 'Ready');
   const open = ready.filter((node) => node.unschedulable !== true);
   const fitting = open.filter((node) => matches(node, selector));
   const reaching = fitting.filter((node) => constraints.every((c) => reaches(node, c)));
-  const chosen = reaching.map((node) => node.name).sort()[0];
-  if (chosen !== undefined) return { type: 'node', node: chosen };
   const known = `of ${nodes.length} nodes ${ready.length} are ready, ${open.length} of them schedulable`;
+  const chosen = roomiest(instance, reaching, placedOn);
+  if (chosen.type === 'node') return chosen;
+  if (chosen.shortages.length > 0) return noRoom(known, chosen.shortages);
   if (fitting.length === 0) {
     const wanted = Object.entries(selector)
       .map(([key, value]) => `${key}=${value}`)
@@ -62,4 +89,29 @@ export function placeInstance(
     });
   const why = blocking.join('; ') || 'no one of them reaches all of its volumes';
   return none(`${known}, ${fitting.length} match its nodeSelector, but ${why}`);
+}
+
+/** The node with most room by requests, or why none has any. */
+function roomiest(
+  instance: Instance,
+  nodes: readonly Node[],
+  placedOn: (node: string) => readonly Instance[],
+):
+  | { readonly type: 'node'; readonly node: string }
+  | { readonly type: 'none'; readonly shortages: readonly Shortage[] } {
+  const needy = isNeedy(instance.template);
+  const shortages: Shortage[] = [];
+  let best: { readonly node: string; readonly fullness: number } | undefined;
+  for (const node of [...nodes].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (!needy) return { type: 'node', node: node.name };
+    const use: NodeUse = useOf(placedOn(node.name));
+    const shortage = shortageOf(instance, node, use);
+    if (shortage) {
+      shortages.push(shortage);
+      continue;
+    }
+    const fullness = fullnessWith(instance, node, use);
+    if (!best || fullness < best.fullness) best = { node: node.name, fullness };
+  }
+  return best ? { type: 'node', node: best.node } : { type: 'none', shortages };
 }

@@ -78,6 +78,16 @@ class Cluster {
     await settle();
   }
 
+  /** Removes an instance, as its agent does at the end. */
+  async end(name: string): Promise<void> {
+    const found = await this.store.get(instances, { namespace, name });
+    await this.store.update(instances, {
+      ...found!,
+      metadata: { ...found!.metadata, finalizers: [] },
+    });
+    await this.store.deleteByName(instances, { namespace, name });
+  }
+
   async volume(name: string, storageClassName = 'c'): Promise<void> {
     const spec = { size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
     await this.store.create(volumes, { namespace, name, storageClassName, ...spec });
@@ -104,6 +114,7 @@ class Cluster {
   async forgotten(): Promise<readonly string[]> {
     await settle();
     const all = (await this.store.list(nodes)).items;
+    const placed = (await this.store.list(instances)).items;
     const found: string[] = [];
     for (const instance of (await this.store.list(instances)).items) {
       const constraints: VolumeConstraint[] = [];
@@ -114,7 +125,11 @@ class Cluster {
         const name = volume.storageClassName;
         constraints.push({ volume, storageClass: await this.store.get(storageClasses, { name }) });
       }
-      if (instance.node === undefined && placeInstance(instance, all, constraints).type === 'node')
+      if (
+        instance.node === undefined &&
+        placeInstance(instance, all, constraints, (name) => placed.filter((i) => i.node === name))
+          .type === 'node'
+      )
         found.push(instance.name);
     }
     return found;
@@ -154,6 +169,31 @@ const freed: readonly Freed[] = [
       const node = await store.get(nodes, { name: 'n' });
       await store.update(nodes, { ...node!, unschedulable: false });
     },
+  },
+  {
+    title: 'the node has no room, and an instance there ends',
+    template: { resources: { cpu: { request: '2' } } },
+    before: async (c) => {
+      await c.node('n', { capacity: { cpu: '3' } });
+      await c.instance('first', { resources: { cpu: { request: '2' } } });
+    },
+    change: (c) => c.end('first'),
+  },
+  {
+    title: 'its port is taken, and the instance that has it ends',
+    template: { runtime: 'process', ports: [{ name: 'p', port: 80 }] },
+    before: async (c) => {
+      await c.node('n');
+      await c.instance('first', { ports: [{ name: 'p', port: 8080, hostPort: 80 }] });
+    },
+    change: (c) => c.end('first'),
+  },
+  {
+    title: 'the node has no room, and reports more',
+    template: { resources: { memory: { limit: '2Gi' } } },
+    before: (c) => c.node('n', { capacity: { memory: '1Gi' } }),
+    change: ({ store }) =>
+      store.updateStatus(nodes, { name: 'n' }, { capacity: { memory: '2Gi' } }),
   },
   {
     title: 'no node matches its nodeSelector, and one is labelled',

@@ -4,6 +4,7 @@ import type { Node } from '../node/kind.js';
 import type { StorageClass } from '../storage-class/kind.js';
 import type { Volume } from '../volume/kind.js';
 import { mountedVolumes } from '../service/index.js';
+import { isNeedy } from '../service/needs/index.js';
 
 /** The inputs of a placement other than the instance. */
 export interface PlacementSources {
@@ -14,11 +15,14 @@ export interface PlacementSources {
 /** The unplaced instances whose placement depends on an object. */
 export interface PlacementWakes {
   readonly ofNode: () => readonly ObjectKey[];
+  /** When a placed instance that takes resources or ports is gone: those that need any. */
+  readonly ofInstance: (instance: Instance) => readonly ObjectKey[];
   readonly ofVolume: (volume: Pick<Volume, 'namespace' | 'name'>) => readonly ObjectKey[];
   readonly ofClass: (storageClass: Pick<StorageClass, 'name'>) => readonly ObjectKey[];
 }
 
 const unplacedIndex = 'unplaced';
+const unplacedNeedy = 'unplacedNeedy';
 const unplacedByVolume = 'unplacedByVolume';
 
 const isUnplaced = ({ node }: Instance): boolean => node === undefined;
@@ -35,6 +39,9 @@ function keyOf({ namespace, name }: Instance): ObjectKey {
  */
 export function placementWakes({ instances, volumes }: PlacementSources): PlacementWakes {
   instances.addIndex(unplacedIndex, (instance) => (isUnplaced(instance) ? ['yes'] : []));
+  instances.addIndex(unplacedNeedy, (instance) =>
+    isUnplaced(instance) && isNeedy(instance.template) ? ['yes'] : [],
+  );
   instances.addIndex(unplacedByVolume, (instance) =>
     isUnplaced(instance) ? mountedVolumes(instance) : [],
   );
@@ -42,6 +49,10 @@ export function placementWakes({ instances, volumes }: PlacementSources): Placem
     instances.lister.byIndex(unplacedByVolume, keyString({ namespace, name })).map(keyOf);
   return {
     ofNode: () => instances.lister.byIndex(unplacedIndex, 'yes').map(keyOf),
+    ofInstance: (instance) =>
+      isUnplaced(instance) || !isNeedy(instance.template)
+        ? []
+        : instances.lister.byIndex(unplacedNeedy, 'yes').map(keyOf),
     ofVolume,
     ofClass: ({ name }) => volumes.lister.byIndex('storageClass', name).flatMap(ofVolume),
   };
@@ -49,7 +60,11 @@ export function placementWakes({ instances, volumes }: PlacementSources): Placem
 
 /** Whether an update of a node may change where instances go; a heartbeat may not. */
 export function changesNodePlacement(before: Node, node: Node): boolean {
-  return before.status !== node.status || before.metadata.generation !== node.metadata.generation;
+  return (
+    before.status !== node.status ||
+    before.metadata.generation !== node.metadata.generation ||
+    JSON.stringify(before.capacity) !== JSON.stringify(node.capacity)
+  );
 }
 
 /** Whether an update of a volume may change where instances go. */

@@ -274,6 +274,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.NamespaceService.Watch": "Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true.",
   "api.Node": "A machine that runs instances.",
   "api.Node.agent_id": "The process that is the agent of this node. Each start of an agent has a new id.",
+  "api.Node.capacity": "What the machine has, as quantities: cpu, memory and pids. The requests of its instances are at most this.",
   "api.NodeService": "Machines that run instances.",
   "api.NodeService.Create": "Creates a node; an agent that joins does this. Status fields are ignored.",
   "api.NodeService.Delete": "Deletes an object; the returned object exists until its finalizers are removed.",

@@ -158,6 +158,33 @@ export const ofServices: readonly Mistake[] = [
     then: { recovers: running },
   },
   {
+    name: 'a request that no node has free',
+    given: ({ post }) => post('services', service({ resources: { cpu: { request: '10000' } } })),
+    until: ['instances/web-0', 'InsufficientResources'],
+    command: whyWeb,
+    words: [
+      'cpu free, 10000 is requested',
+      'set resources.cpu.request of service $NS/web to at most',
+      `--patch '{"resources":{"cpu":{"request":`,
+    ],
+    then: { recovers: running },
+  },
+  {
+    name: 'a port of the node that another service has',
+    given: async ({ post }) => {
+      const ports = [{ name: 'http', port: 47_117 }];
+      await post('services', { ...service({ ports }), name: 'first' });
+      await post('services', service({ ports }));
+    },
+    until: ['instances/web-0', 'HostPortTaken'],
+    command: whyWeb,
+    words: [
+      'port 47117/TCP of node here is taken by instance $NS/first-0',
+      'set ports[].hostPort of service $NS/web',
+      'kedge scale service/first -n $NS --replicas 0',
+    ],
+  },
+  {
     name: 'a container engine that the node does not have',
     given: ({ post }) =>
       post(

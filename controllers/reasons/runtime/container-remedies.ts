@@ -1,4 +1,4 @@
-import { command, serviceOf } from '../commands.js';
+import { command, patchOf, serviceOf } from '../commands.js';
 import { type Remedy, set, wait } from '../remedy.js';
 import type { About } from '../world.js';
 
@@ -26,6 +26,14 @@ export function imageFailed({ object }: About<'Instance'>): Remedy {
 /** The remedy for a workload that the kernel killed because it exceeded its memory limit. */
 export function outOfMemory({ object }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
+  const limit = object.template.resources?.memory?.limit;
+  if (limit)
+    return set(
+      `resources.memory.limit of service ${service.namespace}/${service.name}`,
+      `more than ${limit}`,
+      patchOf('service', service, { resources: { memory: { limit: 'VALUE' } } }),
+      'or have the command need less',
+    );
   return set(
     `command of service ${service.namespace}/${service.name}`,
     'one that needs less memory',

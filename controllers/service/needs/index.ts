@@ -1,7 +1,9 @@
 /** What workloads need of a node: resources and ports. */
-export { portLabel, portViolations, type TakenPort, takenPorts } from './ports.js';
+export { isNeedy, portLabel, portViolations, type TakenPort, takenPorts } from './ports.js';
 export {
+  capacityOf,
   limitsOf,
+  type Needy,
   type ResourceLimits,
   type ResourceRequests,
   requestsOf,

@@ -32,6 +32,11 @@ export function takenPorts(template: Needy): readonly TakenPort[] {
   });
 }
 
+/** Whether a workload takes anything of its node that others can't have then. */
+export function isNeedy(template: Needy): boolean {
+  return template.resources !== undefined || takenPorts(template).length > 0;
+}
+
 /** The violations of `network`, `ports` and `init`. Ranges are checked by the schema. */
 export function portViolations(
   template: Needy & { readonly init?: boolean },

@@ -1,5 +1,5 @@
-import { parseMilliQuantity, parseQuantity } from 'kedge';
-import type { InstanceTemplate } from '../../instance/kind.js';
+import { parseMilliQuantity, parseQuantity } from 'kedge/objects';
+import type { InstanceTemplate } from '@kedge/api/kinds';
 
 /** The part of a template that says what a workload needs and may use. */
 export type Needy = Pick<InstanceTemplate, 'runtime' | 'network' | 'ports' | 'resources'>;
@@ -45,6 +45,20 @@ export function limitsOf({ resources }: Needy): ResourceLimits {
     ...(memoryBytes !== undefined && { memoryBytes }),
     ...(pids !== undefined && { pids }),
     ...(sharedMemoryBytes !== undefined && { sharedMemoryBytes }),
+  };
+}
+
+/** The resources of a node; undefined where it reports none. */
+export function capacityOf(
+  capacity: Readonly<Record<string, string>> = {},
+): Partial<ResourceRequests> {
+  const cpuMillis = millisOf(capacity.cpu);
+  const memoryBytes = bytesOf(capacity.memory);
+  const pids = bytesOf(capacity.pids);
+  return {
+    ...(cpuMillis !== undefined && { cpuMillis }),
+    ...(memoryBytes !== undefined && { memoryBytes }),
+    ...(pids !== undefined && { pids }),
   };
 }
 

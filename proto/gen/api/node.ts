@@ -34,6 +34,8 @@ export interface Node {
   conditions: Condition[];
   /** The process that is the agent of this node. Each start of an agent has a new id. */
   agentId: string;
+  /** What the machine has, as quantities: cpu, memory and pids. The requests of its instances are at most this. */
+  capacity: { [key: string]: string };
 }
 
 export const Node_Status = { STATUS_UNSPECIFIED: "STATUS_UNSPECIFIED", Ready: "Ready", NotReady: "NotReady" } as const;
@@ -71,6 +73,11 @@ export function node_StatusToNumber(object: Node_Status): number {
 }
 
 export interface Node_LabelsEntry {
+  key: string;
+  value: string;
+}
+
+export interface Node_CapacityEntry {
   key: string;
   value: string;
 }
@@ -207,6 +214,7 @@ function createBaseNode(): Node {
     runtimes: [],
     conditions: [],
     agentId: "",
+    capacity: {},
   };
 }
 
@@ -248,6 +256,9 @@ export const Node: MessageFns<Node> = {
     if (message.agentId !== "") {
       writer.uint32(210).string(message.agentId);
     }
+    globalThis.Object.entries(message.capacity).forEach(([key, value]: [string, string]) => {
+      Node_CapacityEntry.encode({ key: key as any, value }, writer.uint32(218).fork()).join();
+    });
     return writer;
   },
 
@@ -363,6 +374,17 @@ export const Node: MessageFns<Node> = {
             message.agentId = reader.string();
             continue;
           }
+          case 27: {
+            if (tag !== 218) {
+              break;
+            }
+
+            const entry27 = Node_CapacityEntry.decode(reader, reader.uint32());
+            if (entry27.value !== undefined) {
+              message.capacity[entry27.key] = entry27.value;
+            }
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -401,6 +423,63 @@ export const Node_LabelsEntry: MessageFns<Node_LabelsEntry> = {
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
       const message = createBaseNode_LabelsEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseNode_CapacityEntry(): Node_CapacityEntry {
+  return { key: "", value: "" };
+}
+
+export const Node_CapacityEntry: MessageFns<Node_CapacityEntry> = {
+  encode(message: Node_CapacityEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Node_CapacityEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNode_CapacityEntry();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {

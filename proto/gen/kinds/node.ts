@@ -16,6 +16,8 @@ export interface Node extends ApiObject {
   readonly conditions?: readonly Condition[];
   /** The process that is the agent of this node. Each start of an agent has a new id. */
   readonly agentId?: string;
+  /** What the machine has, as quantities: cpu, memory and pids. The requests of its instances are at most this. */
+  readonly capacity?: Readonly<Record<string, string>>;
 }
 
 /** What the .proto says of the kind {@link Node}, for its declaration. */
@@ -24,7 +26,7 @@ export const nodeSchema = {
   plural: 'nodes',
   shortNames: ['node'],
   scope: 'Cluster',
-  statusFields: ['status', 'version', 'lastHeartbeatAt', 'drivers', 'runtimes', 'conditions', 'agentId'],
+  statusFields: ['status', 'version', 'lastHeartbeatAt', 'drivers', 'runtimes', 'conditions', 'agentId', 'capacity'],
   immutableFields: [],
   initialStatus: { status: 'NotReady' },
 } as const;

@@ -1,0 +1,108 @@
+import { keyString } from 'kedge';
+import type { Instance } from '../instance/kind.js';
+import type { Node } from '../node/kind.js';
+import {
+  capacityOf,
+  portLabel,
+  type ResourceRequests,
+  requestsOf,
+  takenPorts,
+} from '../service/needs/index.js';
+
+/** What placed instances take of a node. */
+export interface NodeUse extends ResourceRequests {
+  /** The instance that has a port, by `80/TCP`. */
+  readonly ports: ReadonlyMap<string, string>;
+}
+
+/** Why a node has no room for an instance. */
+export interface Shortage {
+  readonly reason: 'InsufficientResources' | 'HostPortTaken';
+  readonly message: string;
+}
+
+/** What instances take of their node. */
+export function useOf(placed: readonly Instance[]): NodeUse {
+  const ports = new Map<string, string>();
+  let [cpuMillis, memoryBytes, pids] = [0, 0, 0];
+  for (const instance of placed) {
+    const requests = requestsOf(instance.template);
+    cpuMillis += requests.cpuMillis;
+    memoryBytes += requests.memoryBytes;
+    pids += requests.pids;
+    for (const { hostPort, protocol } of takenPorts(instance.template))
+      ports.set(portLabel(hostPort, protocol), keyString(instance));
+  }
+  return { cpuMillis, memoryBytes, pids, ports };
+}
+
+const binarySteps = [
+  ['Gi', 2 ** 30],
+  ['Mi', 2 ** 20],
+  ['Ki', 2 ** 10],
+] as const;
+
+/** Rounded down, so that what is said to be free can be requested. */
+function bytesText(bytes: number): string {
+  for (const [suffix, unit] of binarySteps)
+    if (bytes >= 10 * unit || (bytes >= unit && bytes % unit === 0))
+      return `${Math.floor(bytes / unit)}${suffix}`;
+  return String(bytes);
+}
+
+function cpuText(millis: number): string {
+  return millis % 1_000 === 0 ? String(millis / 1_000) : `${millis}m`;
+}
+
+const resources = [
+  ['cpuMillis', 'cpu', cpuText],
+  ['memoryBytes', 'memory', bytesText],
+  ['pids', 'pids', String],
+] as const;
+
+/** Why an instance does not fit beside what is placed on a node; undefined if it does. */
+export function shortageOf(
+  { template }: Pick<Instance, 'template'>,
+  node: Pick<Node, 'name' | 'capacity'>,
+  use: NodeUse,
+): Shortage | undefined {
+  const requests = requestsOf(template);
+  const capacity = capacityOf(node.capacity);
+  const lacking = resources.flatMap(([field, name, text]) => {
+    const total = capacity[field];
+    const wanted = requests[field];
+    if (wanted === 0 || total === undefined || use[field] + wanted <= total) return [];
+    const free = text(Math.max(0, total - use[field]));
+    return [`${free} of ${text(total)} ${name} free, ${text(wanted)} is requested`];
+  });
+  if (lacking.length > 0)
+    return {
+      reason: 'InsufficientResources',
+      message: `node ${node.name} has ${lacking.join(' and ')}`,
+    };
+  for (const { hostPort, protocol } of takenPorts(template)) {
+    const label = portLabel(hostPort, protocol);
+    const holder = use.ports.get(label);
+    if (holder !== undefined)
+      return {
+        reason: 'HostPortTaken',
+        message: `port ${label} of node ${node.name} is taken by instance ${holder}`,
+      };
+  }
+  return undefined;
+}
+
+/** How full a node is with an instance: the largest share of a resource that is requested, 0 to 1. */
+export function fullnessWith(
+  { template }: Pick<Instance, 'template'>,
+  { capacity: given }: Pick<Node, 'capacity'>,
+  use: NodeUse,
+): number {
+  const requests = requestsOf(template);
+  const capacity = capacityOf(given);
+  const shares = resources.map(([field]) => {
+    const total = capacity[field] ?? 0;
+    return total === 0 ? 0 : (use[field] + requests[field]) / total;
+  });
+  return Math.max(...shares);
+}
