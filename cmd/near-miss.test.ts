@@ -40,7 +40,7 @@ describe('a misspelt word', () => {
   });
 
   it('that is no kind is told with the kind that is meant', () => {
-    expect(() => kindNamed('volums')).to.throw(/"volums" is no kind; did you mean volumes\?/);
+    expect(() => kindNamed('volums')).to.throw(/"volums" is not a kind; did you mean volumes\?/);
     expect(() => kindNamed('sevice')).to.throw(/did you mean service\?/);
     expect(() => kindNamed('deployments')).to.throw(
       /"deployments" is none of: configmaps, events, /,

@@ -167,7 +167,7 @@ describe('a declared kind', () => {
     );
     expect(declared({ a: string({ number: 3 }) })).to.contain('number 3');
     expect(declared({ a: string({ number: 19_500 }) })).to.contain('number 19500');
-    expect(declared({ a: list(list(string())) })).to.contain("a list can't be an item");
+    expect(declared({ a: list(list(string())) })).to.contain("a list can't be a list item");
     expect(declared({ a: list(string({ required: true })) })).to.contain('no meaning for an item');
     expect(declared({ a: list(object({ b: string({ immutable: true }) })) })).to.contain(
       "can't be immutable",

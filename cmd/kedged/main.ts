@@ -45,10 +45,10 @@ async function greet(config: DaemonConfig, daemon: Daemon): Promise<void> {
   say(`Data: ${config.dataDirectory}`);
   if (access === 'missing')
     say(
-      `You have no stored access to it: stop it, run "${how.kedged} recover-root", then "${how.kedge} login".`,
+      `No credentials are stored for this server: stop kedged, run "${how.kedged} recover-root", then "${how.kedge} login".`,
     );
   say('');
-  say(`Type next, in another terminal${how.start === 'npm start' ? ', in this directory' : ''}:`);
+  say(`Next, in another terminal${how.start === 'npm start' ? ', in this directory' : ''}:`);
   say('');
   const [directory = sharedExampleDirectory] = config.hostPathAllowlist;
   const isOwn = directory === ownExampleDirectory();
@@ -57,7 +57,7 @@ async function greet(config: DaemonConfig, daemon: Daemon): Promise<void> {
   say(`  ${how.kedge} get volumes`);
   say(`  ${how.kedge} logs journal-0 --follow`);
   say('');
-  say('Ctrl-C stops it; the next start finds its data again.');
+  say('Ctrl-C stops it; its data is kept for the next start.');
 }
 
 /** Maximum wait of a stopped daemon for remaining handles. */
@@ -117,7 +117,7 @@ async function recover(options: ConfigOptions): Promise<void> {
     tellMigration(store);
     const { recoverRoot } = await import('kedge/auth');
     const token = await recoverRoot(store);
-    process.stderr.write('A new root token (told once; revoke the lost one):\n');
+    process.stderr.write('A new root token (shown only once; revoke the lost one):\n');
     say(token);
   } finally {
     await store.close();
@@ -130,12 +130,12 @@ const program = withSettings(new Command('kedged'))
   .option('--local', 'profile for one local user: bootstraps itself and stores a CLI context')
   .option(
     '--check-config',
-    'print the configuration as a file that says the same, change nothing, and exit',
+    'print the effective configuration as a file, change nothing, and exit',
   )
   .exitOverride()
   .action((options: ConfigOptions) => serve(options));
 withSettings(
-  program.command('recover-root').description('make a new root token; the daemon must be stopped'),
+  program.command('recover-root').description('create a new root token; the daemon must be stopped'),
 ).action((_options: ConfigOptions, command: Command) => recover(command.optsWithGlobals()));
 addDataCommands(program);
 addUpgradeCommand(program);

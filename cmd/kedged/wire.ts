@@ -72,7 +72,7 @@ async function bound<T>(key: string, address: string, listen: Promise<T>): Promi
     throw new StatusError({
       code: 'Unavailable',
       reason: 'AddressUnavailable',
-      message: `can't listen on ${address} (${key}): ${messageOf(error)}; stop what uses it, or choose another address`,
+      message: `can't listen on ${address} (${key}): ${messageOf(error)}; stop the process that uses it, or choose another address`,
       cause: error,
     });
   }

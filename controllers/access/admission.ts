@@ -36,7 +36,7 @@ export function userRules(): AdmissionRules<User> {
       if (user.node && user.kind !== 'serviceAccount')
         violations.push({
           field: 'node',
-          description: 'only a service account speaks for a node; set kind to serviceAccount',
+          description: 'only a service account can represent a node; set kind to serviceAccount',
         });
       // Without its node an agent's account would reach what all nodes have.
       if (before?.node && before.node !== user.node)
@@ -50,7 +50,7 @@ export function userRules(): AdmissionRules<User> {
 /** Rules of tokens: who makes one for somebody else must have all that somebody has. */
 export function tokenRules(): AdmissionRules<Token> {
   return {
-    castRefusal: 'the text of a token is answered once, when it is made: kedge token create',
+    castRefusal: 'the text of a token is shown only once, at its creation: kedge token create',
     async validate(context, token) {
       if (token.subject === context.identity.subject) return [];
       const user = await context.lookup(users, { name: token.subject });
@@ -66,7 +66,7 @@ function demandNotBuiltin(policy: Policy | undefined): void {
   if (policy?.builtin !== true) return;
   throw failedPrecondition(
     'BuiltIn',
-    `policy "${policy.name}" belongs to the installation; make one of your own instead`,
+    `policy "${policy.name}" is built in and can't be changed; create another policy instead`,
     { kind: 'Policy', name: policy.name },
   );
 }
@@ -103,7 +103,7 @@ export function policyRules(): AdmissionRules<Policy> {
       const names = holders.slice(0, 3).map((user) => user.name);
       throw failedPrecondition(
         'InUse',
-        `policy "${policy.name}" is held by ${holders.length} users (${names.join(', ')}${holders.length > 3 ? ', ...' : ''}); detach it first`,
+        `policy "${policy.name}" is attached to ${holders.length} users (${names.join(', ')}${holders.length > 3 ? ', ...' : ''}); detach it first`,
         { kind: 'Policy', name: policy.name },
       );
     },

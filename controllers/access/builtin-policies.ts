@@ -38,11 +38,11 @@ export const accessPolicies: BuiltinPolicies = {
     ],
   },
   readonly: {
-    description: 'Read everything but tokens, users, policies and the values of secrets',
+    description: 'Read everything except tokens, users, policies and the values of secrets',
     rules: [{ resources: [...written, ...seen], verbs: read, namespaces: all }],
   },
   node: {
-    description: 'What the agent of a node needs; narrowed to what belongs to its node',
+    description: 'The rights of a node agent, restricted to the objects of its node',
     rules: [
       { resources: ofNodes('read'), verbs: read, namespaces: all },
       { resources: ofNodes('reveal'), verbs: ['get', 'reveal'], namespaces: all },

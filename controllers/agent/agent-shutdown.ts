@@ -59,7 +59,8 @@ export class AgentShutdown {
       await this.#options.abandoned.stop(budgetMs);
       return true;
     } catch (error) {
-      const message = 'a workload without an instance does not end; its mounts are kept';
+      const message =
+        'a workload whose instance no longer exists does not end; its mounts are kept';
       this.#options.logger.error(message, { error: messageOf(error) });
       return false;
     }
@@ -73,8 +74,8 @@ export class AgentShutdown {
       await runtimeOf(runtimes, instance)?.stop(instance.metadata.uid, graceMs);
       await inputs.remove(instance);
       await notes.note(instance, 'Stopped', [
-        told('ContainersReady', false, 'DaemonStopped', 'stopped with the daemon'),
-        told('Ready', false, 'DaemonStopped', 'stopped with the daemon'),
+        told('ContainersReady', false, 'DaemonStopped', 'stopped because kedged was stopped'),
+        told('Ready', false, 'DaemonStopped', 'stopped because kedged was stopped'),
       ]);
       return true;
     } catch (error) {

@@ -322,7 +322,7 @@ describe('process runtime', function () {
       const { message, run } = await failed();
       expect(run).to.equal(1);
       expect(message).to.equal(
-        'its supervisor ended with exit code 4 before it started it: no space left on device',
+        'its supervisor ended with exit code 4 before it started the workload: no space left on device',
       );
       runtime = make();
       expect(await runtime.observe(id)).to.include({ state: 'startFailed', message });
@@ -336,7 +336,9 @@ describe('process runtime', function () {
       await runtime.start(spec('true'));
       expect((await runtime.observe(id)).state).to.equal('starting');
       expect(await told).to.equal(id);
-      expect((await failed()).message).to.equal('its supervisor did not start it within 2 s');
+      expect((await failed()).message).to.equal(
+        'its supervisor did not start the workload within 2 s',
+      );
     });
 
     it('a supervisor that dies behind its claim is no start either', async () => {

@@ -208,7 +208,7 @@ export class Agent implements Runnable {
     const taken = await takenVolume(this.#options, instance);
     if (!taken) return undefined;
     const { volume, isLeaving } = taken;
-    const message = `volume ${volume} was taken from it while the node did not answer; it is stopped, and starts again once it has the volume`;
+    const message = `volume ${volume} was force-detached while the node was not Ready; the workload is stopped and restarts once the volume is attached again`;
     const lost = told('Ready', false, 'VolumeTaken', message);
     try {
       const stopping = await runtime.requestStop(instance.metadata.uid, graceMsOf(instance));
@@ -266,7 +266,7 @@ export class Agent implements Runnable {
     if (stopping) return stopping;
     const claim = `${key.namespace ?? ''}/${key.name}`;
     if (!volumeManager.holdsHere(claim)) return done();
-    logger.warn('volumes are held for a deleted instance', { claim });
+    logger.warn('volumes are still claimed by a deleted instance', { claim });
     try {
       await volumeManager.letGo(claim);
       return done();

@@ -52,7 +52,7 @@ function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
     const record = await foreignRecordOf(store, named.uid);
     if (!record) return call();
     const { namespace, name } = named;
-    logger.info('left alone: it is of the cluster that this one is a copy of', {
+    logger.info('no driver call: the object belongs to the cluster that this one is a copy of', {
       kind: record.kindName,
       namespace,
       name,

@@ -44,7 +44,7 @@ export class SealedCheck {
     const { place } = this.#keys;
     return failedPrecondition(
       'KeyMissing',
-      `backup ${this.#path} holds sealed values, and there is no key-encryption key at ${place}; no backup holds it: put the key of the original there, or name its copy in [secrets].kekFile. Nothing was changed`,
+      `backup ${this.#path} contains sealed values, and there is no key-encryption key at ${place}. Backups do not contain the key: copy the key of the original to that path, or set [secrets].kekFile to a copy. Nothing was changed`,
     );
   }
 
@@ -52,7 +52,7 @@ export class SealedCheck {
     const { place } = this.#keys;
     return failedPrecondition(
       'KeyMismatch',
-      `the key-encryption key at ${place} does not open the values of backup ${this.#path} (${detail}); put the key of the time of the backup there, or name its copy in [secrets].kekFile. Nothing was changed`,
+      `the key-encryption key at ${place} can't open the values of backup ${this.#path} (${detail}); copy the key that was in use at the time of the backup to that path, or set [secrets].kekFile to a copy. Nothing was changed`,
     );
   }
 }

@@ -139,7 +139,7 @@ describe('the cause of what does not run', () => {
     const grows = { ...unmet('Resizing', 'to 2 bytes: no'), status: 'True' as const };
     const bound = volume({ status: 'Bound', conditions: [{ ...grows, reason: 'Unsupported' }] });
     expect(saidOfStorage(bound)?.reason).to.equal('Unsupported');
-    const left = { ...unmet('Bound', 'its service is gone'), reason: 'OwnerGone' };
+    const left = { ...unmet('Bound', 'its service was deleted'), reason: 'OwnerGone' };
     expect(saidOfStorage(volume({ status: 'Released', conditions: [left] }))?.reason).to.equal(
       'OwnerGone',
     );

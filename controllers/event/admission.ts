@@ -7,8 +7,7 @@ export const eventTtlMs = 24 * 3_600_000;
 /** Rules of events that clients write: times and the count are filled in, and they expire too. */
 export function eventRules(clock: Clock): AdmissionRules<Event> {
   return {
-    castRefusal:
-      'events are not cast, the component that sees something writes them: leave them out of the file',
+    castRefusal: 'events are written by components and can not be cast: remove them from the file',
     prepare(_context, event, before) {
       const now = timestamp(clock);
       const { regarding } = event;

@@ -86,7 +86,7 @@ export class TransitionEvents implements Runnable {
         await this.#watch(told);
       } catch (error) {
         const { logger, clock, policy } = this.#options;
-        logger.warn('the writer of events restarts', {
+        logger.warn('the event recorder restarts', {
           kind: told.kind.kind,
           error: messageOf(error),
         });
@@ -123,7 +123,7 @@ export class TransitionEvents implements Runnable {
     transitions: readonly Transition[],
   ): void {
     if (isDeleting(object) && before && !isDeleting(before))
-      this.#recorder.record({ kind, object }, 'Normal', 'Deleting', 'its deletion was asked for');
+      this.#recorder.record({ kind, object }, 'Normal', 'Deleting', 'its deletion was requested');
     for (const { type, reason, message } of transitions)
       this.#recorder.record({ kind, object }, type, reason, message);
   }

@@ -60,7 +60,7 @@ class Running {
       throw new StatusError({
         code: 'ResourceExhausted',
         reason: 'TooManyCommands',
-        message: `${commandsMax} commands run, which is the limit; end some, or try again later`,
+        message: `${commandsMax} commands are running, which is the limit; end some, or retry later`,
         retryAfterMs: 5_000,
       });
     this.#count += 1;
@@ -96,7 +96,7 @@ async function start(
   if (state.state !== 'running')
     throw failedPrecondition(
       'NotRunning',
-      `instance "${namespace}/${name}" is ${instance.status ?? 'Pending'}; commands can be run in a running one`,
+      `instance "${namespace}/${name}" is ${instance.status ?? 'Pending'}; commands can be run only in a Running instance`,
       resource,
     );
   try {
@@ -114,7 +114,7 @@ function stopping(): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'Stopping',
-    message: 'the daemon stops, and the command was ended',
+    message: 'kedged is being stopped, and the command was ended',
   });
 }
 
@@ -137,12 +137,12 @@ async function* answers(command: ExecProcess, signal: AbortSignal): AsyncIterabl
 }
 
 async function feed(command: ExecProcess, message: JsonObject): Promise<void> {
-  if ('start' in message) throw refused('start', 'is only the first message');
+  if ('start' in message) throw refused('start', 'is permitted only as the first message');
   const input = textOf(message, 'stdin');
   if (input !== '') {
     const data = Buffer.from(input, 'base64');
     if (data.length > inputBytesMax)
-      throw refused('stdin', `is ${data.length} bytes, at most ${inputBytesMax} a message`);
+      throw refused('stdin', `is ${data.length} bytes; a message has at most ${inputBytesMax}`);
     await command.write(data);
   }
   if (message.stdinClosed === true) command.closeInput();

@@ -8,7 +8,7 @@ export const agentFinalizer = 'svc.io/agent';
 /** Rules of instances: clients may read and delete them, only the service controller creates them. */
 export function instanceRules(): AdmissionRules<Instance> {
   return {
-    castRefusal: 'instances are made by their service: cast the service',
+    castRefusal: 'instances are created by their service: cast the service',
     present: (instance) => ({
       ...instance,
       template: { ...instance.template, ...maskedTemplates(instance.template) },

@@ -126,7 +126,7 @@ describe('what is on a node', () => {
     const told = findCondition((await instance())?.conditions, 'Ready');
     expect(told?.reason).to.equal('NodeSilent');
     expect(told?.message)
-      .to.contain('is on node n, which told nothing of itself since 2026')
+      .to.contain('is on node n, which has sent no heartbeat since 2026')
       .and.to.contain('start kedged on it')
       .and.to.contain('kedge delete node n');
     await store.deleteByName(instances, { namespace, name: 'i' });
@@ -149,7 +149,7 @@ describe('what is on a node', () => {
     const waiting = await instance();
     expect(waiting?.metadata.deletionRequestedAt, 'to be created again').to.be.a('string');
     expect(findCondition(waiting?.conditions, 'Ready')?.message).to.equal(
-      'node n is gone; waits until volume default/v is taken from it: kedge volume explain v -n default',
+      'node n was deleted; the instance waits until volume default/v is detached from it: kedge volume explain v -n default',
     );
     driver.failsOn = {};
     await clock.advance(600_000);

@@ -54,7 +54,7 @@ function toldOf(node: Node, deleting: boolean): Told | undefined {
   if (!deleting) return undefined;
   return {
     reason: 'NodeStopped',
-    message: `${waits} node ${node.name}, whose agent was stopped; start kedged on it. When it is gone permanently: kedge delete node ${node.name}`,
+    message: `${waits} node ${node.name}, whose agent was stopped; start kedged on it. If the node is gone permanently: kedge delete node ${node.name}`,
   };
 }
 
@@ -129,7 +129,7 @@ class InstanceReconciler {
       const held = await heldOn(txn, current, nodeName);
       if (held) {
         const label = `${held.namespace}/${held.name}`;
-        const message = `node ${nodeName} is gone; waits until volume ${label} is taken from it: kedge volume explain ${held.name} -n ${held.namespace}`;
+        const message = `node ${nodeName} was deleted; the instance waits until volume ${label} is detached from it: kedge volume explain ${held.name} -n ${held.namespace}`;
         const before = findCondition(current.conditions, 'Ready');
         if (before?.message !== message)
           txn.updateStatus(instances, context.key, this.#notReady(current, 'NodeGone', message));

@@ -54,7 +54,7 @@ function decodePositions(text: string): Positions {
     throw invalid([
       {
         field: 'after',
-        description: `${JSON.stringify(text.slice(0, 80))} is not the position of a line; leave it out to start again`,
+        description: `${JSON.stringify(text.slice(0, 80))} is not the position of a line; omit it to read from the beginning`,
       },
     ]);
   }
@@ -121,7 +121,10 @@ async function* previousLines(
   const refused = ['follow', 'after', 'since'].filter((field) => request[field]);
   if (refused.length > 0)
     throw invalid(
-      refused.map((field) => ({ field, description: 'is not for the run before: leave it out' })),
+      refused.map((field) => ({
+        field,
+        description: 'can not be combined with previous; omit it',
+      })),
     );
   const tail = typeof request.tail === 'number' ? request.tail : 0;
   let earlier = false;
@@ -143,7 +146,7 @@ async function* previousLines(
     throw new StatusError({
       code: 'NotFound',
       reason: 'NoPreviousRun',
-      message: `${String(request.name)} has no run before the present one, or none whose output is told apart: leave out previous`,
+      message: `${String(request.name)} has no previous run, or its output is not separated from the current run; omit previous`,
     });
 }
 

@@ -34,7 +34,7 @@ export function namespaceRules(): AdmissionRules<Namespace> {
       if (builtinNamespaces.includes(namespace.name))
         throw failedPrecondition(
           'BuiltIn',
-          `namespace "${namespace.name}" belongs to the installation and can't be deleted`,
+          `namespace "${namespace.name}" is built in and can't be deleted`,
           resource,
         );
       if (request.cascade === true) return;
@@ -46,7 +46,7 @@ export function namespaceRules(): AdmissionRules<Namespace> {
         .join(', ');
       throw failedPrecondition(
         'NotEmpty',
-        `namespace "${namespace.name}" holds ${content.length} objects (${some}${content.length > 3 ? ', ...' : ''}); delete them first, or use cascade=true`,
+        `namespace "${namespace.name}" contains ${content.length} objects (${some}${content.length > 3 ? ', ...' : ''}); delete them first, or use cascade=true`,
         resource,
       );
     },

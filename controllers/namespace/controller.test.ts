@@ -91,7 +91,7 @@ describe('a namespace that is being deleted', () => {
       status: 'True',
       reason: 'InUse',
       message:
-        'waits for its content: volume "shop/v" is bound to till/web-0; delete the service or scale it down first',
+        'waits for the deletion of its objects: volume "shop/v" is bound to till/web-0; delete the service or scale it down first',
     });
     expect(await store.get(secrets, { namespace: 'shop', name: 's' }), 'its secret').to.not.equal(
       undefined,
@@ -124,7 +124,7 @@ describe('a namespace that is being deleted', () => {
     expect(await remaining()).to.include({
       reason: 'InUse',
       message:
-        'waits for its content: snapshot "shop/s" is the source of volume "till/copy", which is not made yet; wait until it is, or delete that volume first',
+        'waits for the deletion of its objects: snapshot "shop/s" is the source of volume "till/copy", which is not provisioned yet; wait until it is, or delete that volume first',
     });
     await store.updateStatus(volumes, copy, { status: 'Provisioning' });
     await settle();
@@ -160,7 +160,7 @@ describe('a namespace that is being deleted', () => {
     expect(told?.message).to.contain('and 1 more');
     for (const name of ['a', 'b', 'c']) await finish(name);
     expect((await remaining())?.message).to.equal(
-      `waits for its content: Volume "v" is Failed: ${failureMessage}`,
+      `waits for the deletion of its objects: Volume "v" is Failed: ${failureMessage}`,
     );
   });
 

@@ -45,7 +45,7 @@ const namedMax = 3;
 function remainingCondition(remaining: readonly Remaining[]): NewCondition {
   const type = 'ContentRemaining';
   if (remaining.length === 0)
-    return { type, status: 'False', reason: 'Empty', message: 'nothing is left in it' };
+    return { type, status: 'False', reason: 'Empty', message: 'the namespace is empty' };
   // Objects that need an operator come first.
   const sorted = [...remaining].sort((a, b) => Number(a.finalizing) - Number(b.finalizing));
   const named = sorted
@@ -56,7 +56,7 @@ function remainingCondition(remaining: readonly Remaining[]): NewCondition {
     type,
     status: 'True',
     reason: sorted[0]?.finalizing === true ? 'Finalizing' : 'InUse',
-    message: `waits for its content: ${named.join('; ')}${more > 0 ? `; and ${more} more` : ''}`,
+    message: `waits for the deletion of its objects: ${named.join('; ')}${more > 0 ? `; and ${more} more` : ''}`,
   };
 }
 

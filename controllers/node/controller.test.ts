@@ -43,7 +43,7 @@ describe('a node that is Ready and tells nothing of itself', () => {
     const node = await store.get(nodes, { name: 'n' });
     expect(node?.status).to.equal('NotReady');
     expect(findCondition(node?.conditions, 'Ready')?.message).to.match(
-      /^told nothing of itself since it was said to be Ready; /,
+      /^has sent no heartbeat since it became Ready; /,
     );
   });
 

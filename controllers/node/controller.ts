@@ -63,8 +63,8 @@ class NodeReconciler {
 
   #silent(node: Node, context: ReconcileContext): Promise<Result> {
     const { name, metadata, lastHeartbeatAt = '' } = node;
-    const since = lastHeartbeatAt === '' ? 'it was said to be Ready' : lastHeartbeatAt;
-    const message = `told nothing of itself since ${since}; start kedged on it. When it is gone permanently, make sure that it is off, then: kedge delete node ${name}`;
+    const since = lastHeartbeatAt === '' ? 'it became Ready' : lastHeartbeatAt;
+    const message = `has sent no heartbeat since ${since}; start kedged on it. If the node is gone permanently, make sure that it is powered off, then: kedge delete node ${name}`;
     return context.txn(async (txn) => {
       const current = await txn.get(nodes, { name });
       const spoke = (current?.lastHeartbeatAt ?? '') !== lastHeartbeatAt;

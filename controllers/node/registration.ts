@@ -107,7 +107,8 @@ export class NodeRegistration implements Runnable {
     await Promise.all(callers.map((caller) => caller.stop(budgetMs)));
     const isBusy = callers.some((caller) => caller.stats().active > 0);
     if (isBusy || budgetMs <= 0) {
-      const message = 'calls for volumes of the node may go on; it does not say that it is gone';
+      const message =
+        'driver calls for volumes of the node may still run; the node is not reported as stopped';
       logger.warn(message, { node: name });
       return;
     }
@@ -119,7 +120,7 @@ export class NodeRegistration implements Runnable {
     let agent = await this.#register();
     if (agent === undefined) return;
     const message =
-      'another process is the agent of the node; this one waits until that is stopped or silent';
+      'another process is the agent of the node; this process waits until the other is stopped or silent';
     logger.warn(message, { node: name, agent });
     do {
       await sleep(clock, policy.heartbeatMs, signal);
@@ -129,7 +130,9 @@ export class NodeRegistration implements Runnable {
         return agent;
       });
     } while (agent !== undefined);
-    logger.info('the agent of the node before is silent, this one replaces it', { node: name });
+    logger.info('the previous agent of the node is silent; this process replaces it', {
+      node: name,
+    });
   }
 
   async #whereRoomIs(tell: () => Promise<unknown>): Promise<void> {
@@ -138,7 +141,7 @@ export class NodeRegistration implements Runnable {
     } catch (error) {
       if (!hasCode(error, 'ResourceExhausted')) throw error;
       const { logger, name } = this.#options;
-      logger.warn('the store has no room for what the node tells of itself', {
+      logger.warn('the store has no space for the status of the node', {
         node: name,
         error: messageOf(error),
       });
@@ -203,7 +206,7 @@ export class NodeRegistration implements Runnable {
       type: 'Ready',
       status: status === 'Ready' ? 'True' : 'False',
       reason: status === 'Ready' ? 'AgentRunning' : 'AgentStopped',
-      message: status === 'Ready' ? 'the agent tells of itself' : 'the agent was stopped',
+      message: status === 'Ready' ? 'the agent sends heartbeats' : 'the agent was stopped',
     } as const;
     return ({ conditions }) => ({
       ...{ status, version, drivers, runtimes, lastHeartbeatAt: now, agentId: life.id },
@@ -240,7 +243,7 @@ export class NodeRegistration implements Runnable {
         // Deleted, or created again while it is alive: its workloads and volumes stay.
         if (this.#uid !== undefined)
           logger.warn(
-            'the node is not the one that it registered as, it makes itself known again',
+            'the node object is not the one that this agent registered; it registers again',
             {
               node: name,
             },
@@ -258,7 +261,7 @@ export class NodeRegistration implements Runnable {
     onReplaced(
       failedPrecondition(
         'AgentReplaced',
-        `another process (${agent}) is the agent of node ${name} now, which this one (${life.id}) was: it was silent for too long; this one ends and leaves workloads and volumes as they are. Run one agent per node, or give this one a node and a token of its own`,
+        `another process (${agent}) has replaced this one (${life.id}) as the agent of node ${name}, because this one was silent for too long; this process ends and does not change workloads and volumes. Run one agent per node, or use another node name and token for this one`,
       ),
     );
   }

@@ -108,7 +108,7 @@ class NodeFilter implements ObjectFilter {
       case 'events':
         return this.#tells(after as Event)
           ? []
-          : [{ field: 'regarding', description: `is nothing of node ${node}` }];
+          : [{ field: 'regarding', description: `does not belong to node ${node}` }];
       case 'effectrecords':
         return this.#withheldOfRecord(before as EffectRecord | undefined, after as EffectRecord);
       case 'nodes':
@@ -183,7 +183,9 @@ class NodeFilter implements ObjectFilter {
     const node = this.#node;
     const share = this.#share(after);
     if (share) return withheldOfRecord({ node, before, after }, share.owns);
-    return [{ field: 'key', description: `is of no volume that node ${node} attaches` }];
+    return [
+      { field: 'key', description: `does not belong to a volume that node ${node} attaches` },
+    ];
   }
 
   /** Whether a snapshot is on this node; one from before that was written down is where its source is. */

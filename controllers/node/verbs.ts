@@ -36,7 +36,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   const cause = await explainStored(parts.store, { kind: 'Node', object: node });
   const hints = [...hintsOf(cause)];
   if (references.length > shownMax)
-    hints.push(`${references.length - shownMax} more are there: kedge get instances -A`);
+    hints.push(`${references.length - shownMax} more: kedge get instances -A`);
   return {
     kind: 'Node',
     name,

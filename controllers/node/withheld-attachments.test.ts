@@ -42,7 +42,7 @@ describe('a status write by the node of a volume', () => {
     const attachments = [theirs, mine];
     const [refusal, ...more] = refused({ attachments: [theirs] }, { attachments });
     expect(more).to.deep.equal([]);
-    expect(refusal).to.contain("ReadWriteOnce, so default/a-0 can't have it too");
+    expect(refusal).to.contain("ReadWriteOnce and can't be attached for default/a-0 as well");
     const shared = { accessMode: 'ReadOnlyMany', attachments: [theirs] } as const;
     expect(refused(shared, { attachments })).to.deep.equal([]);
   });
@@ -50,7 +50,7 @@ describe('a status write by the node of a volume', () => {
   it('adds no attachment to a volume that is being deleted, and takes its own away', () => {
     const deleting = { metadata: { ...metadata, deletionRequestedAt: '2026-01-01T00:00:00Z' } };
     const [refusal] = refused(deleting, { attachments: [mine] });
-    expect(refusal).to.contain("the volume is being deleted: default/a-0 can't have it");
+    expect(refusal).to.contain("the volume is being deleted and can't be attached for default/a-0");
     expect(refused({ ...deleting, attachments: [mine] }, { attachments: [] })).to.deep.equal([]);
   });
 
@@ -58,13 +58,15 @@ describe('a status write by the node of a volume', () => {
     const before = { accessMode: 'ReadOnlyMany', attachments: [theirs, mine] } as const;
     const changed: Attachment = { ...theirs, devicePath: '/dev/sda' };
     for (const attachments of [[mine], [changed, mine], [{ ...theirs, node: 'near' }, mine]])
-      expect(refused(before, { attachments }).join()).to.contain('those of other nodes than near');
+      expect(refused(before, { attachments }).join()).to.contain(
+        'node near may not change attachments of other nodes',
+      );
   });
 
   it('does not make an attachment again that is being detached', () => {
     const detaching: Attachment = { ...mine, state: 'Detaching' };
     const [refusal] = refused({ attachments: [detaching] }, { attachments: [mine] });
-    expect(refusal).to.contain('default/a-0 is being detached, which stays so');
+    expect(refusal).to.contain("default/a-0 is being detached, which can't be reverted");
     expect(refused({ attachments: [detaching] }, { attachments: [] })).to.deep.equal([]);
   });
 
@@ -72,12 +74,12 @@ describe('a status write by the node of a volume', () => {
     const before = { status: 'Bound', attachments: [theirs, mine] } as const;
     const after = { status: 'Available', attachments: [theirs] } as const;
     const [refusal] = refused({ ...before, accessMode: 'ReadOnlyMany' }, after);
-    expect(refusal).to.contain('default/b-0 on node far holds it');
+    expect(refusal).to.contain('it is attached for default/b-0 on node far');
   });
 
   it('never says of a formatted volume that it is blank', () => {
     const [refusal] = refused({ formatted: true }, { formatted: false });
-    expect(refusal).to.contain('a device that was formatted is never formatted again');
+    expect(refusal).to.contain('a formatted device is never formatted again');
   });
 
   it('moves between no phases but those of attaching, whichever of both is another one', () => {

@@ -94,20 +94,20 @@ export function withheldOfSnapshot(
   const found: FieldViolation[] = [];
   for (const field of snapshots.statusFields) {
     if (same(before[field], after[field]) || (owned && reportedOfSnapshot.has(field))) continue;
-    found.push({ field, description: 'is written by controllers alone; leave it out' });
+    found.push({ field, description: 'is written only by controllers; omit it' });
   }
   const ends = before.status === 'Creating' ? ['Ready', 'Failed'] : ['Failed'];
   const mayEnd = before.status === 'Creating' || before.status === 'Ready';
   if (before.status !== after.status && !(mayEnd && ends.includes(after.status ?? '')))
     found.push({
       field: 'status',
-      description: `${before.status ?? 'Pending'} to ${after.status ?? 'Pending'} is the snapshot controller's`,
+      description: `the transition from ${before.status ?? 'Pending'} to ${after.status ?? 'Pending'} is made only by the snapshot controller`,
     });
   const types = withAnswer(isDeleting(before) && before.status === 'Deleting', ['Ready']);
   if (!same(otherConditions(before.conditions, types), otherConditions(after.conditions, types)))
     found.push({
       field: 'conditions',
-      description: `a node writes those of the types ${types.join(', ')}`,
+      description: `a node writes only conditions of types ${types.join(', ')}`,
     });
   return found;
 }
@@ -133,7 +133,7 @@ export function withheldOfVolume(
   for (const field of volumes.statusFields) {
     if (reported.has(field) || !changed(write, field)) continue;
     if (facts.owned && reportedOfVolume.has(field)) continue;
-    refuse(field, 'is written by controllers alone; leave it out');
+    refuse(field, 'is written only by controllers; omit it');
   }
   if (changed(write, 'status')) {
     const phases = [before.status ?? 'Pending', after.status ?? 'Pending'];
@@ -141,27 +141,33 @@ export function withheldOfVolume(
     if (!isCalled && !phases.every((phase) => attachPhases.includes(phase)))
       refuse(
         'status',
-        `${phases.join(' to ')} is the volume controller's; a node goes between ${attachPhases.join(', ')}`,
+        `the transition from ${phases.join(' to ')} is made only by the volume controller; a node writes transitions between ${attachPhases.join(', ')}`,
       );
   }
   found.push(...withheldAttachments(write, facts));
   const holders = after.attachments ?? [];
   const others = holders.filter((attachment) => attachment.node !== node);
   if (changed(write, 'status') && after.status === 'Available' && others.length > 0)
-    refuse('status', `Available is what a volume without attachments is, and ${shown(others)}`);
+    refuse('status', `only a volume without attachments is Available, and ${shown(others)}`);
   if (changed(write, 'boundClaim') && !isNamed(after.boundClaim, holders, 'claim'))
-    refuse('boundClaim', `${JSON.stringify(after.boundClaim)} is no claim of its attachments`);
+    refuse(
+      'boundClaim',
+      `${JSON.stringify(after.boundClaim)} is not a claim of one of its attachments`,
+    );
   if (changed(write, 'boundNode') && !isNamed(after.boundNode, holders, 'node'))
-    refuse('boundNode', `${JSON.stringify(after.boundNode)} is no node of its attachments`);
+    refuse(
+      'boundNode',
+      `${JSON.stringify(after.boundNode)} is not a node of one of its attachments`,
+    );
   if (changed(write, 'formatted') && before.formatted === true)
-    refuse('formatted', 'stays true: a device that was formatted is never formatted again');
+    refuse('formatted', 'must stay true: a formatted device is never formatted again');
   const mine = facts.owned ? [...attachConditions, ...reportedConditions] : attachConditions;
   const isAsked = facts.owned && isDeleting(before) && isDeletionAsked(before);
   const types = withAnswer(isAsked, mine);
   if (!same(otherConditions(before.conditions, types), otherConditions(after.conditions, types)))
     refuse(
       'conditions',
-      `a node writes those of the types ${types.join(', ')}; leave the others as they are`,
+      `a node writes those of the types ${types.join(', ')}; leave the others unchanged`,
     );
   return found;
 }
@@ -175,7 +181,9 @@ function isNamed(
 }
 
 function shown(attachments: readonly Attachment[]): string {
-  return attachments.map(({ claim, node }) => `${claim} on node ${node} holds it`).join(', ');
+  return attachments
+    .map(({ claim, node }) => `it is attached for ${claim} on node ${node}`)
+    .join(', ');
 }
 
 /** A node adds, changes and removes its own attachments; new ones must belong to its instances. */
@@ -188,34 +196,37 @@ function withheldAttachments(
   const next = after.attachments ?? [];
   const foreign = (all: readonly Attachment[]) => all.filter((a) => a.node !== node);
   if (!same(foreign(known), foreign(next)))
-    return [{ field, description: `those of other nodes than ${node} are not its to change` }];
+    return [{ field, description: `node ${node} may not change attachments of other nodes` }];
   const mine = next.filter((a) => a.node === node);
   const claims = new Set(next.map(({ claim }) => claim));
-  if (claims.size < next.length) return [{ field, description: 'a claim is given twice' }];
+  if (claims.size < next.length) return [{ field, description: 'a claim is listed twice' }];
   const found: FieldViolation[] = [];
   for (const attachment of mine) {
     const { claim } = attachment;
     const old = known.find((a) => a.claim === claim);
     if (old?.state === 'Detaching' && !jsonEqual(old, attachment))
-      found.push({ field, description: `${claim} is being detached, which stays so` });
+      found.push({ field, description: `${claim} is being detached, which can't be reverted` });
     if (old) continue;
     if (attachment.state === 'Detaching')
       found.push({
         field,
-        description: `Detaching of ${claim} is the volume controller's to write`,
+        description: `state Detaching of ${claim} is written only by the volume controller`,
       });
     if (!isClaimHere(claim))
       found.push({
         field,
-        description: `${claim} is no instance that is bound to node ${node} and mounts this volume`,
+        description: `${claim} is not an instance that is bound to node ${node} and mounts this volume`,
       });
     else if (next.length > 1 && after.accessMode === 'ReadWriteOnce')
       found.push({
         field,
-        description: `the volume is ReadWriteOnce, so ${claim} can't have it too`,
+        description: `the volume is ReadWriteOnce and can't be attached for ${claim} as well`,
       });
     else if (isDeleting(after))
-      found.push({ field, description: `the volume is being deleted: ${claim} can't have it` });
+      found.push({
+        field,
+        description: `the volume is being deleted and can't be attached for ${claim}`,
+      });
   }
   return found;
 }
@@ -228,7 +239,7 @@ export function withheldOfNode(before: Node | undefined, after: Node): readonly 
     .map((field) => ({
       field,
       description:
-        'decides which instances the node is given, so it is an administrator who writes it; leave it out',
+        'decides which instances are scheduled to the node and is written only by administrators; omit it',
     }));
 }
 
@@ -263,7 +274,7 @@ export function withheldOfRecord(
 ): readonly FieldViolation[] {
   const own = effectsOfAgent(node, owns);
   if (same(effectsOfOthers(before, own), effectsOfOthers(after, own))) return [];
-  const description = `a node writes ${own.join(' and ')}; leave the others as they are`;
+  const description = `a node writes only ${own.join(' and ')}; leave the others unchanged`;
   return [{ field: 'effects', description }];
 }
 
@@ -271,6 +282,6 @@ export function withheldOfRecord(
 export function withheldFinalizers(before: ApiObject, after: ApiObject): readonly FieldViolation[] {
   const left = (before.metadata.finalizers ?? []).filter((name) => name !== agentFinalizer);
   if (same(after.metadata.finalizers, left)) return [];
-  const description = `an agent takes away ${agentFinalizer}, and leaves the others`;
+  const description = `an agent removes only ${agentFinalizer}; leave the others unchanged`;
   return [{ field: 'metadata.finalizers', description }];
 }

@@ -77,7 +77,7 @@ describe('the retry policy', () => {
     const key = (name: PolicyName) => policyKey(name);
     expect(wrong({ [key('startBackoffBaseMs')]: 12 })).to.deep.equal({
       'controllers.jitterPercent':
-        '20 lets waits of controllers.startBackoffBaseMs fall to 9 ms, and no wait may be below 10 ms; lower it, or raise controllers.startBackoffBaseMs and controllers.startBackoffMaxMs',
+        '20 reduces waits of controllers.startBackoffBaseMs to 9 ms, and the minimum is 10 ms; lower it, or raise controllers.startBackoffBaseMs and controllers.startBackoffMaxMs',
     });
     const atTheCap: Record<string, number> = {
       [key('startBackoffBaseMs')]: 12,

@@ -25,106 +25,115 @@ function wait(fallback: number, meaning: string, least = leastWaitMs): PolicyVal
  * unit, default and range here only.
  */
 export const policyValues = {
-  driverBackoffBaseMs: wait(second, 'first wait after a failed call of a driver'),
-  driverBackoffMaxMs: wait(5 * minute, 'longest wait after a failed call of a driver'),
+  driverBackoffBaseMs: wait(second, 'first backoff after a failed driver call'),
+  driverBackoffMaxMs: wait(5 * minute, 'longest backoff after a failed driver call'),
   objectBackoffBaseMs: wait(
     100,
-    'first wait after a failed reconcile of an object without a driver',
+    'first backoff after a failed reconcile of an object without a driver',
   ),
   objectBackoffMaxMs: wait(
     minute,
-    'longest wait after a failed reconcile of an object without a driver',
+    'longest backoff after a failed reconcile of an object without a driver',
   ),
-  startBackoffBaseMs: wait(500, 'first wait after a workload could not be started'),
-  startBackoffMaxMs: wait(minute, 'longest wait after a workload could not be started'),
-  restartBackoffBaseMs: wait(
-    second,
-    'wait before a workload that ended is started again, at first',
-  ),
-  restartBackoffMaxMs: wait(
-    5 * minute,
-    'wait before a workload that ended is started again, at most',
-  ),
-  teardownBackoffBaseMs: wait(100, 'first wait after a volume could not be released at shutdown'),
+  startBackoffBaseMs: wait(500, 'first backoff after a failed start of a workload'),
+  startBackoffMaxMs: wait(minute, 'longest backoff after a failed start of a workload'),
+  restartBackoffBaseMs: wait(second, 'first backoff before an ended workload is restarted'),
+  restartBackoffMaxMs: wait(5 * minute, 'longest backoff before an ended workload is restarted'),
+  teardownBackoffBaseMs: wait(100, 'first backoff after a failed release of a volume at shutdown'),
   teardownBackoffMaxMs: wait(
     2 * second,
-    'longest wait after a volume could not be released at shutdown',
+    'longest backoff after a failed release of a volume at shutdown',
   ),
   jitterPercent: {
     unit: 'percent',
     fallback: 20,
     least: 0,
     most: 80,
-    meaning: 'spread of the waits above, except those of restarts and of the shutdown',
+    meaning: 'jitter of the backoffs above, except those of restarts and of the shutdown',
   },
   driverAttemptsMax: {
     unit: 'tries',
     fallback: 10,
     least: 1,
     most: 1_000,
-    meaning: 'calls that fail in a row before a volume or snapshot is Failed',
+    meaning: 'consecutive failed calls until a volume or snapshot is Failed',
   },
-  restartHealthyMs: wait(10 * minute, 'a workload that ran this long starts again without backoff'),
-  failedRecheckMs: wait(15 * minute, 'a Failed volume is provisioned again this often', minute),
+  restartHealthyMs: wait(
+    10 * minute,
+    'run time after which a workload is restarted without backoff',
+  ),
+  failedRecheckMs: wait(15 * minute, 'retry interval of a Failed volume', minute),
   stalledProbeMs: wait(
     30 * second,
-    'shortest wait between looks for the outcome of a Stalled volume',
+    'shortest probe interval of the outcome of a Stalled volume',
     second,
   ),
   imageDiskCheckMs: wait(5 * minute, "whether the disk of the engine's images is too full", second),
   existenceProbeMs: wait(
     hour,
-    'whether the provider still has a volume or snapshot, spread by 20 %',
+    'probe interval of the existence of volumes and snapshots at the provider, with 20 % jitter',
     minute,
   ),
-  lostProbeMs: wait(15 * minute, 'whether a lost volume is there again', second),
+  lostProbeMs: wait(15 * minute, 'probe interval of a lost volume', second),
   lossConfirmMs: wait(
     30 * second,
-    'second look before a volume or snapshot counts as lost',
+    'time until the second probe that confirms the loss of a volume or snapshot',
     second,
   ),
-  snapshotPollMs: wait(5 * second, 'whether a snapshot that the provider works on is ready', 100),
-  snapshotTimeoutMs: wait(
-    15 * minute,
-    'time limit of one run for a snapshot, its copy included',
-    second,
-  ),
-  namespaceRecheckMs: wait(30 * second, 'what a namespace that is being deleted waits for', second),
-  storageRootProbeMs: wait(5 * second, 'whether the storage root is there', 100),
-  volumeSoftTimeoutMs: wait(
-    2 * second,
-    'work on a volume that takes longer goes on while its instance says so',
+  snapshotPollMs: wait(
+    5 * second,
+    'probe interval of a snapshot that the provider is creating',
     100,
   ),
-  volumeTimeoutMs: wait(10 * minute, 'time limit of one step of a node for a volume', second),
-  heartbeatMs: wait(10 * second, 'heartbeat of the node', second),
+  snapshotTimeoutMs: wait(
+    15 * minute,
+    'time limit of one reconcile of a snapshot, including its copy',
+    second,
+  ),
+  namespaceRecheckMs: wait(
+    30 * second,
+    'probe interval of a namespace that is being deleted',
+    second,
+  ),
+  storageRootProbeMs: wait(5 * second, 'probe interval of the storage root', 100),
+  volumeSoftTimeoutMs: wait(
+    2 * second,
+    'time after which work on a volume continues in the background and its instance reports it',
+    100,
+  ),
+  volumeTimeoutMs: wait(10 * minute, 'time limit of one operation of a node on a volume', second),
+  heartbeatMs: wait(10 * second, 'heartbeat interval of the node', second),
   nodeSilentMs: wait(
     40 * second,
-    'a node without a heartbeat for this long is not ready',
+    'time without a heartbeat after which a node is NotReady',
     2 * second,
   ),
   nodeGoneMs: wait(
     minute,
-    'a node whose object is missing for this long lets go of what it holds',
+    'time without its node object after which an agent stops its workloads and releases its volumes',
     2 * second,
   ),
-  workloadProbeMs: wait(30 * second, 'a running workload, beside being told of its end', 100),
+  workloadProbeMs: wait(
+    30 * second,
+    'probe interval of a running workload, in addition to exit notifications',
+    100,
+  ),
   startingProbeMs: wait(
     500,
-    'a workload that is being started, beside being told of the outcome',
+    'probe interval of a starting workload, in addition to notifications',
     100,
   ),
   processPollMs: wait(
     100,
-    'longest wait between looks at a process of this machine that starts, or was killed',
+    'longest probe interval of a local process that is starting or was killed',
   ),
   stoppingProbeMs: wait(
     5 * second,
-    'a workload that was asked to end, beside being told of its end',
+    'probe interval of a stopping workload, in addition to exit notifications',
     100,
   ),
-  logProbeMs: wait(250, 'whether a log that is followed is there yet'),
-  eventRetryMs: wait(second, 'wait before the writer of events begins again', 100),
+  logProbeMs: wait(250, 'probe interval of a followed log that does not exist yet'),
+  eventRetryMs: wait(second, 'wait before the event recorder restarts', 100),
 } as const satisfies Readonly<Record<string, PolicyValue>>;
 
 /** Names of the policy's values. */
@@ -216,7 +225,7 @@ function hot(policy: ControllerPolicy): readonly FieldViolation[] {
     if (leastMs >= leastWaitMs) return [];
     const base = policyKey(`${name}BackoffBaseMs`);
     const longest = policyKey(`${name}BackoffMaxMs`);
-    const description = `${percent} lets waits of ${base} fall to ${Math.floor(leastMs)} ms, and no wait may be below ${leastWaitMs} ms; lower it, or raise ${base} and ${longest}`;
+    const description = `${percent} reduces waits of ${base} to ${Math.floor(leastMs)} ms, and the minimum is ${leastWaitMs} ms; lower it, or raise ${base} and ${longest}`;
     return [{ field: policyKey('jitterPercent'), description }];
   });
 }

@@ -50,7 +50,7 @@ export async function driverCall(
 export function classMissing(volume: Pick<Volume, 'storageClassName'>): DriverError {
   return new DriverError(
     'InvalidParameters',
-    `storage class "${volume.storageClassName}" does not exist; create it and the volume goes on by itself`,
+    `storage class "${volume.storageClassName}" does not exist; create it, and the volume is retried automatically`,
   );
 }
 

@@ -91,7 +91,7 @@ export function operationsOf<T extends ApiObject>(
 /** Describes an operation in progress at the provider. It is not read back. */
 export async function underWay(operations: Operations, kind: OperationKind): Promise<string> {
   const id = await operations.get(kind);
-  return id === undefined ? '' : `the provider goes on with operation ${id}`;
+  return id === undefined ? '' : `operation ${id} is still running at the provider`;
 }
 
 /**

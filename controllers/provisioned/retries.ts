@@ -74,7 +74,7 @@ export function requireSeen<T extends ApiObject>(
   throw new StatusError({
     code: 'Aborted',
     reason: 'Conflict',
-    message: `${kind} "${keyString(keyOf(seen))}" was changed since it was looked at; it is looked at again`,
+    message: `${kind} "${keyString(keyOf(seen))}" changed since it was read; it is reconciled again`,
   });
 }
 
@@ -89,7 +89,7 @@ export function requireTurn<T extends ApiObject>(
   throw new StatusError({
     code: 'Aborted',
     reason: 'Conflict',
-    message: `${kind} "${keyString(keyOf(seen))}" has another owner since it was looked at; it is looked at again`,
+    message: `${kind} "${keyString(keyOf(seen))}" has another owner since it was read; it is reconciled again`,
   });
 }
 

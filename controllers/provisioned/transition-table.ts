@@ -89,7 +89,7 @@ export function transitionTable<const R extends TransitionRow>(
   const next = (from: string, event: string): string => {
     const found = rows.find((row) => row.from === from && row.event === event);
     if (!found || found.to === none)
-      throw new TypeError(`${from} does not know the event ${event}`);
+      throw new TypeError(`phase ${from} has no transition for event ${event}`);
     return found.to;
   };
   const states = stateMachine('status', initial, moves, { removable: [...new Set(removable)] });

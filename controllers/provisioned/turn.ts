@@ -44,7 +44,7 @@ export function turnOf(volume: Placed, { node, part, nodes }: TurnOptions): Turn
   if (owner.type === 'controller') {
     const [first] = owner.underWay;
     if (!first) return { type: 'here' };
-    const message = `waits until its nodes are done: ${first.claim} on node "${first.node}" is ${first.state}`;
+    const message = `waits for its nodes: ${first.claim} on node "${first.node}" is ${first.state}`;
     return { type: 'waits', message, ready: true, home: undefined };
   }
   const found = nodes.get(owner.node);
@@ -52,11 +52,11 @@ export function turnOf(volume: Placed, { node, part, nodes }: TurnOptions): Turn
   const waits = `waits for node "${owner.node}", which`;
   if (owner.because === 'attached') {
     const off = `kedge volume detach ${volume.name} -n ${volume.namespace} --force`;
-    const remedy = ready ? '' : `; the node is ${stateOf(found)}, if it is off: ${off}`;
-    const message = `${waits} has it attached; it goes on when the volume is detached there${remedy}`;
+    const remedy = ready ? '' : `; the node is ${stateOf(found)}; if it is powered off: ${off}`;
+    const message = `${waits} has it attached; it continues once the volume is detached there${remedy}`;
     return { type: 'waits', message, ready, home: undefined };
   }
-  const gone = found ? `; when it is gone permanently: kedge delete node ${owner.node}` : '';
+  const gone = found ? `; if the node is gone permanently: kedge delete node ${owner.node}` : '';
   const remedy = ready ? '' : `; the node is ${stateOf(found)}: start kedged on it${gone}`;
   return { type: 'waits', message: `${waits} has its data${remedy}`, ready, home: owner.node };
 }

@@ -10,16 +10,19 @@ import type { About } from './world.js';
 
 function unsupported(about: About): Remedy {
   const storage = storageOf(about);
-  if (!storage) return again(about, 'a driver that does this');
+  if (!storage) return again(about, 'a driver that supports the operation');
   if (storage.kind === 'Snapshot')
-    return run(deletionOf(storage), 'its driver makes no snapshots: delete it');
+    return run(deletionOf(storage), 'its driver does not support snapshots: delete the snapshot');
   const { object } = storage;
   if (object.handle && object.sizeBytes)
     return run(
       patchOf('volume', object, { size: object.sizeBytes }),
-      'its driver does not do this: ask for the size that it has',
+      'its driver does not support this: request the current size of the volume',
     );
-  return run(deletionOf(storage), 'its driver does not do this: delete it, and name another class');
+  return run(
+    deletionOf(storage),
+    'its driver does not support this: delete the volume, and create it with another storage class',
+  );
 }
 
 /** A tenth of a size, as an example. */
@@ -32,78 +35,86 @@ function smaller(size: string): string {
 function noRoom(about: About): Remedy {
   const storage = storageOf(about);
   if (storage?.kind !== 'Volume' || storage.object.handle)
-    return again(about, 'room at the provider: delete volumes and snapshots that are not needed');
+    return again(
+      about,
+      'free capacity at the provider (delete volumes and snapshots that are not needed)',
+    );
   const { object } = storage;
   return set(
     `size of volume ${object.namespace}/${object.name}`,
-    `what the provider has left, such as ${smaller(object.size)}`,
+    `a size that fits the free capacity of the provider, such as ${smaller(object.size)}`,
     patchOf('volume', object, { size: smaller(object.size) }),
     canRetry(storage)
-      ? `or make room there, then: ${retryCommand(storage)}`
-      : `or make room there, and it goes on by itself ${nextTry(storage)}`,
+      ? `or free capacity at the provider, then: ${retryCommand(storage)}`
+      : `or free capacity at the provider: the volume is retried automatically ${nextTry(storage)}`,
   );
 }
 
 function gone(about: About): Remedy {
   const storage = storageOf(about);
-  if (!storage) return again(about, 'the data to be there again');
+  if (!storage) return again(about, 'its data to exist again at the provider');
   if (storage.kind === 'Snapshot')
-    return run(deletionOf(storage), 'the provider does not have its data: delete it');
-  return storage.object.handle ? lost(about) : again(about, 'the data to be there again');
+    return run(deletionOf(storage), 'the provider no longer has its data: delete the snapshot');
+  return storage.object.handle
+    ? lost(about)
+    : again(about, 'its data to exist again at the provider');
 }
 
 /** The remedy for a volume whose data is lost: a snapshot, if there is one. */
 export function lost(about: About): Remedy {
   const storage = storageOf(about);
-  if (storage?.kind !== 'Volume') return again(about, 'the data to be there again');
+  if (storage?.kind !== 'Volume') return again(about, 'its data to exist again at the provider');
   const { namespace, name } = storage.object;
   const copy = about.world.snapshots.find(
     (s) => s.namespace === namespace && s.source.volume === name && s.status === 'Ready',
   );
   if (!copy)
-    return run(deletionOf(storage), 'the provider does not have its data, and no snapshot does');
+    return run(
+      deletionOf(storage),
+      'the provider no longer has its data, and there is no snapshot of it: delete the volume',
+    );
   const restore = `kedge snapshot restore ${copy.name} --to ${name}-restored -n ${namespace}`;
-  return run(restore, `the provider does not have its data: restore snapshot ${copy.name}`);
+  return run(restore, `the provider no longer has its data: restore snapshot ${copy.name}`);
 }
 
 function unavailable(about: About): Remedy {
   const [, packages] = /\(package ([-a-z0-9, ]+) on Debian/.exec(about.message) ?? [];
-  if (packages === undefined) return again(about, 'the provider, or what the message names');
+  if (packages === undefined)
+    return again(about, 'the provider, or the program in the message, to be available');
   const storage = storageOf(about);
   const next =
     storage && canRetry(storage)
-      ? `install it on the node, then ${retryCommand(storage)}`
-      : 'install it on the node, and it goes on by itself';
+      ? `install the package on the node, then ${retryCommand(storage)}`
+      : 'install the package on the node: the operation is retried automatically';
   return run(`apt-get install ${packages.replaceAll(',', '')}`, next);
 }
 
 /** The meaning of driver error kinds and their remedies. A missing kind does not compile. */
 export const driverErrors = {
-  NotFound: unmet('the provider does not have it', gone),
-  AlreadyExists: unmet('the provider has something else in its place', (about) =>
-    again(about, 'its place at the provider: remove what is there'),
+  NotFound: unmet('the provider does not have the resource', gone),
+  AlreadyExists: unmet('the provider already has a different resource with this name', (about) =>
+    again(about, 'its name at the provider to be free (rename or delete the resource that has it)'),
   ),
   InvalidParameters: unmet(
-    'something that it is to be made or started with is missing or wrong',
+    'a parameter, or an object that a parameter refers to, is missing or invalid',
     byKind({ Instance: inputsOfInstance }, wrongParameters),
   ),
-  CredentialsRejected: unmet('the provider refuses the credentials', (about) =>
+  CredentialsRejected: unmet('the provider rejects the credentials', (about) =>
     credentials(about, 'a credential that the provider accepts'),
   ),
   PermissionDenied: unmet('the provider or the node does not permit the call', (about) =>
-    credentials(about, 'a credential that may do this'),
+    credentials(about, 'a credential that permits the call'),
   ),
-  QuotaExceeded: unmet('the provider has no room left, or a quota is used up', noRoom),
-  Throttled: unmet('the provider asks for fewer calls', (about) =>
-    again(about, 'the provider to take calls again'),
+  QuotaExceeded: unmet('the capacity of the provider, or a quota, is exhausted', noRoom),
+  Throttled: unmet('the provider limits the rate of calls', (about) =>
+    again(about, 'the provider to accept calls again'),
   ),
-  InUse: unmet('something else uses it', byKind({ Namespace: remainingContent }, inUse)),
-  Unsupported: unmet('the driver does not do this', unsupported),
-  Timeout: unmet('the provider did not answer in time; what it did is looked up', (about) =>
-    again(about, 'an answer of the provider'),
+  InUse: unmet('the object is in use', byKind({ Namespace: remainingContent }, inUse)),
+  Unsupported: unmet('the driver does not support the operation', unsupported),
+  Timeout: unmet(
+    'the provider did not answer in time; the outcome of the call is looked up',
+    (about) => again(about, 'the provider to answer'),
   ),
-  Unavailable: unmet("the provider, or a program on the node, can't be used", unavailable),
-  Internal: unmet('the driver failed', (about) =>
-    again(about, 'a call of the driver that succeeds'),
-  ),
+  Unavailable: unmet('the provider, or a program on the node, is unavailable', unavailable),
+  Internal: unmet('the driver failed', (about) => again(about, 'a driver call that succeeds')),
 } as const satisfies Readonly<Record<DriverErrorKind, ReasonEntry>>;

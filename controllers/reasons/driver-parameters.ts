@@ -51,11 +51,7 @@ function missingSecret(about: About, storage: Storage): Remedy | undefined {
   const commandLine = lacking
     ? patchOf('secret', { namespace, name }, { data: { [key]: 'VALUE' } })
     : `kedge create secret ${name} -n ${namespace} --from-literal ${key}=VALUE`;
-  return set(
-    `data.${key} of secret ${namespace}/${name}`,
-    'what the driver is to get',
-    commandLine,
-  );
+  return set(`data.${key} of secret ${namespace}/${name}`, 'the value for the driver', commandLine);
 }
 
 /** The remedy for a host path: a parameter of the volume that can be changed until the volume is provisioned. */
@@ -66,11 +62,11 @@ function wrongPath({ message }: About, storage: Storage): Remedy | undefined {
   if (/hostPath \S+ does not exist/.test(message))
     return run(
       patchOf('volume', object, { parameters: { createIfMissing: 'true' } }),
-      `make directory ${parameters?.hostPath ?? ''} on the node, or have it made`,
+      `create directory ${parameters?.hostPath ?? ''} on the node, or let kedged create it`,
     );
   return set(
     `parameters.hostPath of volume ${namespace}/${name}`,
-    'a directory below one that [storage].hostPathAllowlist names',
+    'a directory below an entry of [storage].hostPathAllowlist',
     command('edit', 'volume', object),
   );
 }
@@ -78,20 +74,20 @@ function wrongPath({ message }: About, storage: Storage): Remedy | undefined {
 /** The remedy for an invalid parameter, or for a missing object that it refers to. */
 export function wrongParameters(about: About): Remedy {
   const storage = storageOf(about);
-  if (!storage) return again(about, 'what the message names');
+  if (!storage) return again(about, 'the cause in the message to be removed');
   const { kind, object } = storage;
   const { nodes } = about.world;
   const className = object.storageClassName ?? '';
   if (/storage class "[^"]*" (does not exist|is gone)/.test(about.message))
     return run(
       castOf(['kind: StorageClass', `name: ${className}`, `driver: ${object.driver || 'local'}`]),
-      `create storage class ${className}, and it goes on by itself`,
+      `create storage class ${className}: the volume is retried automatically`,
     );
   const secret = missingSecret(about, storage);
   if (secret) return secret;
   if (className !== '' && /driver \S+ is not registered/.test(about.message)) {
     const known = [...new Set(nodes.flatMap((node) => node.drivers ?? []))].join(', ');
-    const value = known === '' ? 'one that kedged has' : `one of ${known}`;
+    const value = known === '' ? 'a driver of kedged' : `one of ${known}`;
     return set(`driver of storage class ${className}`, value, editClass(className));
   }
   const path = wrongPath(about, storage);
@@ -99,9 +95,12 @@ export function wrongParameters(about: About): Remedy {
   if (kind === 'Volume' && canRetry(storage))
     return set(
       `parameters of volume ${object.namespace}/${object.name}`,
-      'what the message asks for',
+      'the values that the message requires',
       command('edit', 'volume', object),
-      className === '' ? '' : `those of its class: ${editClass(className)}`,
+      className === '' ? '' : `for parameters of its storage class: ${editClass(className)}`,
     );
-  return run(deletionOf(storage), "it can't be changed any more: delete it, and create it again");
+  return run(
+    deletionOf(storage),
+    "its parameters can't be changed any more: delete it, and create it again",
+  );
 }

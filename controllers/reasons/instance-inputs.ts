@@ -18,27 +18,27 @@ export function inputsOfInstance(about: About<'Instance'>): Remedy {
     if (key !== undefined)
       return set(
         `data.${key} of ${holder}`,
-        'what the workload is to read',
+        'the value for the workload',
         patchOf(kind, { namespace, name }, { data: { [key]: 'VALUE' } }),
       );
     const keys = wantedKeys(about, kind, name);
     const literals = keys.map((wanted) => ` --from-literal ${wanted}=VALUE`).join('');
     return run(
       `kedge create ${kind} ${name} -n ${namespace}${literals}`,
-      `create ${holder} with the values that the workload is to have, and it goes on by itself`,
+      `create ${holder} with the values for the workload: the start is retried automatically`,
     );
   }
   const [, subPath] = /subPath "([^"]*)"/.exec(message) ?? [];
   if (subPath !== undefined)
     return set(
       `volumes[].subPath of service ${service.namespace}/${service.name}, now "${subPath}",`,
-      'a directory that the volume has',
+      'an existing directory of the volume',
       command('edit', 'service', service),
     );
   if (storageOf(about)) return wrongParameters(about);
   return set(
     `secretMounts and configmapMounts of service ${service.namespace}/${service.name}`,
-    'what the message asks for',
+    'the values that the message requires',
     command('edit', 'service', service),
   );
 }
@@ -58,8 +58,8 @@ export function inputsFailed(about: About<'Instance'>): Remedy {
   if (/does not exist|has no key/.test(about.message)) return inputsOfInstance(about);
   const { object } = about;
   return wait(
-    'the node to be able to write them: make room on its disk',
-    'with the next try',
+    'the node to write them (free disk space on the node)',
+    'on the next retry',
     command(
       'scale',
       'service',

@@ -21,7 +21,7 @@ import { type About, findByKey, type World } from './world.js';
 /** A remedy for instances; for other objects with the reason the remedy is to inspect them again. */
 function ofInstance(remedy: RemedyOf<'Instance'>): RemedyOf {
   return byKind({ Instance: remedy }, (about) =>
-    wait('what the message names', 'once that is so', deletionOf(about), 'to do without it'),
+    wait('the cause in the message to be removed', 'afterwards', deletionOf(about), 'to delete it instead'),
   );
 }
 
@@ -56,12 +56,12 @@ function volumeNotReady(about: About<'Instance'>): Remedy {
     const more =
       known === ''
         ? ''
-        : ` (volumes of namespace ${namespace}: ${known}; another one is claimed with ${command('edit', 'service', service)})`;
+        : ` (volumes of namespace ${namespace}: ${known}; to claim another one: ${command('edit', 'service', service)})`;
     const label = `volume ${namespace}/${name}`;
     if (object.template.runtime === 'process')
       return set(
         `parameters.hostPath of a new ${label}`,
-        'a directory of the node that [storage].hostPathAllowlist allows',
+        'a directory of the node that [storage].hostPathAllowlist permits',
         castOf([
           'kind: Volume',
           `name: ${name}`,
@@ -71,7 +71,7 @@ function volumeNotReady(about: About<'Instance'>): Remedy {
           'accessMode: ReadWriteOnce',
           'parameters: {hostPath: VALUE, createIfMissing: "true"}',
         ]),
-        `and it goes on by itself${more}`,
+        `the instance then starts automatically${more}`,
       );
     return run(
       castOf([
@@ -82,15 +82,15 @@ function volumeNotReady(about: About<'Instance'>): Remedy {
         'size: 1Gi',
         'accessMode: ReadWriteOnce',
       ]),
-      `create ${label}, and it goes on by itself${more}`,
+      `create ${label}, and the instance starts automatically${more}`,
     );
   }
   if (volume?.metadata.deletionRequestedAt !== undefined)
     return wait(
-      `volume ${namespace}/${name} to be gone and made again`,
-      'once that is so',
+      `volume ${namespace}/${name} to be deleted and created again`,
+      'afterwards',
       command('scale', 'service', service, '--replicas 0'),
-      'to let go of it',
+      'to release the volume',
     );
   if (volume?.status === 'Released')
     return run(
@@ -99,7 +99,7 @@ function volumeNotReady(about: About<'Instance'>): Remedy {
     );
   return wait(
     `volume ${namespace}/${name}`,
-    'once that is Available',
+    'once the volume is Available',
     command('scale', 'service', service, '--replicas 0'),
     'to stop waiting',
   );
@@ -112,26 +112,26 @@ function volumeInUse(about: About<'Instance'>): Remedy {
   const [, user] =
     /in use by (\S+)/.exec(message) ??
     /, and (\S+) uses that/.exec(message) ??
-    /(?:still with|taken from) (\S+)/.exec(message) ??
+    /(?:still attached for|detached from) (\S+)/.exec(message) ??
     [];
   if (/has at most \d+; run fewer/.test(message))
     return wait(
       'its volume',
-      'once another instance lets go of it',
+      'once another instance releases it',
       command('scale', 'service', serviceOf(object), '--replicas N'),
       'to run fewer instances',
     );
   if (user === undefined || user === own)
     return wait(
       'its volume',
-      'once the node that had it lets go',
+      'once the previous node has detached it',
       command('scale', 'service', serviceOf(object), '--replicas 0'),
       'to stop waiting',
     );
   const { namespace, name } = serviceOfClaim(user, world);
   return run(
     scaleToNothing(user, world),
-    `instance ${user} has the volume: stop service ${namespace}/${name}, and it goes on by itself`,
+    `instance ${user} has claimed the volume: stop service ${namespace}/${name}, and this instance starts automatically`,
   );
 }
 
@@ -147,20 +147,20 @@ function runtimeUnavailable(about: About<'Instance'>): Remedy {
   if (other === undefined)
     return wait(
       `the runtime of node ${object.node ?? ''}`,
-      'once that can be used',
+      'once the runtime is available',
       command('scale', 'service', service, '--replicas 0'),
       'to stop waiting',
     );
   const patch = other === 'process' ? { runtime: other, image: null } : { runtime: other };
   return run(
     patchOf('service', service, patch),
-    `node ${object.node ?? ''} has runtime ${other}: run service ${service.namespace}/${service.name} with it`,
+    `node ${object.node ?? ''} has runtime ${other}: use it for service ${service.namespace}/${service.name}`,
   );
 }
 
 /** Reasons of conditions that instances have. */
 export const instanceReasons = {
-  NoNodeFits: unmet('no node takes the instance', ofInstance(noNodeFits)),
+  NoNodeFits: unmet('no node fits the instance', ofInstance(noNodeFits)),
   InsufficientResources: unmet(
     'no node has the resources free that the instance requests',
     ofInstance(tooLittle),
@@ -171,40 +171,40 @@ export const instanceReasons = {
   ),
   Attaching: unmet(
     'a volume is being attached and mounted',
-    passing('its volumes', 'once they are mounted'),
+    passing('its volumes', 'once its volumes are mounted'),
   ),
   Starting: unmet(
-    'the workload starts, or has not run for long enough to be ready',
-    passing('its workload', 'when that has run for minReadySeconds'),
+    'the workload is starting, or has run for less than minReadySeconds',
+    passing('its workload', 'once the workload has run for minReadySeconds'),
   ),
   Pulling: unmet(
     'the image of the workload is being pulled',
-    passing('its image', 'once that is on the node'),
+    passing('its image', 'once the image is pulled'),
   ),
   ImagePullFailed: unmet("the image of the workload can't be provided", ofInstance(imageFailed)),
-  OOMKilled: unmet('the workload used more memory than it may', ofInstance(outOfMemory)),
+  OOMKilled: unmet('the workload exceeded its memory limit', ofInstance(outOfMemory)),
   Stopping: unmet(
-    'the workload was asked to end',
-    passing('the end of its workload', 'after terminationGracePeriodSeconds at the latest'),
+    'the workload is being stopped',
+    passing('its workload to end', 'after terminationGracePeriodSeconds at the latest'),
   ),
   Detaching: unmet(
-    'the volumes of the instance are being taken from its node',
-    passing('its volumes', 'once the node let go of them'),
+    'the volumes of the instance are being detached from its node',
+    passing('its volumes', 'once the node has detached them'),
   ),
   StopFailed: unmet(
-    'the workload could not be stopped; it is tried again',
-    passing('the end of its workload', 'with the next try'),
+    'the workload could not be stopped; the stop is retried',
+    passing('its workload to end', 'on the next retry'),
   ),
   DetachFailed: unmet(
-    'a volume could not be taken from the node; it is tried again',
+    'a volume could not be detached from the node; the detach is retried',
     ofInstance(detachFailed),
   ),
   VolumeTaken: unmet(
-    'a volume was taken from the instance while its node did not answer',
-    passing('the volume', 'once it has it again'),
+    'a volume of the instance was force-detached while its node was not Ready',
+    passing('the volume', 'once the volume is attached again'),
   ),
   DaemonStopped: unmet(
-    'the workload was stopped with kedged',
+    'the workload was stopped because kedged on its node was stopped',
     ofInstance((about) => nodeIsAway(about, about.object.node ?? '')),
   ),
   NodeStopped: unmet(
@@ -212,7 +212,7 @@ export const instanceReasons = {
     ofInstance((about) => nodeIsAway(about, about.object.node ?? '')),
   ),
   RuntimeUnavailable: unmet(
-    "the runtime of the instance can't be used on its node",
+    'the runtime of the instance is not available on its node',
     ofInstance(runtimeUnavailable),
   ),
   StartFailed: unmet('the command could not be started', ofInstance(startFailed)),
@@ -222,15 +222,15 @@ export const instanceReasons = {
     ofInstance(inputsFailed),
   ),
   VolumeNotReady: unmet(
-    'a volume that the instance mounts is not there, or not usable',
+    'a volume that the instance mounts does not exist or is not usable',
     ofInstance(volumeNotReady),
   ),
   VolumeInUse: unmet(
-    'another instance has a volume that the instance mounts',
+    'a volume that the instance mounts is claimed by another instance',
     ofInstance(volumeInUse),
   ),
   InvalidClaim: unmet(
-    "the name in a claim can't be read",
+    'the volume name in a claim is malformed',
     ofInstance(({ object }) =>
       set(
         `volumes[].claim.name of service ${object.namespace}/${object.service}`,
@@ -248,11 +248,11 @@ function detachFailed(about: About<'Instance'>): Remedy {
   const held = about.world.volumes.find(({ attachments = [] }) =>
     attachments.some(({ claim }) => claim === `${about.object.namespace}/${about.object.name}`),
   );
-  if (!held) return again(about, 'its volumes to be free');
+  if (!held) return again(about, 'its volumes to be detached');
   return wait(
     `volume ${held.namespace}/${held.name} to be detached`,
-    'with the next try',
+    'on the next retry',
     command('volume detach', 'volume', held, '--force'),
-    'when the node is certainly down, to take it away',
+    'if the node is down, to force-detach it',
   );
 }

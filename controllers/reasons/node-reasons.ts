@@ -12,7 +12,7 @@ export function nodeIsAway(_about: About, node: string): Remedy {
     `node ${node}`,
     'once kedged runs there again (systemctl start kedged)',
     `kedge delete node/${node}`,
-    'when it is gone permanently and certainly off, to take everything from it',
+    'if the node is permanently gone and powered off, to remove it and detach its volumes',
   );
 }
 
@@ -20,7 +20,7 @@ function nodeOf(about: About): string {
   if (about.kind === 'Node') return about.object.name;
   if (about.kind === 'Instance' && about.object.node) return about.object.node;
   const place = 'topology' in about.object ? about.object.topology?.[nodeTopologyKey] : undefined;
-  const [, named] = /node "?([-a-z0-9.]+)"?(?:[,;]| is | to |$)/.exec(about.message) ?? [];
+  const [, named] = /node "?([-a-z0-9.]+)"?(?:[,;]| is | was | to |$)/.exec(about.message) ?? [];
   return place ?? named ?? '';
 }
 
@@ -35,21 +35,21 @@ function nodeGone(about: About): Remedy {
     return about.object.status === 'Failed'
       ? run(
           deletionOf(about),
-          'the node that has the data of its source is gone: delete it, and take another one',
+          'the node with the data of its source was deleted: delete this snapshot, and create another one',
         )
       : away(about);
   if (about.kind === 'Volume' && about.object.attachments?.[0])
     return wait(
-      `node ${nodeOf(about)} to be taken from it`,
-      'once the provider took it away',
+      `its detach from node ${nodeOf(about)}`,
+      'once the provider has detached it',
       scaleToNothing(about.object.attachments[0].claim, about.world),
-      'to stop what uses it',
+      'to stop the service that uses it',
     );
   return wait(
-    `what node ${nodeOf(about)} had`,
+    `the work of node ${nodeOf(about)}`,
     'on another node',
     deletionOf(about),
-    'to do without it',
+    'to delete it instead',
   );
 }
 
@@ -61,13 +61,13 @@ function storageRoot(about: About): Remedy {
   if (take !== undefined)
     return run(
       take,
-      `mount the disk of storage root ${path} on the node, and it goes on by itself; if this is the right directory`,
+      `mount the disk of storage root ${path} on the node, and kedged continues automatically; if this is the right directory`,
     );
   return wait(
     `storage root ${path}`,
     'once its disk is mounted and kedged can read it',
     `chmod u+rwx ${path}`,
-    'to let its owner, who runs kedged, use it',
+    'to permit access by its owner, the user of kedged',
   );
 }
 
@@ -75,9 +75,9 @@ function otherProcess(about: About): Remedy {
   const [, path = 'of the node'] = /storage root (\S+)/.exec(about.message) ?? [];
   return wait(
     `storage root ${path}`,
-    'once the other kedged that has it ends',
+    'once the other kedged that has locked it ends',
     'systemctl stop kedged',
-    'to end that one, on the node',
+    'to stop the other kedged, on the node',
   );
 }
 
@@ -85,30 +85,33 @@ function otherCluster(about: About): Remedy {
   const [, path = ''] = /storage root (\S+)/.exec(about.message) ?? [];
   return run(
     `kedged --local-volume-root ${path}-own`,
-    `mount the right disk at ${path}, or give this cluster a directory of its own`,
+    `mount the right disk at ${path}, or use a separate directory for this cluster`,
   );
 }
 
 /** Reasons of conditions that nodes, namespaces and storage roots have. */
 export const nodeReasons = {
   AgentStopped: unmet('kedged on the node was stopped', away),
-  NodeSilent: unmet('the node tells nothing of itself', away),
+  NodeSilent: unmet('the node sends no heartbeats', away),
   NodeGone: unmet('the node was deleted', nodeGone),
-  WaitsForNode: unmet('the node that has the data has to do it', byKind({}, away)),
+  WaitsForNode: unmet('the operation waits for the node that has the data', byKind({}, away)),
   Finalizing: unmet(
     'objects of the namespace are being deleted',
-    byKind({ Namespace: finalizing }, (about) => again(about, 'its end')),
+    byKind({ Namespace: finalizing }, (about) => again(about, 'the deletion of its objects')),
   ),
   StorageRootMissing: unmet('the storage root of the node does not exist', storageRoot),
   StorageRootUnmarked: unmet(
-    'the storage root of the node has no mark of its cluster',
+    'the storage root of the node lacks the marker file of its cluster',
     storageRoot,
   ),
   StorageRootOfOtherCluster: unmet(
     'the storage root of the node belongs to another cluster',
     otherCluster,
   ),
-  StorageRootLocked: unmet('another process has the storage root of the node', otherProcess),
+  StorageRootLocked: unmet(
+    'the storage root of the node is locked by another process',
+    otherProcess,
+  ),
   StorageRootUnreadable: unmet("the storage root of the node can't be read", storageRoot),
 } as const;
 

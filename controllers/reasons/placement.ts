@@ -37,14 +37,14 @@ export function noNodeFits({ object, world }: About<'Instance'>): Remedy {
   if (open.length === 0 && closed)
     return run(
       patchOf('node', { name: closed.name }, { unschedulable: false }),
-      `node ${closed.name} is ready and takes no instances: let it take them`,
+      `node ${closed.name} is Ready but unschedulable: make it schedulable`,
     );
   if (open.length === 0)
     return wait(
       'a node that is Ready',
-      'once kedged runs on one',
+      'once kedged runs on a node',
       'systemctl start kedged',
-      'to start it, on that machine',
+      'to start kedged, on that machine',
     );
   const wanted = template.nodeSelector ?? {};
   const node = nearest(open, wanted);
@@ -53,12 +53,12 @@ export function noNodeFits({ object, world }: About<'Instance'>): Remedy {
     const labels = open.map((each) => `${each.name} has ${labelsText(each)}`).join('; ');
     return run(
       labelCommand(node.name, missing),
-      `no node has the labels of its nodeSelector (${labels}); service ${namespace}/${service} can do without them: ${freed}; or label node ${node.name}`,
+      `no node has the labels of its nodeSelector (${labels}); to remove nodeSelector from service ${namespace}/${service}: ${freed}; or label node ${node.name}`,
     );
   }
   return run(
     freed,
-    `nodes that its nodeSelector allows can't reach its volumes: let service ${namespace}/${service} run where they are`,
+    `the nodes that its nodeSelector matches can't reach its volumes: remove nodeSelector from service ${namespace}/${service}`,
   );
 }
 
@@ -78,9 +78,9 @@ export function topologyUnsatisfied({ object, world }: About<'Volume'>): Remedy 
   const missing = node ? lacking(node, wanted) : [];
   const widened = patchOf('storageclass', { name }, { allowedTopologies: null });
   if (!node || missing.length === 0)
-    return run(widened, `let storage class ${name} be used on any node`);
+    return run(widened, `permit storage class ${name} on all nodes`);
   return run(
     labelCommand(node.name, missing),
-    `no node has the labels that storage class ${name} allows: widen it (${widened}), or label node ${node.name}`,
+    `no node has the labels that allowedTopologies of storage class ${name} requires: remove allowedTopologies (${widened}), or label node ${node.name}`,
   );
 }

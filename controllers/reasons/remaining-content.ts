@@ -11,13 +11,18 @@ export function remainingContent(about: About): Remedy {
   if (volume) return inUse({ kind: 'Volume', object: volume, message, world });
   const [, type, name] = /(Service|Instance|Volume|Snapshot) "([-a-z0-9]+)"/.exec(message) ?? [];
   if (!type || !name)
-    return wait('its content', 'once that is gone', deletionOf(about), 'to ask for it again');
+    return wait(
+      'its objects',
+      'once they are deleted',
+      deletionOf(about),
+      'to request the deletion again',
+    );
   const named = { namespace: object.name, name };
   return wait(
     `${type} ${object.name}/${name}`,
-    'once that is gone',
+    'once it is deleted',
     command('delete', type.toLowerCase(), named),
-    'to ask for its deletion',
+    'to request its deletion',
   );
 }
 
@@ -33,7 +38,7 @@ export function finalizing(about: About): Remedy {
   if (volume)
     return run(
       command('patch', 'volume', volume, `--patch '{"reclaimPolicy":"retain"}'`),
-      `it goes on by itself once volume ${object.name}/${name} is gone; to let that go and keep its data`,
+      `the deletion of the namespace continues once volume ${object.name}/${name} is deleted; to remove the volume and keep its data`,
     );
   return remainingContent(about);
 }

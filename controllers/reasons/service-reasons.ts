@@ -17,7 +17,12 @@ function instancesOf(about: About<'Service'>): Remedy {
 }
 
 const ofService: RemedyOf = byKind({ Service: instancesOf }, (about) =>
-  wait('what the message names', 'once that is so', deletionOf(about), 'to do without it'),
+  wait(
+    'the cause in the message to be removed',
+    'afterwards',
+    deletionOf(about),
+    'to delete it instead',
+  ),
 );
 
 /** Reasons of the condition of services, which are the phases of a service. */

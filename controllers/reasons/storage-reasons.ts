@@ -8,7 +8,7 @@ import { type About, findByKey } from './world.js';
 
 /** The remedy while the driver works. */
 const underWay: RemedyOf = (about) =>
-  wait('its driver', 'when that has finished', deletionOf(about), 'to give it up');
+  wait('its driver', 'once the call has finished', deletionOf(about), 'to delete it instead');
 
 /** The remedy for a volume that is created from a snapshot. */
 function snapshotNotReady(about: About<'Volume'>): Remedy {
@@ -22,19 +22,19 @@ function snapshotNotReady(about: About<'Volume'>): Remedy {
   if (!snapshot && /does not exist/.test(about.message))
     return run(
       deletionOf(about),
-      `snapshot ${key} is gone: delete this volume, and restore another one`,
+      `snapshot ${key} does not exist: delete this volume, and restore another snapshot`,
     );
-  return wait(`snapshot ${key}`, 'once that is Ready', deletionOf(about), 'to do without it');
+  return wait(`snapshot ${key}`, 'once the snapshot is Ready', deletionOf(about), 'to delete it instead');
 }
 
 /** The remedy for a volume that is smaller than its source snapshot. */
 function sizeTooSmall(about: About<'Volume'>): Remedy {
   const { object } = about;
-  const [, least = ''] = /needs: (\d+) bytes/.exec(about.message) ?? [];
-  if (least === '') return run(deletionOf(about), 'delete it, and restore a larger one');
+  const [, least = ''] = /requires: (\d+) bytes/.exec(about.message) ?? [];
+  if (least === '') return run(deletionOf(about), 'delete this volume, and restore the snapshot to a larger one');
   return run(
     `kedge volume resize ${object.name} ${least}${inNamespace(object)}`,
-    'make it as large as its snapshot needs',
+    'resize it to the size that its snapshot requires',
   );
 }
 
@@ -45,9 +45,9 @@ function sourceNotReady(about: About<'Snapshot'>): Remedy {
   if (/does not exist any more|is being deleted/.test(about.message))
     return run(
       deletionOf(about),
-      `volume ${key} is gone, so nothing can be copied: delete this snapshot`,
+      `volume ${key} does not exist any more: delete this snapshot`,
     );
-  return wait(`volume ${key}`, 'once that is made', deletionOf(about), 'to do without the copy');
+  return wait(`volume ${key}`, 'once the volume is provisioned', deletionOf(about), 'to delete the snapshot instead');
 }
 
 /** The remedy for a snapshot that is being deleted while volumes are created from it. */
@@ -58,10 +58,10 @@ function restoreInFlight(about: About<'Snapshot'>): Remedy {
       [name, `${name}.${namespace}.svc`].includes(source?.snapshot ?? '') && !volume.handle,
   );
   return wait(
-    made ? `volume ${made.namespace}/${made.name}` : 'the volumes that are made from it',
-    'once they are made',
+    made ? `volume ${made.namespace}/${made.name}` : 'the volumes that are being restored from it',
+    'once they are provisioned',
     made ? command('delete', 'volume', made) : deletionOf(about),
-    'to do without them',
+    'to delete them instead',
   );
 }
 
@@ -72,13 +72,13 @@ function released(about: About<'Volume'>): Remedy {
   if (policy === 'delete')
     return wait(
       'its driver',
-      'when its data is deleted',
+      'once its data is deleted',
       command('patch', 'volume', object, `--patch '{"reclaimPolicy":"retain"}'`),
       'to keep the data',
     );
   return run(
     command('volume reuse', 'volume', object),
-    'its service is gone and its data was kept: make it Available for another one',
+    'its service was deleted and its data kept: make it Available for another service',
   );
 }
 
@@ -88,54 +88,54 @@ function fileSystemPending(about: About<'Volume'>): Remedy {
   if (!user)
     return wait(
       'its next mount',
-      'when an instance uses it',
+      'once an instance mounts it',
       command('volume resize', 'volume', about.object, about.object.size),
-      'to ask again',
+      'to request the resize again',
     );
   const [namespace = '', name = ''] = user.claim.split('/');
   return run(
     command('restart', 'instance', { namespace, name }),
-    'its file system grows when it is mounted again',
+    'its file system is resized at the next mount',
   );
 }
 
-const otherwise: RemedyOf = (about) => again(about, 'what the message names');
+const otherwise: RemedyOf = (about) => again(about, 'the cause in the message to be removed');
 
 /** Reasons of conditions that volumes and snapshots have. */
 export const storageReasons = {
-  Provisioning: unmet('the driver makes the volume', underWay),
-  Creating: unmet('the driver makes the snapshot', underWay),
+  Provisioning: unmet('the driver is provisioning the volume', underWay),
+  Creating: unmet('the driver is creating the snapshot', underWay),
   Deleting: unmet('the object is being deleted', underWay),
   TopologyUnsatisfied: unmet(
-    'no node may have the volume by allowedTopologies of its class',
+    'no node matches allowedTopologies of its storage class',
     byKind({ Volume: topologyUnsatisfied }, otherwise),
   ),
   SnapshotNotReady: unmet(
-    'the snapshot that the volume is made from is not Ready',
+    'the snapshot that the volume is restored from is not Ready',
     byKind({ Volume: snapshotNotReady }, otherwise),
   ),
   SizeTooSmall: unmet(
-    'the volume is smaller than the snapshot that it is made from',
+    'the volume is smaller than the snapshot that it is restored from',
     byKind({ Volume: sizeTooSmall }, otherwise),
   ),
   SourceNotReady: unmet(
-    "the volume of the snapshot can't be copied",
+    'the source volume of the snapshot is not ready',
     byKind({ Snapshot: sourceNotReady }, otherwise),
   ),
   RestoreInFlight: unmet(
-    'volumes are being made from the snapshot',
+    'volumes are being restored from the snapshot',
     byKind({ Snapshot: restoreInFlight }, otherwise),
   ),
-  VolumeLost: unmet('the provider does not have the volume any more', lost),
-  SnapshotLost: unmet('the provider does not have the snapshot any more', (about) =>
-    run(deletionOf(about), 'its data is gone: delete it, and take another one'),
+  VolumeLost: unmet('the provider no longer has the volume', lost),
+  SnapshotLost: unmet('the provider no longer has the snapshot', (about) =>
+    run(deletionOf(about), 'its data is lost: delete the snapshot, and create another one'),
   ),
-  OwnerGone: unmet('the service of the volume is gone', byKind({ Volume: released }, otherwise)),
+  OwnerGone: unmet('the service of the volume was deleted', byKind({ Volume: released }, otherwise)),
   Foreign: unmet('the cluster that this one is a copy of has the data', (about) =>
     run(deletionOf(about), 'the original keeps its data: delete it here, and make a new one'),
   ),
   WaitsForMount: unmet(
-    'the file system grows at the next mount',
+    'the file system is resized at the next mount',
     byKind({ Volume: fileSystemPending }, otherwise),
   ),
 } as const;

@@ -32,14 +32,14 @@ export function canRetry({ object }: Storage): boolean {
 /** When the driver is called again without an action. */
 export function nextTry({ object }: Storage): string {
   const at = object.lastOperation?.nextTryAt;
-  return at ? `at ${at} at the latest` : 'with the next try';
+  return at ? `at ${at} at the latest` : 'on the next retry';
 }
 
 /** Repeats the call: by a command if it was given up, else automatically. */
 export function again(about: About, needed: string): Remedy {
   const storage = storageOf(about);
-  if (!storage) return wait(needed, 'with the next try', deletionOf(about), 'to give it up');
-  if (canRetry(storage)) return run(retryCommand(storage), `it needs ${needed}; then try it again`);
+  if (!storage) return wait(needed, 'on the next retry', deletionOf(about), 'to delete it instead');
+  if (canRetry(storage)) return run(retryCommand(storage), `it needs ${needed}; then retry it`);
   return wait(needed, nextTry(storage), ...insteadOf(storage));
 }
 
@@ -51,22 +51,22 @@ function insteadOf({ kind, object }: Storage): readonly [string, string] {
   if (isDeleting && kind === 'Volume' && !isAsked)
     return [
       command('patch', 'volume', object, `--patch '{"reclaimPolicy":"retain"}'`),
-      'to let the object go and keep the data',
+      'to remove the object and keep the data',
     ];
   if (isDeleting)
-    return [command('delete', kind.toLowerCase(), object), 'to ask for its deletion again'];
+    return [command('delete', kind.toLowerCase(), object), 'to request its deletion again'];
   if (kind === 'Volume' && object.ownerService) {
     const [namespace = '', name = ''] = object.ownerService.split('/');
     const service = { namespace, name };
-    return [command('scale', 'service', service, '--replicas 0'), 'to stop what needs it'];
+    return [command('scale', 'service', service, '--replicas 0'), 'to stop its service'];
   }
-  return [command('delete', kind.toLowerCase(), object), 'to give it up'];
+  return [command('delete', kind.toLowerCase(), object), 'to delete it instead'];
 }
 
 /** The holder that blocks the deletion or release of a volume. */
 export function inUse(about: About): Remedy {
   const storage = storageOf(about);
-  if (storage?.kind !== 'Volume') return again(about, 'whatever uses it to let go of it');
+  if (storage?.kind !== 'Volume') return again(about, 'its user to release it');
   const { object } = storage;
   const { world, message } = about;
   const [user] = object.attachments ?? [];
@@ -83,9 +83,9 @@ export function inUse(about: About): Remedy {
   if (copy)
     return wait(
       `snapshot ${copy.namespace}/${copy.name}`,
-      'once that is made',
+      'once the snapshot is created',
       command('delete', 'snapshot', copy),
-      'to do without it',
+      'to delete it instead',
     );
-  return again(about, 'whatever uses it to let go of it');
+  return again(about, 'its user to release it');
 }

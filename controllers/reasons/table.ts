@@ -26,7 +26,7 @@ export const reasonGroups = {
   Instances: instanceReasons,
   Services: serviceReasons,
   'Nodes, namespaces and storage roots': nodeReasons,
-  'As it should be': settledReasons,
+  'Desired states': settledReasons,
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ReasonEntry>>>>;
 
 /** A known reason. */

@@ -47,7 +47,7 @@ function shorthandViolations(auth: RegistryAuth): readonly FieldViolation[] {
     return [
       {
         field: `auth.${key}`,
-        description: `${JSON.stringify(value)} names no namespace; write secret:<name>.<namespace>.svc/<key>`,
+        description: `${JSON.stringify(value)} has no namespace; write secret:<name>.<namespace>.svc/<key>`,
       },
     ];
   });

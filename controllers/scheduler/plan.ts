@@ -69,7 +69,7 @@ export function placeInstance(
   const open = ready.filter((node) => node.unschedulable !== true);
   const fitting = open.filter((node) => matches(node, selector));
   const reaching = fitting.filter((node) => constraints.every((c) => reaches(node, c)));
-  const known = `of ${nodes.length} nodes ${ready.length} are ready, ${open.length} of them schedulable`;
+  const known = `${ready.length} of ${nodes.length} nodes are ready, ${open.length} of them schedulable`;
   const chosen = roomiest(instance, reaching, placedOn);
   if (chosen.type === 'node') return chosen;
   if (chosen.shortages.length > 0) return noRoom(known, chosen.shortages);
@@ -77,17 +77,17 @@ export function placeInstance(
     const wanted = Object.entries(selector)
       .map(([key, value]) => `${key}=${value}`)
       .join(', ');
-    return none(`${known}, and none of those matches nodeSelector {${wanted}}`);
+    return none(`${known}, and none of them matches nodeSelector {${wanted}}`);
   }
   const blocking = constraints
     .filter((c) => !fitting.some((node) => reaches(node, c)))
     .map(({ volume, storageClass }) => {
       const label = `volume ${volume.namespace}/${volume.name}`;
       const labels = Object.entries(volume.topology ?? {}).map(([k, v]) => `${k}=${v}`);
-      if (volume.handle) return `${label} is where nodes have {${labels.join(', ')}}`;
-      return `class "${storageClass?.name ?? ''}" of ${label} allows none of them`;
+      if (volume.handle) return `${label} is reachable only from nodes with {${labels.join(', ')}}`;
+      return `class "${storageClass?.name ?? ''}" of ${label} permits none of them`;
     });
-  const why = blocking.join('; ') || 'no one of them reaches all of its volumes';
+  const why = blocking.join('; ') || 'none of them reaches all of its volumes';
   return none(`${known}, ${fitting.length} match its nodeSelector, but ${why}`);
 }
 

@@ -28,7 +28,7 @@ function sealedViolations(data: Readonly<Record<string, string>>): readonly Fiel
     .filter(([, value]) => isSealed(value))
     .map(([key]) => ({
       field: `data.${key}`,
-      description: 'begins like a sealed value; give the plain one',
+      description: 'starts like a sealed value; set the plain value',
     }));
 }
 

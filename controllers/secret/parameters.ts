@@ -50,13 +50,13 @@ export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): Para
     if (!secret)
       throw new DriverError(
         'InvalidParameters',
-        `parameter ${key}: secret ${where} does not exist; create it, and what waits for it goes on by itself`,
+        `parameter ${key}: secret ${where} does not exist; create it, and the operation is retried automatically`,
       );
     const found = openSecret(sealer, secret)[reference.key];
     if (found === undefined)
       throw new DriverError(
         'InvalidParameters',
-        `parameter ${key}: secret ${where} has no key ${reference.key}; add it, and what waits for it goes on by itself`,
+        `parameter ${key}: secret ${where} has no key ${reference.key}; add it, and the operation is retried automatically`,
       );
     return found;
   };
@@ -173,7 +173,7 @@ export async function referenceViolations(
     if (!(await context.can('secrets', 'get', target)))
       violations.push({
         field,
-        description: `refers to a secret in namespace ${target}, which you may not read; ask for a policy that allows get on secrets there`,
+        description: `refers to a secret in namespace ${target}, which you are not permitted to read; request a policy that permits get on secrets there`,
       });
   }
   return violations;

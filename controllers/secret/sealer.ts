@@ -95,7 +95,7 @@ interface NamedKey {
 
 function named(key: Buffer): NamedKey {
   if (key.length !== keyBytes)
-    throw new TypeError(`the key-encryption key has ${key.length} bytes, it must have ${keyBytes}`);
+    throw new TypeError(`the key-encryption key has ${key.length} bytes and must have ${keyBytes}`);
   return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key };
 }
 
@@ -176,7 +176,7 @@ export class Sealer {
       const has = this.#all.map(({ id }) => id).join(', ');
       throw unopened(
         place,
-        `it was sealed with key ${keyId}, this daemon has ${has}; give it the right [secrets].kekFile`,
+        `it was sealed with key ${keyId}, and this daemon has ${has}; set [secrets].kekFile to the right key`,
         undefined,
       );
     }

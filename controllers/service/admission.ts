@@ -139,7 +139,7 @@ class ServiceRules {
     const storageClassName = template.storageClassName ?? '';
     const storageClass = await classNamed(context, storageClassName);
     if (!storageClass) {
-      const description = `storage class "${storageClassName}" does not exist; create it, or name another`;
+      const description = `storage class "${storageClassName}" does not exist; create it, or use another`;
       return [{ field: `${field}.storageClassName`, description }];
     }
     const driver = await this.#options.drivers.get(storageClass.driver);
@@ -154,7 +154,7 @@ class ServiceRules {
     if (longest.length > nameMax)
       violations.push({
         field: `${at}.name`,
-        description: `its volume "${longest}" would have ${longest.length} characters, at most ${nameMax} are allowed; shorten the name of mount or service`,
+        description: `its volume "${longest}" would have ${longest.length} characters, and at most ${nameMax} are allowed; shorten the name of the mount or of the service`,
       });
     for (const when of ['whenScaled', 'whenDeleted'] as const)
       if (template.retention?.[when] === 'delete' && !driver.capabilities().ownsData)
@@ -192,7 +192,7 @@ class ServiceRules {
       return [
         {
           field,
-          description: `names a volume in namespace ${key.namespace}, which you may not read`,
+          description: `names a volume in namespace ${key.namespace}, which you are not permitted to read`,
         },
       ];
     const volume = await context.lookup(volumes, key, { status: ['driver'] });
@@ -203,7 +203,7 @@ class ServiceRules {
     if (volume.accessMode === 'ReadWriteOnce' && scale > 1)
       violations.push({
         field,
-        description: `volume "${key.name}" is ReadWriteOnce and can be claimed only at scale 1, scale is ${scale}; use claimTemplate for one volume a replica`,
+        description: `volume "${key.name}" is ReadWriteOnce and can be claimed only at scale 1, but scale is ${scale}; use claimTemplate for one volume per replica`,
       });
     const storageClass = await classNamed(context, volume.storageClassName);
     const driver = volume.driver || storageClass?.driver;

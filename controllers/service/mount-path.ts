@@ -19,22 +19,22 @@ export function isAtOrBelow(path: string, directory: string): boolean {
 /** Why a mount path is refused (rule 2), or undefined. */
 export function mountPathProblem(path: string): string | undefined {
   if (!path.startsWith('/')) return 'must be absolute';
-  if (path.split('/').includes('..')) return 'must not hold a .. segment';
+  if (path.split('/').includes('..')) return 'must not contain a .. segment';
   // The supervisor reads mounts line by line.
-  if (/[\n\t\0]/.test(path)) return 'must not hold a tab, a line break or a NUL character';
+  if (/[\n\t\0]/.test(path)) return 'must not contain a tab, a line break or a NUL character';
   const normal = normalMountPath(path);
   if (blockedExactly.includes(normal))
-    return `${normal} is never mounted over; choose another path`;
+    return `${normal} can't be a mount path; choose another path`;
   const below = blockedBelow.find((blocked) => isAtOrBelow(normal, blocked));
   return below === undefined
     ? undefined
-    : `nothing at or below ${below} is mounted over; choose another path`;
+    : `paths at or below ${below} can't be mount paths; choose another path`;
 }
 
 /** Why a subPath is refused, or undefined. */
 export function subPathProblem(path: string): string | undefined {
   if (path.startsWith('/')) return 'must be relative to the volume';
-  if (path.split('/').includes('..')) return 'must not hold a .. segment';
-  if (/[\n\t\0]/.test(path)) return 'must not hold a tab, a line break or a NUL character';
+  if (path.split('/').includes('..')) return 'must not contain a .. segment';
+  if (/[\n\t\0]/.test(path)) return 'must not contain a tab, a line break or a NUL character';
   return undefined;
 }

@@ -46,14 +46,14 @@ function pathViolations(mounts: readonly MountedAt[]): FieldViolation[] {
     for (const [earlier, other] of mounts.slice(0, index).entries()) {
       const taken = normals[earlier] ?? other.path;
       if (taken === normal) {
-        violations.push(violation(`is the path of ${other.field} too; each needs its own`));
+        violations.push(violation(`is also the path of ${other.field}; choose different paths`));
         break;
       }
       const overlaps = isAtOrBelow(normal, taken) || isAtOrBelow(taken, normal);
       if (!overlaps || !(alone || other.alone)) continue;
       violations.push(
         violation(
-          `overlaps ${JSON.stringify(other.path)} of ${other.field}; choose paths that do not lie in each other`,
+          `overlaps ${JSON.stringify(other.path)} of ${other.field}; choose paths of which none contains the other`,
         ),
       );
       break;
@@ -104,17 +104,15 @@ export function filePathProblem(path: string): string | undefined {
     return 'must be a relative path without tabs, line breaks and NUL characters';
   const parts = path.split('/');
   if (parts.some((part) => part === '' || part === '.' || part === '..'))
-    return 'must not hold an empty, "." or ".." segment';
+    return 'must not contain an empty, "." or ".." segment';
   // Such names are used to replace versions atomically.
-  return parts[0]?.startsWith('..') ? 'must not begin with ".."' : undefined;
+  return parts[0]?.startsWith('..') ? 'must not start with ".."' : undefined;
 }
 
 function clash(path: string, files: Files): string | undefined {
   const other = files.add(path);
   if (other === undefined) return undefined;
-  return other === path
-    ? 'is used twice'
-    : `can't be there beside the file ${JSON.stringify(other)}`;
+  return other === path ? 'is used twice' : `conflicts with the file ${JSON.stringify(other)}`;
 }
 
 interface Folder {

@@ -24,7 +24,7 @@ export async function demandFreeNames(context: AdmissionContext, service: Servic
       const holder = taken.ownerService ? `service "${taken.ownerService}"` : 'a user';
       throw failedPrecondition(
         'NameTaken',
-        `volume "${service.namespace}/${name}" that replica ${ordinal} of service "${owner}" needs exists already and belongs to ${holder}; rename the mount or the service`,
+        `volume "${service.namespace}/${name}" of replica ${ordinal} of service "${owner}" already exists and belongs to ${holder}; rename the mount or the service`,
         { kind: 'Volume', namespace: service.namespace, name },
       );
     }
@@ -54,7 +54,7 @@ function demandFitting(
   const way = smaller ? `kedge volume resize ${name} ${template.size}` : 'delete that volume first';
   throw failedPrecondition(
     'VolumeDiffers',
-    `volume "${namespace}/${name}" of service "${owner}" is there already and ${differs}, which is not what claimTemplate asks for; ${way}, or keep the template`,
+    `volume "${namespace}/${name}" of service "${owner}" already exists and ${differs}, which differs from claimTemplate; ${way}, or restore the previous claimTemplate`,
     { kind: 'Volume', namespace, name },
   );
 }

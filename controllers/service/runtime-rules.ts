@@ -19,7 +19,7 @@ export function runtimeViolations(service: Service): FieldViolation[] {
       if (word.includes('\0'))
         violations.push({
           field: `${field}[${index}]`,
-          description: 'must not hold a NUL character',
+          description: 'must not contain a NUL character',
         });
   violations.push(
     ...rightsViolations(service),
@@ -32,7 +32,7 @@ export function runtimeViolations(service: Service): FieldViolation[] {
   if (longest.length > nameMax)
     violations.push({
       field: 'name',
-      description: `its instance "${longest}" would have ${longest.length} characters, at most ${nameMax} are allowed; shorten it`,
+      description: `its instance "${longest}" would have ${longest.length} characters, and at most ${nameMax} are allowed; shorten the name of the service`,
     });
   return violations;
 }

@@ -12,9 +12,9 @@ export function variableViolations({ env = {}, envFrom = [] }: Service): readonl
       violations.push({ field: `env.${name}`, description });
     if (!variableName.test(name))
       violation(
-        `${JSON.stringify(name)} is no name of a variable; use letters, digits and _, and no digit first`,
+        `${JSON.stringify(name)} is not a variable name; use letters, digits and _, and no digit first`,
       );
-    if (value.includes('\0')) violation('its value must not hold a NUL character');
+    if (value.includes('\0')) violation('its value must not contain a NUL character');
   }
   for (const [index, { secret, configmap, prefix = '' }] of envFrom.entries()) {
     if (Boolean(secret) === Boolean(configmap))
@@ -25,7 +25,7 @@ export function variableViolations({ env = {}, envFrom = [] }: Service): readonl
     if (prefix !== '' && !variableName.test(prefix))
       violations.push({
         field: `envFrom[${index}].prefix`,
-        description: `${JSON.stringify(prefix)} can't begin the name of a variable; use letters, digits and _, and no digit first`,
+        description: `${JSON.stringify(prefix)} is not a prefix of a variable name; use letters, digits and _, and no digit first`,
       });
   }
   return violations;

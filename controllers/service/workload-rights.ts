@@ -33,10 +33,10 @@ export function rightsViolations({ user, capabilities = [] }: Service): readonly
       });
     if (name === noCapability) {
       if (capabilities.length > 1)
-        violation('stands alone; remove it, or the capabilities beside it');
+        violation('excludes other capabilities; remove it, or the others');
     } else if (capabilityNamed(name) === undefined)
       violation(
-        'is no capability; use names of capabilities(7) such as net_bind_service, or none alone',
+        'is not a capability; use names of capabilities(7) such as net_bind_service, or only none',
       );
     else if (capabilities.indexOf(name) < index) violation('is listed twice; remove one');
   }
@@ -59,7 +59,7 @@ export async function elevationViolations(
   return [
     {
       field: `capabilities[${index}]`,
-      description: `"${service.capabilities?.[index] ?? ''}" is beyond the default (${defaultCapabilities.join(', ')}), which needs the verb ${elevateVerb} on services in namespace ${service.namespace}; remove it, or ask an administrator to cast the service or to grant that`,
+      description: `"${service.capabilities?.[index] ?? ''}" is not one of the defaults (${defaultCapabilities.join(', ')}) and needs the verb ${elevateVerb} on services in namespace ${service.namespace}; remove it, or ask an administrator to cast the service or to grant that`,
     },
   ];
 }

@@ -28,7 +28,7 @@ export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snap
       if (isDeleting(volume))
         throw failedPrecondition(
           'SourceDeleting',
-          `volume "${key.namespace}/${key.name}" is being deleted: no snapshot of it can begin`,
+          `volume "${key.namespace}/${key.name}" is being deleted: snapshots of it can't be created`,
           { kind: 'Volume', ...key },
         );
       const storageClass = await classNamed(context, volume.storageClassName);
@@ -37,8 +37,8 @@ export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snap
       if (driver?.capabilities().snapshots === true) return [];
       const description =
         name === undefined
-          ? `volume "${key.name}" has no class that exists, so no driver; create the class first`
-          : `volume "${key.name}" is of driver ${name}, which has no snapshots; copy its data another way`;
+          ? `volume "${key.name}" has no driver, because its storage class does not exist; create the storage class first`
+          : `volume "${key.name}" has driver ${name}, which does not support snapshots; copy its data in another way`;
       return [{ field: 'source.volume', description }];
     },
     async validateDelete(context, snapshot) {

@@ -18,6 +18,6 @@ export function snapshotObstacle(
   const waiting = made.find((v) => (v.status ?? 'Pending') === 'Pending' && !isDeleting(v));
   return (
     waiting &&
-    `snapshot "${namespace}/${name}" is the source of volume "${waiting.namespace}/${waiting.name}", which is not made yet; wait until it is, or delete that volume first`
+    `snapshot "${namespace}/${name}" is the source of volume "${waiting.namespace}/${waiting.name}", which is not provisioned yet; wait until it is, or delete that volume first`
   );
 }

@@ -149,7 +149,7 @@ describe('a snapshot that its provider has no room for', () => {
       status: 'False',
       reason: 'InUse',
       message:
-        'the deletion of volume "default/v" waits until snapshots of it are made: "default/s"; delete those that are not wanted',
+        'the deletion of volume "default/v" waits until snapshots of it are created: "default/s"; delete those that are not needed',
     });
   });
 

@@ -7,7 +7,7 @@ import { type Reached, row, transitionTable } from '../provisioned/transition-ta
  */
 export const transitions = [
   row('S1', 'None', 'created', 'Pending', 'attempts 0'),
-  row('S2', 'Pending', 'waits', 'Pending', 'a condition says what is wrong with its source'),
+  row('S2', 'Pending', 'waits', 'Pending', 'a condition reports the problem of its source'),
   row(
     'S3',
     'Pending',
@@ -20,29 +20,29 @@ export const transitions = [
     'Creating',
     'pending',
     'Creating',
-    'observed or tried again with backoff, under the same identity',
+    'observed or retried with backoff, under the same identity',
   ),
   row(
     'S5',
     'Creating',
     'completed',
     'Ready',
-    'handle, size and time are captured, the source is free again',
+    'handle, size and time are captured; the source is released',
   ),
   row(
     'S6',
     'Creating',
     'failedForGood',
     'Failed',
-    'failureMessage says why, the source is free again',
+    'failureMessage has the cause; the source is released',
   ),
-  row('S6', 'Pending', 'failedForGood', 'Failed', 'failureMessage says why'),
+  row('S6', 'Pending', 'failedForGood', 'Failed', 'failureMessage has the cause'),
   row(
     'S7',
     'Failed',
     'retried',
     'Pending',
-    'by hand, or by a change of snapshot or secret; it is of the time when it is made',
+    'by a user, or by a change of snapshot or secret; it has the data of the time of the retry',
   ),
   row('S8', 'Pending', 'forgotten', 'None', 'no driver was called'),
   row(
@@ -57,32 +57,32 @@ export const transitions = [
     'Pending',
     'deleting',
     'Deleting',
-    'after a retry: what the try before left behind is looked up by identity',
+    'after a retry: a resource of the previous attempt is looked up by identity',
   ),
   row(
     'S9',
     'Creating',
     'deletionRequested',
     'Creating',
-    'to a known outcome first, so that nothing leaks',
+    'first to a known outcome, so that no resource leaks',
   ),
-  row('S10', 'Ready', 'deleting', 'Deleting', 'not while a volume is being made from it'),
+  row('S10', 'Ready', 'deleting', 'Deleting', 'not while a volume is being restored from it'),
   row(
     'S10',
     'Failed',
     'deleting',
     'Deleting',
-    'also without a handle: what a try left behind is looked up by identity',
+    'also without a handle: a resource of an attempt is looked up by identity',
   ),
-  row('S11', 'Deleting', 'deleted', 'None', 'the finalizer goes last'),
+  row('S11', 'Deleting', 'deleted', 'None', 'the finalizer is removed last'),
   row(
     'S12',
     'Deleting',
     'deleteFailed',
     'Failed',
-    'the handle is kept; deletion is tried again with backoff',
+    'the handle is kept; deletion is retried with backoff',
   ),
-  row('S13', 'Ready', 'lost', 'Failed', 'seen absent twice: SnapshotLost'),
+  row('S13', 'Ready', 'lost', 'Failed', 'found absent by two probes: SnapshotLost'),
 ] as const satisfies readonly {
   readonly id: `S${number}`;
   readonly from: SnapshotPhase | 'None';

@@ -41,7 +41,7 @@ describe('snapshot plan', () => {
     const failed: Volume = { ...source, status: 'Failed', failureMessage: 'quota exceeded' };
     expect(planSnapshot(situation({}, { source: failed }))).to.deep.include({
       message:
-        'volume "default/v" is Failed: quota exceeded; the snapshot is made once it is there',
+        'volume "default/v" is Failed: quota exceeded; the snapshot is created once the volume is provisioned',
     });
   });
 

@@ -67,7 +67,7 @@ function planStart({ snapshot, source }: SnapshotSituation): SnapshotAction {
   const usable = status === 'Available' || status === 'Bound' || status === 'Released';
   if (!usable || !handle)
     return wait(
-      `${label} is ${status}${failureMessage ? `: ${failureMessage}` : ''}; the snapshot is made once it is there`,
+      `${label} is ${status}${failureMessage ? `: ${failureMessage}` : ''}; the snapshot is created once the volume is provisioned`,
     );
   return { type: 'start', source };
 }

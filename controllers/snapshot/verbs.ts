@@ -102,7 +102,7 @@ async function retry(parts: ApiParts, request: JsonObject): Promise<JsonObject> 
   if (snapshot.status !== 'Failed' || snapshot.handle)
     throw failedPrecondition(
       'NotFailed',
-      `snapshot "${namespace}/${name}" is ${snapshot.status ?? 'Pending'}; only one that failed to be made is tried again`,
+      `snapshot "${namespace}/${name}" is ${snapshot.status ?? 'Pending'}; only a snapshot whose creation failed can be retried`,
     );
   const armed = await modifyStatus(parts.store, snapshots, { namespace, name }, (current) =>
     current.status === 'Failed' && !current.handle

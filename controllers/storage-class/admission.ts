@@ -30,7 +30,7 @@ function topologyViolations({ allowedTopologies = [] }: StorageClass): FieldViol
     if (labels.length + expressions.length === 0)
       violations.push({
         field: at,
-        description: 'is empty and would match every node; give matchLabels or matchExpressions',
+        description: 'is empty and would match every node; set matchLabels or matchExpressions',
       });
     for (const [n, { key, operator, values = [] }] of expressions.entries()) {
       const field = `${at}.matchExpressions[${n}]`;
@@ -95,7 +95,7 @@ export function storageClassRules(options: StorageClassRuleOptions): AdmissionRu
         if (other)
           violations.push({
             field: 'default',
-            description: `class "${other.name}" is the default already and at most one may be; unset it there first`,
+            description: `class "${other.name}" is already the default, and only one class can be; unset default there first`,
           });
       }
       if (violations.length > 0) return violations;

@@ -76,8 +76,8 @@ export async function demandUnusedClass(
   if (!user) return;
   const what = `${volume ? 'volume' : 'a claimTemplate of service'} "${user.namespace}/${user.name}"`;
   const way = volume
-    ? 'delete its volumes first, or delete it with force (kedge delete --force): they live on with their captured parameters'
-    : 'delete that service first, or delete it with force (kedge delete --force): it makes no volumes until the class is there again';
+    ? 'delete its volumes first, or force-delete the class (kedge delete --force): the volumes keep their captured parameters'
+    : 'delete the service first, or force-delete the class (kedge delete --force): no volumes of the service are provisioned until the class exists again';
   throw failedPrecondition('InUse', `storage class "${name}" is used by ${what}; ${way}`, {
     kind: 'StorageClass',
     name,

@@ -72,6 +72,6 @@ export function chooseTopology(
   if (!selectors || selectors.length === 0) return { type: 'node', node: preferred, topology: {} };
   return {
     type: 'none',
-    message: `none of ${nodes.length} nodes has labels that allowedTopologies of class "${storageClass.name}" asks for; label a node, or widen allowedTopologies`,
+    message: `none of ${nodes.length} nodes has the labels that allowedTopologies of class "${storageClass.name}" requires; label a node, or widen allowedTopologies`,
   };
 }

@@ -140,7 +140,7 @@ export class StorageRootKeeper implements StorageRoot {
       if (opened.type === 'absent') {
         await mkdir(this.path, { recursive: true, mode: 0o700 });
         opened = await openRoot(this.path);
-        if (opened.type === 'absent') throw new Error('it was removed while it was made');
+        if (opened.type === 'absent') throw new Error('it was removed while it was created');
       }
       if (this.#held?.identity !== opened.identity)
         await this.#lock(opened.handle, opened.identity);
@@ -186,7 +186,7 @@ export class StorageRootKeeper implements StorageRoot {
     this.#held = undefined;
     // A lock on a missing disk can't be released properly; the kernel drops it with its descriptors.
     await held?.lock.release().catch((error: unknown) => {
-      this.#options.logger.warn('the lock of a storage root could not be freed', {
+      this.#options.logger.warn('the lock of a storage root could not be released', {
         path: this.path,
         error: messageOf(error),
       });
@@ -199,9 +199,9 @@ export class StorageRootKeeper implements StorageRoot {
     const { path } = this;
     const { logger } = this.#options;
     if (state.type === 'ready') {
-      if (before?.type === 'refused') logger.info('the storage root is back', { path });
+      if (before?.type === 'refused') logger.info('the storage root is usable again', { path });
     } else if (before?.type !== 'refused' || before.message !== state.message)
-      logger.error('the storage root is refused', {
+      logger.error('the storage root can not be used', {
         path,
         reason: state.reason,
         error: state.message,

@@ -41,14 +41,18 @@ describe('a storage root', () => {
     ];
     for (const one of refused)
       expect(one).to.include({ type: 'refuse', reason: 'StorageRootUnmarked' });
-    expect(refused[1]).to.have.property('message').that.contains('does not hold volume default/b');
+    expect(refused[1])
+      .to.have.property('message')
+      .that.contains('does not contain volume default/b');
   });
 
   it('without a mark is adopted where the store places nothing and nothing of others is in it', () => {
     const ours = unmarked('lost+found', 'snapshots', uid, `.deleting-${uid}`, `.making-${uid}.img`);
     for (const found of [unmarked(), ours]) expect(plan({ found }).type).to.equal('adopt');
     const refused = plan({ found: unmarked('photos') });
-    expect(refused).to.have.property('message').that.contains('"photos" of somebody else');
+    expect(refused)
+      .to.have.property('message')
+      .that.contains('"photos", which kedged did not create');
     expect(plan({ found: unmarked(), recorded: true }).type).to.equal('refuse');
   });
 

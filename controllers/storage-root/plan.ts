@@ -72,17 +72,17 @@ export function planRoot(situation: RootSituation): RootPlan {
       return {
         type: 'refuse',
         reason: 'StorageRootMissing',
-        message: `storage root ${path} does not exist; mount its disk, and everything goes on by itself. If its data is lost permanently, begin an empty one: ${command}`,
+        message: `storage root ${path} does not exist; mount its disk, and kedged continues automatically. If its data is lost permanently, create an empty one: ${command}`,
       };
     case 'unmarked': {
       const obstacle = recorded
-        ? 'it had one before'
+        ? 'the file existed before'
         : adoptionObstacle(found.entries, placed, situation.copied ?? false);
       if (obstacle === undefined) return { type: 'adopt' };
       return {
         type: 'refuse',
         reason: 'StorageRootUnmarked',
-        message: `storage root ${path} has no file ${rootFolder}/${markFile}, and ${obstacle}; is its disk mounted? Mount it, and everything goes on by itself. If this is the right directory: ${command}`,
+        message: `storage root ${path} has no file ${rootFolder}/${markFile}, and ${obstacle}; is its disk mounted? Mount it, and kedged continues automatically. If this is the right directory: ${command}`,
       };
     }
   }
@@ -99,13 +99,15 @@ function adoptionObstacle(
   if (absent.length > 0) {
     const shown = absent.slice(0, shownMax).map(({ label }) => label);
     const more = absent.length > shownMax ? ` and ${absent.length - shownMax} more` : '';
-    return `it does not hold ${shown.join(', ')}${more}`;
+    return `the directory does not contain ${shown.join(', ')}${more}`;
   }
   // With volumes of the store in it, it is the earlier root, regardless of other entries.
   if (placed.length > 0) return undefined;
   const volume = copied ? entries.find((name) => volumeEntry.test(name)) : undefined;
   if (volume !== undefined)
-    return `it holds ${JSON.stringify(volume)}, which may be of the cluster that this store is a copy of`;
+    return `the directory contains ${JSON.stringify(volume)}, which may belong to the cluster that this store is a copy of`;
   const foreign = entries.find((name) => !ownEntry.test(name));
-  return foreign === undefined ? undefined : `it holds ${JSON.stringify(foreign)} of somebody else`;
+  return foreign === undefined
+    ? undefined
+    : `the directory contains ${JSON.stringify(foreign)}, which kedged did not create`;
 }

@@ -73,7 +73,7 @@ function updateViolations(object: Volume, before: Volume, driver: Driver): Field
 
 /** The size below which a volume does not go: what it has, or what was asked for. */
 function has({ size }: Volume, least: bigint): string {
-  return least === parseQuantity(size) ? JSON.stringify(size) : `the ${least} bytes that it has`;
+  return least === parseQuantity(size) ? JSON.stringify(size) : `its current ${least} bytes`;
 }
 
 /** A source must be a snapshot of the same driver and not larger than the volume. Checked for new volumes only. */
@@ -88,7 +88,7 @@ async function sourceViolations(
     return [
       {
         field: 'source.snapshot',
-        description: `you may not read snapshots in namespace ${key.namespace}`,
+        description: `you are not permitted to read snapshots in namespace ${key.namespace}`,
       },
     ];
   const status = ['driver', 'restoreSize'] as const;
@@ -97,20 +97,20 @@ async function sourceViolations(
   if (isDeleting(snapshot))
     throw failedPrecondition(
       'SourceDeleting',
-      `snapshot "${key.namespace}/${key.name}" is being deleted: no volume can be made from it`,
+      `snapshot "${key.namespace}/${key.name}" is being deleted: volumes can't be restored from it`,
       { kind: 'Snapshot', ...key },
     );
   const violations: FieldViolation[] = [];
   if (snapshot.driver && snapshot.driver !== driver.name)
     violations.push({
       field: 'storageClassName',
-      description: `its driver is ${driver.name}, snapshot "${key.name}" is of ${snapshot.driver}; use a class of that driver`,
+      description: `its driver is ${driver.name}, and snapshot "${key.name}" has driver ${snapshot.driver}; use a class of that driver`,
     });
   const least = BigInt(snapshot.restoreSize || '0');
   if ((parseQuantity(object.size) ?? 0n) < least)
     violations.push({
       field: 'size',
-      description: `${JSON.stringify(object.size)} is less than snapshot "${key.name}" needs: ${least} bytes`,
+      description: `${JSON.stringify(object.size)} is less than snapshot "${key.name}" requires: ${least} bytes`,
     });
   return violations;
 }
@@ -124,7 +124,7 @@ function demandGrowable(object: Volume, before: Volume, driver: Driver): void {
   if (!expand)
     throw failedPrecondition(
       'ExpandUnsupported',
-      `driver ${driver.name} can't grow volumes; leave size at ${before.size}, or make a larger volume, mount both, and copy what this one holds: kedge exec INSTANCE -n ${object.namespace} -- cp -a OLD/. NEW/`,
+      `driver ${driver.name} can't grow volumes; leave size at ${before.size}, or create a larger volume, mount both, and copy the data: kedge exec INSTANCE -n ${object.namespace} -- cp -a OLD/. NEW/`,
       resource,
     );
   if (before.status === 'Bound' && !onlineExpand)
@@ -148,7 +148,7 @@ export async function classNameOf(
     {
       field: 'storageClassName',
       description:
-        'is required: no class has default true and [storage].defaultStorageClass is not set; name one, or make one the default: kedge storageclass set-default CLASS',
+        'is required: no class has default true and [storage].defaultStorageClass is not set; set storageClassName, or make a class the default: kedge storageclass set-default CLASS',
     },
   ]);
 }
@@ -169,7 +169,7 @@ async function basisOf(
   }
   if (!captured || object.storageClassName !== before.storageClassName) return undefined;
   const driver = await drivers.get(captured);
-  const label = `class "${object.storageClassName}", which is gone`;
+  const label = `class "${object.storageClassName}", which does not exist any more`;
   const parameters = before.driverParameters ?? {};
   const reclaimPolicy = before.effectiveReclaimPolicy;
   return { driver: captured, basis: driver && { driver, label, parameters, reclaimPolicy } };
@@ -187,7 +187,7 @@ async function classViolations(
   return [
     {
       field: 'storageClassName',
-      description: `is immutable: it is "${before.storageClassName}" and can't become "${object.storageClassName}"; make a new volume instead`,
+      description: `is immutable: it is "${before.storageClassName}" and can't become "${object.storageClassName}"; create a new volume instead`,
     },
   ];
 }
@@ -235,7 +235,7 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
       const found = await basisOf(context, drivers, object, before);
       const renamed = await classViolations(context, object, before);
       if (!found) {
-        const description = `storage class "${object.storageClassName}" does not exist; create it, or name another`;
+        const description = `storage class "${object.storageClassName}" does not exist; create it, or use another`;
         return [...renamed, { field, description }];
       }
       const { basis } = found;

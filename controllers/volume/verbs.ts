@@ -56,12 +56,12 @@ async function retryProvision(parts: ApiParts, request: JsonObject): Promise<Jso
   if (volume.status !== 'Failed')
     throw failedPrecondition(
       'NotFailed',
-      `volume "${volume.namespace}/${volume.name}" is ${volume.status ?? 'Pending'}; only a Failed one is tried again by hand`,
+      `volume "${volume.namespace}/${volume.name}" is ${volume.status ?? 'Pending'}; only a Failed volume can be retried`,
     );
   if (volume.handle)
     throw failedPrecondition(
       'Provisioned',
-      `volume "${volume.namespace}/${volume.name}" was provisioned as ${shownHandle(volume.handle) ?? ''} and is not created again: its message says what failed. Restore a snapshot, or delete it`,
+      `volume "${volume.namespace}/${volume.name}" was provisioned as ${shownHandle(volume.handle) ?? ''} and is not provisioned again; its message names the failure. Restore a snapshot, or delete it`,
     );
   const armed = (await rearm(parts.store, volume)) ?? volume;
   const served = parts.served.get('Volume');
@@ -85,12 +85,12 @@ async function reuse(
     if (!released || isDeleting(volume))
       throw failedPrecondition(
         'NotReleased',
-        `${label} is ${isDeleting(volume) ? 'being deleted' : (volume.status ?? 'Pending')}; only a Released one that nobody uses can be used again`,
+        `${label} is ${isDeleting(volume) ? 'being deleted' : (volume.status ?? 'Pending')}; only a Released volume without attachments can be reused`,
       );
     if ((volume.handle ?? '') === '')
       throw failedPrecondition(
         'NotProvisioned',
-        `${label} was never provisioned, so it has no data to be used again; delete it and create it again`,
+        `${label} was never provisioned and has no data to reuse; delete it and create it again`,
       );
     const status = nextPhase('Released', 'ownerBack');
     return statusChange(parts, volume, { status, ownerService: '', reason: 'Reused' });
@@ -168,12 +168,12 @@ async function refusalOf(
   if (node?.status === 'Ready')
     return failedPrecondition(
       'InUse',
-      `${label} is used by instance "${claim}" on node ${nodeName}, which answers; scale its service down or delete it, and the node lets go by itself`,
+      `${label} is used by instance "${claim}" on node ${nodeName}, which is Ready; scale its service down or delete it, and the node detaches the volume`,
     );
   if (!force)
     return failedPrecondition(
       'NodeLost',
-      `${label} is used by instance "${claim}" on node ${nodeName}, which does not answer; make sure that the node is down, then use force: a node that still writes would destroy data`,
+      `${label} is used by instance "${claim}" on node ${nodeName}, which is not Ready; make sure that the node is down, then use --force: a node that still writes would destroy data`,
     );
   return undefined;
 }

@@ -97,7 +97,7 @@ describe('local-host driver', () => {
     expect(await readdir(allowed)).to.deep.equal(['x']);
   });
 
-  it('refuses to attach when the path leads elsewhere than when the volume was made', async () => {
+  it('refuses to attach when the path leads elsewhere than when the volume was provisioned', async () => {
     await mkdir(join(allowed, 'one'));
     await mkdir(join(allowed, 'two'));
     await symlink(join(allowed, 'one'), join(allowed, 'link'));

@@ -64,7 +64,7 @@ export function createLocalHostDriver(settings: StorageSettings): Driver {
       if (real !== request.handle)
         throw new DriverError(
           'InvalidParameters',
-          `hostPath now resolves to ${real}, it was ${request.handle} when the volume was made`,
+          `hostPath resolves to ${real}, and was ${request.handle} when the volume was provisioned`,
         );
       return { devicePath: '' };
     },
@@ -72,7 +72,7 @@ export function createLocalHostDriver(settings: StorageSettings): Driver {
     mount: async (request) => ({ path: await resolve(request, false) }),
     unmount: () => Promise.resolve(),
     expand: () =>
-      Promise.reject(new DriverError('Unsupported', 'a host directory has no size to grow')),
+      Promise.reject(new DriverError('Unsupported', 'a host directory can not be expanded')),
     ...noSnapshots('local-host'),
   };
 }

@@ -11,8 +11,8 @@ export function isWithin(path: string, directory: string): boolean {
 /** The violation of a host path by its text (specification rule 6); undefined if it is valid. */
 export function hostPathProblem(path: string, allowlist: readonly string[]): string | undefined {
   if (!path.startsWith('/')) return `${JSON.stringify(path)} must be an absolute path`;
-  if (path.includes('\0')) return 'must not hold a NUL character';
-  if (path.split('/').includes('..')) return `${JSON.stringify(path)} must not hold a .. segment`;
+  if (path.includes('\0')) return 'must not contain a NUL character';
+  if (path.split('/').includes('..')) return `${JSON.stringify(path)} must not contain a .. segment`;
   if (allowlist.some((entry) => isWithin(normalize(path), normalize(entry)))) return undefined;
   const allowed = allowlist.length === 0 ? 'it is empty' : `it allows ${allowlist.join(', ')}`;
   return `${JSON.stringify(path)} is not under [storage].hostPathAllowlist; ${allowed}`;

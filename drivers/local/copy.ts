@@ -104,7 +104,7 @@ copy=$!
 watcher=$!
 wait "$copy"
 status=$?
-[ "$status" -ne 124 ] || echo "the copy took more than $seconds s, while nothing could be written" >&2
+[ "$status" -ne 124 ] || echo "the copy took more than $seconds s, during which the file system was frozen" >&2
 exit "$status"
 `;
 

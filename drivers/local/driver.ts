@@ -114,7 +114,7 @@ export function createLocalDriver(
         return { handle: directory, sizeBytes };
       }),
     observe: (request) =>
-      inRoot('look at the volume', async (paths) => {
+      inRoot('observe the volume', async (paths) => {
         const place = paths.volume(request.volume.uid);
         demandOwn(place, request.handle);
         if (request.handle ? isImageHandle(request.handle) : isImage(request.parameters))
@@ -185,7 +185,7 @@ export function createLocalDriver(
       return isImageHandle(request.handle) ? alone(what, request, copy) : inRoot(what, copy);
     },
     observeSnapshot: (request) =>
-      inRoot('look at the snapshot', async (paths) => {
+      inRoot('observe the snapshot', async (paths) => {
         const place = await paths.snapshot(request.snapshot.uid);
         demandOwn(place, request.handle);
         if ((await files.kindAt(place.image)) === 'file')
@@ -215,7 +215,7 @@ export function createLocalDriver(
         if (fromImage !== isImage(request.parameters))
           throw new DriverError(
             'InvalidParameters',
-            `the snapshot is of backing "${fromImage ? 'image' : 'directory'}"; use a class with the same backing`,
+            `the snapshot has backing "${fromImage ? 'image' : 'directory'}"; use a class with the same backing`,
           );
         if (fromImage)
           return {

@@ -32,7 +32,7 @@ export async function tellFullDisk<T>(
     if (!full) throw error;
     throw new DriverError(
       'QuotaExceeded',
-      `the disk of storage root ${directory} is full: make room on it, or delete volumes and snapshots (${DriverError.from(error).message})`,
+      `the disk of storage root ${directory} is full: free space on it, or delete volumes and snapshots (${DriverError.from(error).message})`,
       { cause: error },
     );
   }

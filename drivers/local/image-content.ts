@@ -70,11 +70,11 @@ export async function demandFileSystem(
   if (fsType !== 'ext4' && fsType !== 'xfs')
     throw new DriverError(
       'NotFound',
-      `${source} holds no file system: it was emptied or overwritten, so it is neither copied nor resized; ${wayOut}`,
+      `${source} contains no file system: it was emptied or overwritten and can't be copied or resized; ${wayOut}`,
     );
   if (!(await isWhole(host, image, fsType, signal)))
     throw new DriverError(
       'NotFound',
-      `${source} was cut: a part of its file system is missing, so it is neither copied nor resized; ${wayOut}`,
+      `${source} was truncated: a part of its file system is missing, and it can't be copied or resized; ${wayOut}`,
     );
 }

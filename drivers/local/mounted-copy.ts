@@ -54,7 +54,7 @@ async function openMounted(
   const opened = await host.openDirectory(target);
   try {
     if (opened.device === (await host.deviceNumber(device))) return opened;
-    throw new DriverError('Unavailable', `${device} is not what is mounted at ${target} any more`);
+    throw new DriverError('Unavailable', `${device} is no longer mounted at ${target}`);
   } catch (error) {
     await opened.close();
     throw error;

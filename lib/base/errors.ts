@@ -136,7 +136,7 @@ export function conflict(resource: ResourceInfo, given: string, stored: string):
   return new StatusError({
     code: 'Aborted',
     reason: 'Conflict',
-    message: `${label(resource)} was changed since it was read: resourceVersion ${given} given, ${stored} stored; read it again and repeat the change`,
+    message: `${label(resource)} changed since it was read: resourceVersion ${given} given, ${stored} stored; read it again and repeat the change`,
     resource,
   });
 }
@@ -148,7 +148,7 @@ export function differs(resource: ResourceInfo, difference: string): StatusError
   return new StatusError({
     code: 'Aborted',
     reason: 'Conflict',
-    message: `${label(resource)} has changed since it was read: ${difference}; read it again and decide again`,
+    message: `${label(resource)} changed since it was read: ${difference}; read it again and repeat the decision`,
     resource,
   });
 }
@@ -158,7 +158,7 @@ export function recreated(resource: ResourceInfo, given: string, stored: string)
   return new StatusError({
     code: 'Aborted',
     reason: 'Conflict',
-    message: `${label(resource)} was deleted and created again since it was read: uid ${given} given, ${stored} stored; read it again and decide again`,
+    message: `${label(resource)} was deleted and recreated since it was read: uid ${given} given, ${stored} stored; read it again and repeat the decision`,
     resource,
   });
 }

@@ -15,7 +15,7 @@ export function enrol(store: ObjectStore, name: string, identity: string): Dispo
   if (candidates.has(key))
     throw failedPrecondition(
       'IdentityInUse',
-      `a candidate "${identity}" for lease "${name}" already runs in this process; use a unique identity per elector`,
+      `candidate "${identity}" for lease "${name}" already runs in this process; use a unique identity per elector`,
     );
   candidates.add(key);
   return { [Symbol.dispose]: () => void candidates.delete(key) };

@@ -47,7 +47,7 @@ export function electorHealth(facts: ElectorFacts): ElectorHealth {
       if (sinceRenewalMs <= leaseDurationMs) return { healthy: true, message: 'leading' };
       return {
         healthy: false,
-        message: `leads without having renewed its lease for ${seconds(sinceRenewalMs)} s`,
+        message: `leads, but its lease was not renewed for ${seconds(sinceRenewalMs)} s`,
       };
     case 'resigning':
       if (phase.reason === 'withdrawn')

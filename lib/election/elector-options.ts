@@ -78,7 +78,7 @@ function violation(field: string, value: unknown, example: string): FieldViolati
     field,
     description: `${problem}; give a name such as ${example}`,
   });
-  if (typeof value !== 'string') return rule(`is ${String(value)}, not text`);
+  if (typeof value !== 'string') return rule(`is ${String(value)}, not a string`);
   if (value.trim() === '') return rule(`is ${JSON.stringify(value)}, which is not a name`);
   const max = limits.electionNameCharactersMax;
   if (value.length > max) return rule(`has ${value.length} characters, more than ${max}`);

@@ -31,11 +31,11 @@ export function demandAtRest(state: ElectorState): void {
   if (state === 'idle' || state === 'stopped') return;
   throw failedPrecondition(
     'ElectorRunning',
-    `this elector is ${state}: it already takes part; wait for its run to end, or create another`,
+    `this elector is ${state} and already a candidate; wait for its run to end, or create another`,
   );
 }
 
 /** @throws TypeError for an illegal transition, which is a bug of the elector */
 export function demandMove(from: ElectorState, to: ElectorState): void {
-  if (!moves[from].includes(to)) throw new TypeError(`elector can't go from ${from} to ${to}`);
+  if (!moves[from].includes(to)) throw new TypeError(`invalid transition of the elector from ${from} to ${to}`);
 }

@@ -20,7 +20,7 @@ export function leadershipLost(name: string): StatusError {
   return new StatusError({
     code: 'FailedPrecondition',
     reason: 'LeadershipLost',
-    message: `lease ${name} has another holder now: nothing was written`,
+    message: `lease ${name} is now held by another candidate: nothing was written`,
   });
 }
 

@@ -134,7 +134,7 @@ describe('health of an informer', () => {
     await clock.advance(40_000);
     expect(informer.health()).to.deep.equal({
       healthy: false,
-      message: 'the cache is at revision 1, its source at 9; it has not moved for 40 s',
+      message: 'the cache is at revision 1, its source at 9; it has not advanced for 40 s',
     });
   });
 

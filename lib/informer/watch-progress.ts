@@ -85,7 +85,7 @@ export class WatchProgress {
     const source = sourceRevision?.();
     if (source !== undefined && source > this.#revision && this.ageMs >= staleAfterMs)
       return red(
-        `the cache is at revision ${this.#revision}, its source at ${source}; it has not moved for ${seconds(this.ageMs)}`,
+        `the cache is at revision ${this.#revision}, its source at ${source}; it has not advanced for ${seconds(this.ageMs)}`,
       );
     return { healthy: true, message: `synced at revision ${this.#revision}` };
   }

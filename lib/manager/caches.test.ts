@@ -129,7 +129,7 @@ describe('caches of a manager', () => {
     await clock.advance(45_000);
     expect(health()).to.deep.include({
       healthy: false,
-      message: 'the cache is at revision 0, its source at 1; it has not moved for 45 s',
+      message: 'the cache is at revision 0, its source at 1; it has not advanced for 45 s',
     });
   });
 

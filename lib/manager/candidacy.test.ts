@@ -67,7 +67,7 @@ describe('the life of a manager with an election', () => {
     expect(clock.now() - Date.UTC(2026, 0, 1)).to.be.at.most(15_000);
     expect(log).to.deep.equal(['+work', '-work']);
     expect([...seen].filter((message) => message.startsWith('standby'))).to.deep.equal([]);
-    const message = 'leadership was lost, the manager stops';
+    const message = 'leadership was lost; the manager is being stopped';
     expect(election(manager)).to.deep.include({ healthy: false, message });
     expect(checkOf(manager, 'manager').message).to.match(/^stopped: .*lost the leadership/);
     await clock.advance(5_000);

@@ -13,7 +13,7 @@ const moves: Readonly<Record<ManagerState, readonly ManagerState[]>> = {
 
 /** @throws TypeError for an illegal transition, which is a bug of the manager */
 export function demandMove(from: ManagerState, to: ManagerState): void {
-  if (!moves[from].includes(to)) throw new TypeError(`manager can't go from ${from} to ${to}`);
+  if (!moves[from].includes(to)) throw new TypeError(`invalid transition of the manager from ${from} to ${to}`);
 }
 
 /** @throws StatusError FailedPrecondition, reason ManagerStopped, once a manager is stopping */
@@ -21,7 +21,7 @@ export function demandNotStopped(state: ManagerState, what: string): void {
   if (state !== 'stopping' && state !== 'stopped') return;
   throw failedPrecondition(
     'ManagerStopped',
-    `${what}: this manager is ${state}, and a manager runs once; create a new one`,
+    `${what}: this manager is ${state} and can run only once; create a new one`,
   );
 }
 
@@ -30,6 +30,6 @@ export function stoppedWhileStarting(waitsFor: string): StatusError {
   return new StatusError({
     code: 'Cancelled',
     reason: 'ManagerStopped',
-    message: `the manager was stopped while it was starting, when it waited for ${waitsFor}`,
+    message: `the manager was stopped during its start, while it waited for ${waitsFor}`,
   });
 }

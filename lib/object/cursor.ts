@@ -31,7 +31,7 @@ export function parseCursor(text: string, field = 'resourceVersion'): Cursor {
   if (cursor) return cursor;
   throw invalidCursor(
     field,
-    `${JSON.stringify(text)} is not a position of this API; give the resourceVersion of a list or of a watch message unchanged, or omit it`,
+    `${JSON.stringify(text)} is not a watch cursor of this API; use the resourceVersion of a list or of a watch message unchanged, or omit it`,
   );
 }
 
@@ -54,7 +54,7 @@ export function revisionIn(storeId: string, text: string, field?: string): numbe
   throw new StatusError({
     code: 'OutOfRange',
     reason: 'OtherStore',
-    message: `${JSON.stringify(text)} is a position in the history of another store; this store has id ${storeId}: the store was restored or replaced; list again and watch from the list's resourceVersion`,
+    message: `${JSON.stringify(text)} is a watch cursor of another store; this store has id ${storeId}, because it was restored or replaced; list again and watch from the list's resourceVersion`,
   });
 }
 
@@ -69,7 +69,7 @@ export function demandRevision(revision: number, field = 'fromRevision'): number
   const shown = typeof revision === 'string' ? JSON.stringify(revision) : String(revision);
   throw invalidCursor(
     field,
-    `${shown} is not a revision; give a whole number, 0 or more, or "cursor" with the cursor of a list or batch`,
+    `${shown} is not a revision; use a whole number, 0 or more, or "cursor" with the cursor of a list or batch`,
   );
 }
 
@@ -81,6 +81,6 @@ export function demandRevision(revision: number, field = 'fromRevision'): number
  */
 export function demandObjectVersion(version: string, field = 'metadata.resourceVersion'): string {
   if (read(version)?.storeId === undefined) return version;
-  const description = `${JSON.stringify(version)} is a watch cursor, not the version of an object; give the metadata.resourceVersion of the object that was read`;
+  const description = `${JSON.stringify(version)} is a watch cursor, not the version of an object; use the metadata.resourceVersion of the object that was read`;
   throw invalid([{ field, description }]);
 }

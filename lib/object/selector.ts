@@ -116,7 +116,7 @@ function requirementsOf(field: string, text: string): readonly string[] {
     throw invalid([
       {
         field,
-        description: `has ${text.length} characters, at most ${selectorCharactersMax} are allowed; select by fewer values`,
+        description: `has ${text.length} characters, and at most ${selectorCharactersMax} are allowed; select by fewer values`,
       },
     ]);
   const parts = split(text);
@@ -124,7 +124,7 @@ function requirementsOf(field: string, text: string): readonly string[] {
     throw invalid([
       {
         field,
-        description: `has ${parts.length} requirements, at most ${selectorRequirementsMax} are allowed; write values of one key as "key in (a,b)"`,
+        description: `has ${parts.length} requirements, and at most ${selectorRequirementsMax} are allowed; write values of one key as "key in (a,b)"`,
       },
     ]);
   return parts;

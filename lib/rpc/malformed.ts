@@ -17,5 +17,5 @@ export function malformed(message: DescMessage, error: unknown): StatusError {
  * @throws Error
  */
 export function demandWithin(past: number, end: number): void {
-  if (past > end) throw new Error('a field ends behind the message that holds it');
+  if (past > end) throw new Error('a field extends beyond the end of its enclosing message');
 }

@@ -62,7 +62,7 @@ describe('a field that a message does not have', () => {
       expect(code, path).to.equal('InvalidArgument');
       expect(violations?.[0]?.field).to.equal([path, free].filter((part) => part !== '').join('.'));
       expect(violations?.[0]?.description).to.contain(
-        `${message.typeName} has no field of the number ${free};`,
+        `${message.typeName} has no field with number ${free};`,
       );
     }
   });

@@ -86,7 +86,7 @@ class Scan {
     if (this.#path.length > levelsMax) place.push('...');
     const field = [...place, String(number)].join('.');
     if (this.found.some((told) => told.field === field)) return;
-    const description = `${message} has no field of the number ${number}; leave it out, or use a server whose API has it`;
+    const description = `${message} has no field with number ${number}; omit it, or use a server with an API that has the field`;
     this.found.push({ field, description });
   }
 }

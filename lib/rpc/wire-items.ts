@@ -133,6 +133,6 @@ export function demandFewItems(message: DescMessage, bytes: Uint8Array): void {
   throw new StatusError({
     code: 'InvalidArgument',
     reason: 'TooManyItems',
-    message: `the request has more than ${limits.requestItemsMax} nested objects, list items and map entries, which is the most that one may have; send it in parts`,
+    message: `the request has more than ${limits.requestItemsMax} nested objects, list items and map entries, which is the maximum of a request; split it`,
   });
 }

@@ -58,7 +58,7 @@ import { Admission } from './admission/admission.js';
 const rules = {
   store: storeRule,
   schemas: withMethods('a SchemaRegistry', 'services'),
-  packageName: someText('the protobuf package whose services are served'),
+  packageName: someText('the protobuf package of the services'),
   kinds: { give: 'a list of what serve() or mount() returns', fits: Array.isArray },
   ...portRules,
 };
@@ -190,7 +190,7 @@ export class ApiServer {
       throw new StatusError({
         code: 'PermissionDenied',
         reason: 'PermissionDenied',
-        message: `${identity.subject} may touch only what belongs to it, one object at a time`,
+        message: `${identity.subject} is permitted to access only its own objects, one at a time`,
       });
     };
     const ownMethods = [

@@ -154,7 +154,7 @@ async function copyInto(files: FileSystem, directory: string, to: string): Promi
     throw new StatusError({
       code: 'Unavailable',
       reason: 'ScratchUnwritable',
-      message: `the database in ${directory} can't be copied to ${to} (${messageOf(cause)}), and the copy was removed; make room there, or name a directory on another disk in TMPDIR`,
+      message: `the database in ${directory} can't be copied to ${to} (${messageOf(cause)}), and the copy was removed; free disk space there, or set TMPDIR to a directory on another disk`,
       cause,
     });
   }

@@ -115,6 +115,6 @@ describe('states of a kind', () => {
     await reachState(store, lamps, key, 'On', { watts: 60 });
     expect(await store.get(lamps, key)).to.include({ phase: 'On', watts: 60 });
     const astray = await reachState(store, lamps, key, 'Broken').catch(String);
-    expect(astray).to.contain('no moves lead from On to Broken');
+    expect(astray).to.contain('no transitions lead from On to Broken');
   });
 });

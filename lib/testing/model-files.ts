@@ -47,7 +47,7 @@ export function encodeEntries(entries: Iterable<Entry>): Buffer {
 export function decodeEntries(bytes: Buffer): readonly Entry[] {
   const entries: Entry[] = [];
   for (let at = 0; at < bytes.length; ) {
-    if (at + 6 > bytes.length) throw corrupt('an entry is cut');
+    if (at + 6 > bytes.length) throw corrupt('an entry is truncated');
     const keyEnd = at + 6 + bytes.readUInt16LE(at);
     const size = bytes.readUInt32LE(at + 2);
     const end = keyEnd + (size === deleted ? 0 : size);

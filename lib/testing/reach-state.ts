@@ -20,7 +20,7 @@ function wayTo({ transitions }: StateMachine, from: string, to: string): readonl
       seen.add(next);
     }
   }
-  throw new TypeError(`no moves lead from ${from} to ${to}`);
+  throw new TypeError(`no transitions lead from ${from} to ${to}`);
 }
 
 /**

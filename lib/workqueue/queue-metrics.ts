@@ -30,18 +30,18 @@ export class QueueMetrics<K> {
     this.#adds = metrics.counter(spec('adds_total', 'Keys added to the queue'));
     this.#retries = metrics.counter(spec('retries_total', 'Keys added again after a failure'));
     this.#queueDuration = metrics.histogram(
-      spec('queue_duration_seconds', 'Time from being added to being handed out'),
+      spec('queue_duration_seconds', 'Time from the addition of a key to its processing'),
     );
     this.#workDuration = metrics.histogram(
-      spec('work_duration_seconds', 'Time from being handed out to being done'),
+      spec('work_duration_seconds', 'Processing time of a key'),
     );
     this.#unfinished = metrics.gauge(
-      spec('unfinished_work_seconds', 'Seconds of work in progress, over all workers'),
+      spec('unfinished_work_seconds', 'Seconds of work in progress, summed over all workers'),
     );
     this.#longest = metrics.gauge(
       spec(
         'longest_running_processor_seconds',
-        'Seconds that the longest running worker has worked',
+        'Seconds since the longest running worker started',
       ),
     );
   }

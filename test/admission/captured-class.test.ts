@@ -72,7 +72,7 @@ describe('a volume and the class that it names', () => {
     const later = { name: 'later', driver: 'cloud1-volume', parameters: { region: 'r' } };
     await api.ok('POST', '/v1/storageclasses', later);
     const judged = await api.rest('POST', path, written, 'clerk');
-    expectViolation(judged, 'parameters.apiToken', /namespace infra.*may not read/);
+    expectViolation(judged, 'parameters.apiToken', /namespace infra.*not permitted to read/);
   });
 
   it('without its class, :resize is judged by the driver that it captured', async () => {
@@ -124,7 +124,7 @@ describe('a volume and the class that it names', () => {
     await orphan('local-host', {}, provisioned('local-host', { hostPath: '/data/x' }));
     const snapshot = { name: 's', source: { volume: 'v' } };
     const answer = await api.rest('POST', '/v1/namespaces/default/snapshots', snapshot);
-    expectViolation(answer, 'source.volume', /driver local-host, which has no snapshots/);
+    expectViolation(answer, 'source.volume', /driver local-host, which does not support snapshots/);
   });
 });
 
@@ -195,7 +195,11 @@ describe('apiTokenSecretRef', () => {
 
     it(`in ${what} needs the right to read secrets in its namespace`, async () => {
       const refused = await write('infra/token', 'clerk');
-      expectViolation(refused, 'parameters.apiTokenSecretRef', /namespace infra.*may not read/);
+      expectViolation(
+        refused,
+        'parameters.apiTokenSecretRef',
+        /namespace infra.*not permitted to read/,
+      );
       expect((await write('infra/token')).status).to.equal(200);
     });
   }

@@ -119,10 +119,10 @@ export const placeRules: readonly LookingRule[] = [
     guard: { kind: 'StorageClass' },
     write: postClass({ default: true }),
     against: postClass({ name: 'd', default: true }),
-    refused: { status: 400, message: /class "d" is the default already/ },
+    refused: { status: 400, message: /class "d" is already the default/ },
     mirrored: {
       status: 400,
-      message: /class "c" is the default already/,
+      message: /class "c" is already the default/,
       guard: { kind: 'StorageClass' },
     },
   },

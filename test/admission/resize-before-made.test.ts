@@ -42,7 +42,7 @@ describe('a volume that does not reach the size that was asked for', () => {
     await reachState(api.store, volumes, key, 'Available', made);
     const below = await resize('1Gi');
     expect(below.status).to.equal(400);
-    expect(below.body.message).to.contain('"1Gi" is less than the 2147483648 bytes that it has');
+    expect(below.body.message).to.contain('"1Gi" is less than its current 2147483648 bytes');
     for (const to of ['3Gi', '2Gi']) expect((await resize(to)).status, to).to.equal(200);
   });
 });

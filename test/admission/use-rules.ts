@@ -73,7 +73,7 @@ export const useRules: readonly LookingRule[] = [
     guard: { kind: 'Volume', index: 'replicaStem' },
     write: postService({ ...container, ...template({ storageClassName: 'local' }) }),
     against: postVolume({ name: 'm-s-0' }),
-    refused: { status: 412, message: /"default\/m-s-0".*exists already and belongs to a user/ },
+    refused: { status: 412, message: /"default\/m-s-0".*already exists and belongs to a user/ },
     mirrored: {
       status: 412,
       message: /claimTemplate of service "default\/s"/,
@@ -106,7 +106,10 @@ export const useRules: readonly LookingRule[] = [
     given: (api) => all(api, postClass({}), postVolume({ storageClassName: 'c' })),
     write: post('Snapshot', inDefault('snapshots'), snapshot),
     against: remove('/v1/storageclasses/c?force=true'),
-    refused: { status: 400, message: /volume "v" has no class that exists/ },
+    refused: {
+      status: 400,
+      message: /volume "v" has no driver, because its storage class does not exist/,
+    },
   },
   {
     rule: 'Volume: the snapshot that it is made from exists and is not being deleted',

@@ -130,10 +130,10 @@ describe('user and capabilities of a process workload', function () {
     const refused = async (more: Partial<WorkloadSpec>): Promise<string | undefined> =>
       (await daemon.ask({ type: 'start', spec: { ...spec, ...more } })).error;
     expect(await refused({ user: 'root' })).to.match(
-      /user root can't be had: .*ordinary user \(65534:65534\).*run kedged as root/,
+      /user root can't be used: .*unprivileged user \(65534:65534\).*run kedged as root/,
     );
     expect(await refused({ capabilities: ['net_bind_service'] })).to.match(
-      /capabilities net_bind_service can't be had: .*run kedged as root/,
+      /capabilities net_bind_service can't be granted: .*run kedged as root/,
     );
     const status = await told({ user: 'nobody', capabilities: ['none'] }, 'an ordinary user');
     expect(status).to.include({ Uid: ids(65_534), ...sets(none, none, none) });
@@ -145,8 +145,8 @@ describe('user and capabilities of a process workload', function () {
     await daemon.run(['/bin/sh', '-c', 'echo "fine=$fine"; exec sleep 600'], { env });
     await eventually('its output', async () => (await daemon.log()).includes('fine=3'));
     expect((await daemon.log()).split('\n').slice(0, 2).sort()).to.deep.equal([
-      "kedge: variable a-b is not set: a shell can't set one of that name",
-      "kedge: variable tls.crt is not set: a shell can't set one of that name",
+      "kedge: variable a-b is not set: a shell can't set a variable of that name",
+      "kedge: variable tls.crt is not set: a shell can't set a variable of that name",
     ]);
     const { output } = await daemon.exec(['/bin/true']);
     expect(output).to.equal('');

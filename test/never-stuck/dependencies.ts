@@ -41,11 +41,11 @@ export function namesOf(scene: Scene): readonly string[] {
         'driver disk',
         'being attached',
         'being detached',
-        'has not finished the operation',
+        'did not finish the operation',
         'Pending',
       ];
     case 'runtime':
-      return ['the runtime does not answer', 'the image can not be run', 'asked to end', 'started'];
+      return ['the runtime does not answer', 'the image can not be run', 'SIGTERM sent', 'started'];
   }
 }
 

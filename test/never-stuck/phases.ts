@@ -65,7 +65,7 @@ const volumePhases: Record<VolumePhase, (scene: Scene) => Recipe> = {
     return {
       steps: [() => scene.openClass(false), volumeComes(scene)],
       letGo: () => scene.openClass(true),
-      says: /none of \d nodes has labels that allowedTopologies/,
+      says: /none of \d nodes has the labels that allowedTopologies/,
     };
   },
   Provisioning: (scene) => {
@@ -129,7 +129,7 @@ const snapshotPhases: Record<SnapshotPhase, (scene: Scene) => Recipe> = {
       // The source is in progress: the preparation creates it and waits for this block.
       steps: [hold, () => scene.makeVolume('base'), () => scene.makeSnapshot()],
       letGo,
-      says: /is (Provisioning|Failed:.*Unavailable); the snapshot is made once it is there/,
+      says: /is (Provisioning|Failed:.*Unavailable); the snapshot is created once the volume is provisioned/,
     };
   },
   Creating: (scene) => {
@@ -215,7 +215,7 @@ const instancePhases: Record<InstancePhase, (scene: Scene) => Recipe> = {
   Stopped: (scene) => {
     const [hold, letGo] = holding(scene, 'detach', 'slow');
     const steps = [hold, serviceComes(scene), () => scene.remove('/instances/web-0')];
-    return { steps, letGo, says: /are being detached|has not finished the operation/ };
+    return { steps, letGo, says: /are being detached|did not finish the operation/ };
   },
   Failed: (scene) => {
     const [hold, letGo] = runtimeFault(scene, 'startsFail');
@@ -247,7 +247,7 @@ const namespacePhases: Record<NonNullable<Namespace['status']>, (scene: Scene) =
         () => scene.world.rest('DELETE', `/namespaces/${scene.namespace}?cascade=true`),
       ],
       letGo,
-      says: /waits for its content/,
+      says: /waits for the deletion of its objects/,
       leaving: true,
     };
   },
@@ -260,7 +260,7 @@ const nodePhases: Record<NonNullable<Node['status']>, (scene: Scene) => Recipe> 
     letGo: async () => {
       if (!scene.world.isUp('n1')) await scene.world.boot('n1');
     },
-    says: /told nothing of itself/,
+    says: /has sent no heartbeat/,
   }),
 };
 

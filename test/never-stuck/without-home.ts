@@ -29,7 +29,9 @@ function endOfVolume({ isAlone, one: { phase } }: Scene, leaves: boolean): End {
     default:
       if (leaves) return gone;
       // Nothing was provisioned for it, so another node that its class allows suffices.
-      return isAlone ? says(/none of 1 nodes has labels that allowedTopologies/) : is('Available');
+      return isAlone
+        ? says(/none of 1 nodes has the labels that allowedTopologies/)
+        : is('Available');
   }
 }
 
@@ -40,7 +42,7 @@ function endOfSnapshot({ isAlone, one: { phase } }: Scene, leaves: boolean): End
       return isAlone ? says(/base" is Failed: none of 1 nodes/) : is('Ready');
     case 'Creating':
       return says(
-        /node n1, which has the data of its source, is gone; start kedged on that machine/,
+        /node n1, which has the data of its source, was deleted; start kedged on that machine/,
       );
     default:
       return is(phase);

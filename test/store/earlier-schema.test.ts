@@ -241,7 +241,7 @@ describe('a data directory of schema version 2', () => {
     await db.close();
     const refused: unknown = await open(directory).catch((error: unknown) => error);
     expect(hasCode(refused, 'FailedPrecondition')).to.equal(true);
-    expect(String(refused)).to.match(/schema version 4, this release reads versions 2 to 3/);
+    expect(String(refused)).to.match(/schema version 4, and this release reads versions 2 to 3/);
   });
 
   const every = Number(process.env['KEDGE_MIGRATION_KILL_EVERY'] ?? 5);

@@ -26,7 +26,7 @@ export const ofCommands: readonly Mistake[] = [
     given: ({ file }) => file(volumeText('size: 1Mi\n').replace('Name: local', 'Name: fast')),
     command: 'kedge cast -n $NS $FILE',
     code: 6,
-    words: ['storage class "fast" does not exist; create it, or name another'],
+    words: ['storage class "fast" does not exist; create it, or use another'],
   },
   {
     name: 'no class where none is the default',

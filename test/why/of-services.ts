@@ -69,7 +69,7 @@ export const ofServices: readonly Mistake[] = [
     command: whyWeb,
     words: [
       'ended with exit code 0',
-      'not started again by its restartPolicy',
+      'its restartPolicy does not restart it',
       'kedge restart instance/web-0 -n $NS',
     ],
   },
@@ -150,7 +150,7 @@ export const ofServices: readonly Mistake[] = [
     until: ['instances/web-0', 'NoNodeFits'],
     command: whyWeb,
     words: [
-      'none of those matches nodeSelector {disk=ssd}',
+      'none of them matches nodeSelector {disk=ssd}',
       'here has',
       'kedge label node/here disk=ssd',
       `--patch '{"nodeSelector":null}'`,

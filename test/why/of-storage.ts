@@ -43,7 +43,7 @@ export const ofStorage: readonly Mistake[] = [
     command: whyData,
     words: [
       '401 bad token',
-      'the provider refuses the credentials',
+      'the provider rejects the credentials',
       'set data.key of secret $NS/token',
       'kedge patch secret/token -n $NS',
     ],
@@ -56,7 +56,7 @@ export const ofStorage: readonly Mistake[] = [
     command: 'kedge describe volume/data -n $NS',
     words: [
       '403 read only token',
-      'set data.key of secret $NS/token to a credential that may do this',
+      'set data.key of secret $NS/token to a credential that permits the call',
     ],
   },
   {
@@ -65,7 +65,11 @@ export const ofStorage: readonly Mistake[] = [
       post('volumes', faulty('provision QuotaExceeded no space left on device', { size: '1Gi' })),
     until: ['volumes/data', 'no space left'],
     command: whyData,
-    words: ['no space left on device', 'set size of volume $NS/data', 'or make room there'],
+    words: [
+      'no space left on device',
+      'set size of volume $NS/data',
+      'or free capacity at the provider',
+    ],
   },
   {
     name: 'a provider that asks for fewer calls',
@@ -74,7 +78,7 @@ export const ofStorage: readonly Mistake[] = [
     command: whyData,
     words: [
       '429 slow down',
-      'goes on by itself at ',
+      'continues automatically at ',
       'kedge delete volume/data -n $NS',
       'Next try',
     ],
@@ -94,7 +98,7 @@ export const ofStorage: readonly Mistake[] = [
       'mkfs.ext4 is not installed',
       'Next:',
       'apt-get install e2fsprogs',
-      'goes on by itself',
+      'is retried automatically',
     ],
   },
   {
@@ -102,7 +106,11 @@ export const ofStorage: readonly Mistake[] = [
     given: ({ post }) => post('volumes', faulty('provision Timeout no answer in 30 s')),
     until: ['volumes/data', 'no answer'],
     command: whyData,
-    words: ['no answer in 30 s', 'what it did is looked up', 'kedge delete volume/data -n $NS'],
+    words: [
+      'no answer in 30 s',
+      'the outcome of the call is looked up',
+      'kedge delete volume/data -n $NS',
+    ],
   },
   {
     name: 'a driver with a fault',
@@ -118,7 +126,7 @@ export const ofStorage: readonly Mistake[] = [
     command: whyData,
     words: [
       'disk pv-1 is of somebody else',
-      'remove what is there',
+      'rename or delete the resource',
       'kedge volume retry-provision volume/data -n $NS',
     ],
   },
@@ -127,7 +135,11 @@ export const ofStorage: readonly Mistake[] = [
     given: ({ post }) => post('volumes', faulty('provision Unsupported no volumes of this size')),
     until: ['volumes/data', 'no volumes of this size'],
     command: whyData,
-    words: ['no volumes of this size', 'name another class', 'kedge delete volume/data -n $NS'],
+    words: [
+      'no volumes of this size',
+      'create it with another storage class',
+      'kedge delete volume/data -n $NS',
+    ],
     then: { recovers: ['volumes/data', 'gone'] },
   },
   {
@@ -142,7 +154,7 @@ export const ofStorage: readonly Mistake[] = [
     command: whyData,
     words: [
       'this disk type has a fixed size',
-      'ask for the size that it has',
+      'request the current size of the volume',
       `{"size":"1048576"}`,
     ],
   },
@@ -162,7 +174,7 @@ export const ofStorage: readonly Mistake[] = [
     words: [
       "driver local-host can't grow volumes",
       'leave size at 1Mi',
-      'make a larger volume',
+      'create a larger volume',
       'kedge exec',
     ],
   },
@@ -174,7 +186,7 @@ export const ofStorage: readonly Mistake[] = [
     },
     until: ['instances/web-0', 'attached to node other'],
     command: 'kedge why service/web -n $NS',
-    words: ['the disk is attached to node other', 'something else uses it', 'Next:'],
+    words: ['the disk is attached to node other', 'the object is in use', 'Next:'],
   },
   {
     name: 'a host path that does not exist',
@@ -289,7 +301,7 @@ export const ofStorage: readonly Mistake[] = [
     command: 'kedge volume explain data-web-0 -n $NS',
     words: [
       'is Released',
-      'its service is gone and its data was kept',
+      'its service was deleted and its data kept',
       'kedge volume reuse volume/data-web-0 -n $NS',
     ],
     then: { recovers: ['volumes/data-web-0', 'Available'] },

@@ -30,15 +30,15 @@ export function adviceOn(
 ): string | undefined {
   const { kedge, start } = installation;
   if (code === 'Unauthenticated' && reason !== 'NoContext')
-    return `Store a token that is good: ${kedge} login < token-file. Who has the policy admin makes one: ${kedge} token create USER; that of root: kedged recover-root`;
+    return `Store a valid token: ${kedge} login < token-file. A user with policy admin creates one: ${kedge} token create USER; a new root token: kedged recover-root`;
   if (reason === 'NamespaceNotFound')
-    return `Create it: ${kedge} create namespace ${resource?.name ?? 'NAME'}, or give it in the same file: kind: Namespace`;
+    return `Create it: ${kedge} create namespace ${resource?.name ?? 'NAME'}, or add it to the same file: kind: Namespace`;
   if (/HTTP status code/.test(message))
-    return `Something else than kedged answers for ${server}: name its gRPC address, and look at http_proxy and no_proxy`;
+    return `The server that answers at ${server} is not kedged: set --server to its gRPC address, and check http_proxy and no_proxy`;
   if (code !== 'Unavailable' || reason !== 'Unavailable') return undefined;
   if (/Protocol error|Parse Error/.test(message))
-    return `What listens at ${server} is not the gRPC port of kedged, which is 7863 where nothing else is configured (7861 is REST)`;
+    return `${server} is not the gRPC port of kedged; the default gRPC port is 7863 (7861 is REST)`;
   if (/Name resolution failed|ERR_SOCKET_BAD_PORT|ENOTFOUND/.test(message))
-    return `${server} can't be found: give HOST:PORT, such as 127.0.0.1:7863`;
+    return `${server} can't be resolved: set the server to HOST:PORT, such as 127.0.0.1:7863`;
   return `Is kedged running at ${server}? Start it with: ${start}`;
 }

@@ -54,7 +54,7 @@ async function connectionOf(context?: Context): Promise<KedgeClientOptions> {
       {
         field: 'token',
         description:
-          'has spaces, line breaks or letters that no token has; copy it again, or give the file that holds it alone',
+          'contains spaces, line breaks or other characters that are invalid in a token; copy it again, or use a file that contains only the token',
       },
     ]);
   const tls = await tlsOf(certificates);
@@ -77,7 +77,7 @@ export function kindNamed(word: string): AnyKind {
   const names = allKinds.flatMap((k) => [k.plural, k.kind.toLowerCase(), ...k.shortNames]);
   const meant = nearest(word, names);
   const known = allKinds.map((k) => k.plural).join(', ');
-  const why = meant === undefined ? `is none of: ${known}` : `is no kind; did you mean ${meant}?`;
+  const why = meant === undefined ? `must be one of: ${known}` : `is not a kind; did you mean ${meant}?`;
   throw invalid([{ field: 'TYPE', description: `${JSON.stringify(word)} ${why}` }]);
 }
 

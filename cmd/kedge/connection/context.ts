@@ -31,7 +31,7 @@ function unusable(what: 'read' | 'written', cause: unknown): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'ContextsUnusable',
-    message: `${contextFile()} can't be ${what} (${messageOf(cause)}); mend that, set XDG_CONFIG_HOME to a directory that you may write to, or do without it: KEDGE_SERVER and KEDGE_TOKEN`,
+    message: `${contextFile()} can't be ${what} (${messageOf(cause)}); fix that, set XDG_CONFIG_HOME to a writable directory, or set KEDGE_SERVER and KEDGE_TOKEN instead`,
     cause,
   });
 }

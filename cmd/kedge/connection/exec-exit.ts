@@ -33,6 +33,6 @@ export async function shownExit(
   throw new StatusError({
     code: 'Unavailable',
     reason: 'ExitUnknown',
-    message: 'the daemon ended the connection before the command ended: how it ended is not known',
+    message: 'the daemon closed the connection before the command ended: the exit code of the command is unknown',
   });
 }

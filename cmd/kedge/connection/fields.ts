@@ -27,10 +27,10 @@ function problems(
     const field = message.fields.find(({ jsonName }) => jsonName === name);
     if (!field) {
       const known = message.fields.map(({ jsonName }) => jsonName);
-      return [{ field: at, description: `is no field${didYouMean(name, known)}` }];
+      return [{ field: at, description: `is not a field${didYouMean(name, known)}` }];
     }
     if (fieldRules(apiSchemas().registry, field).outputOnly)
-      return [{ field: at, description: 'is set by the server; leave it out' }];
+      return [{ field: at, description: 'is set by the server; omit it' }];
     if (!field.message) return [];
     const { message: inner } = field;
     if (field.fieldKind === 'list' && Array.isArray(value))

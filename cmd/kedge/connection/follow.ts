@@ -35,7 +35,7 @@ export async function follow(
   const until = AbortSignal.any([signal, stop.signal]);
   const onAway = (error: unknown): void =>
     note(
-      `The server does not answer (${printable(causeIn(messageOf(error)))}); trying again until it does, Ctrl-C ends this`,
+      `The server does not answer (${printable(causeIn(messageOf(error)))}); retrying until it does, Ctrl-C ends this`,
     );
   const one = async ({ kind, ...selection }: FollowTarget): Promise<void> => {
     const tell = async (object: ApiObject, deleted: boolean): Promise<void> => {

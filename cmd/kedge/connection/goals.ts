@@ -24,7 +24,7 @@ export function goalOf(text: string): Goal {
       const status = conditionStatuses.find((s) => s.toLowerCase() === second.toLowerCase());
       if (status) return { type: 'condition', condition: first, status };
       throw refuse(
-        `${JSON.stringify(second)} is none of ${conditionStatuses.join(', ')}${didYouMean(second, conditionStatuses)}`,
+        `${JSON.stringify(second)} must be one of ${conditionStatuses.join(', ')}${didYouMean(second, conditionStatuses)}`,
       );
     }
     if (what === 'status' && text.split('=').length === 2) return { type: 'status', status: first };
@@ -83,15 +83,15 @@ export function presentState(goal: Goal, object: JsonObject): string {
     const condition = findCondition(conditions, goal.condition);
     if (!condition) {
       const known = conditions.map(({ type }) => type);
-      const has = known.length === 0 ? 'it has none yet' : `it has ${known.join(', ')}`;
+      const has = known.length === 0 ? 'it has no conditions yet' : `it has ${known.join(', ')}`;
       return `has no condition ${goal.condition} (${has})${didYouMean(goal.condition, known)}`;
     }
-    const stale = isStale(object, condition.observedGeneration) ? ' of before its last change' : '';
+    const stale = isStale(object, condition.observedGeneration) ? ' (from before its last change)' : '';
     return `${condition.type} is ${condition.status}${stale}: ${condition.reason} ${condition.message}`.trimEnd();
   }
   const wrong = conditions.find((condition) => condition.status === 'False');
   const why = wrong ? `: ${wrong.type} is False, ${wrong.message || wrong.reason}` : '';
-  if (goal.type === 'delete') return `is still there, ${status || 'without a status'}${why}`;
-  const stale = isStale(object, object.observedGeneration) ? ', of before its last change' : '';
+  if (goal.type === 'delete') return `still exists, ${status || 'without a status'}${why}`;
+  const stale = isStale(object, object.observedGeneration) ? ' (from before its last change)' : '';
   return `is ${status || 'without a status'}${stale}${why}`;
 }

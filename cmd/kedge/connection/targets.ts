@@ -32,11 +32,11 @@ export function namedBy(words: readonly string[]): Named {
   const slashed = words.filter((word) => word.includes('/'));
   if (slashed.length === words.length) return { kinds: [], objects: words.map(pairOf) };
   if (slashed.length > 0)
-    throw usageError('give TYPE NAME... or TYPE/NAME..., and not both forms in one command');
+    throw usageError('use either TYPE NAME... or TYPE/NAME..., not both forms in one command');
   const kinds = first.split(',').filter((word) => word !== '');
   if (names.length === 0) return { kinds: [...new Set(kinds.map(kindNamed))], objects: [] };
   if (kinds.length > 1)
-    throw usageError('give the names of several types as TYPE/NAME, such as volume/data');
+    throw usageError('write the names of objects of several types as TYPE/NAME, such as volume/data');
   const kind = kindNamed(first);
   return { kinds: [], objects: names.map((name) => ({ kind, name })) };
 }
@@ -50,7 +50,7 @@ export function objectsNamedBy(words: readonly string[]): readonly Target[] {
   const [kind] = kinds;
   if (kind) {
     const word = words[0] ?? '';
-    throw usageError(`a name is missing: give ${word} NAME, or ${kind.kind.toLowerCase()}/NAME`);
+    throw usageError(`a name is missing: use ${word} NAME, or ${kind.kind.toLowerCase()}/NAME`);
   }
   return objects;
 }
@@ -64,7 +64,7 @@ export function nameOf(kinds: readonly string[], word: string): string {
   const { kind, name } = pairOf(word);
   if (kinds.includes(kind.kind)) return name;
   const wanted = kinds.map((each) => each.toLowerCase()).join(' or ');
-  throw usageError(`${JSON.stringify(word)} is a ${kind.kind.toLowerCase()}; name a ${wanted}`);
+  throw usageError(`${JSON.stringify(word)} is a ${kind.kind.toLowerCase()}; use the name of a ${wanted}`);
 }
 
 /** The namespace of a request for a kind; empty if the kind has none. */

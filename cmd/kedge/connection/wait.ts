@@ -135,7 +135,7 @@ class CastWatch {
     const ended = current && !going && instances.length >= scale && stuck;
     const subject = { kind: 'Service', object: service as unknown as Service } as const;
     const cause = causeOf(subject, this.#world);
-    const detail = cause ? `${cause.object}: ${cause.message}` : 'nothing is told of it yet';
+    const detail = cause ? `${cause.object}: ${cause.message}` : 'its controller has not reported a status yet';
     return { state: ended ? 'stuck' : 'going', detail };
   }
 
@@ -203,7 +203,7 @@ class CastWatch {
       throw new StatusError({
         code: 'Unavailable',
         reason: 'Stuck',
-        message: `stored, but it does not run:${await remediesOf(client, verdict)}`,
+        message: `stored, but it is not running:${await remediesOf(client, verdict)}`,
       });
     if (!timedOut) return;
     const going = [...this.#wanted].flatMap(([label, result]) => {
@@ -213,7 +213,7 @@ class CastWatch {
     throw new StatusError({
       code: 'DeadlineExceeded',
       reason: 'WaitTimeout',
-      message: `stored, but not running in time (it goes on trying):${await remediesOf(client, going)}`,
+      message: `stored, but not running in time (kedged continues):${await remediesOf(client, going)}`,
     });
   }
 }

@@ -23,7 +23,7 @@ async function expand(path: string): Promise<readonly string[]> {
     throw new StatusError({
       code: 'NotFound',
       reason: 'FileNotFound',
-      message: `${path} does not exist${await nearFile(path)}; name a YAML file, a directory of them, or - for standard input`,
+      message: `${path} does not exist${await nearFile(path)}; use a YAML file, a directory of YAML files, or - for standard input`,
       cause,
     });
   }
@@ -36,7 +36,7 @@ function tooLong(name: string): StatusError {
   return invalid([
     {
       field: name,
-      description: `has more than ${limits.requestBytesMax} bytes, which is more than one request may hold; cast its objects in several files`,
+      description: `has more than ${limits.requestBytesMax} bytes, which is the maximum of a request; split its objects into several files`,
     },
   ]);
 }

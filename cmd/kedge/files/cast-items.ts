@@ -84,7 +84,7 @@ function mixedItems(at: (field: string) => string, list: unknown): CastItem[] {
     const [[key = '', inner] = []] = Object.entries(item);
     const own = keyed[key];
     if (own === undefined || !isJsonObject(inner))
-      throw refuse(at(path), 'must tell its kind, such as kind: Volume');
+      throw refuse(at(path), 'must have a kind, such as kind: Volume');
     return { kind: own, object: inner, locate: (field) => at(`${path}.${key}.${field}`) };
   });
 }
@@ -120,7 +120,7 @@ function items(file: string, lines: LineCounter, document: Document): CastItem[]
     return list.map((object: unknown, index): CastItem => {
       const inner: unknown = isSeq(node) ? node.get(index, true) : node;
       if (typeof object !== 'object' || object === null || Array.isArray(object))
-        throw refuse(at(key), `${key} must hold an object or a list of objects`);
+        throw refuse(at(key), `${key} must be an object or a list of objects`);
       const start = isNode(inner) ? inner : (root as Node);
       return { kind, object: object as JsonObject, locate: locator(file, lines, start) };
     });
@@ -138,7 +138,7 @@ export function castItems(text: string, file: string): readonly CastItem[] {
   const deep = tooDeep(text);
   if (deep) {
     const line = text.slice(0, deep.offset).split('\n').length;
-    throw refuse(`${file}:${line}`, `${deep.problem}; no object has so many levels`);
+    throw refuse(`${file}:${line}`, `${deep.problem}; objects have fewer levels`);
   }
   const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false });
   for (const document of Array.isArray(documents) ? documents : []) {
@@ -150,7 +150,7 @@ export function castItems(text: string, file: string): readonly CastItem[] {
         const { line } = lines.linePos(tooFar.pos[1]);
         throw refuse(
           `${file}:${line}`,
-          'is indented further than the line before, which has its value already; line it up with the fields above',
+          'is indented further than the previous line, which already has a value; align it with the fields above',
         );
       }
       const line = lines.linePos(error.pos[0]).line;

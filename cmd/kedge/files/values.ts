@@ -33,7 +33,7 @@ async function textOf(path: string, option: string): Promise<string> {
   } catch {
     throw refuse(
       option,
-      `${path} holds bytes that are no text; encode them first, such as with base64`,
+      `${path} is not valid UTF-8; encode it first, for example with base64`,
     );
   }
 }
@@ -48,7 +48,7 @@ function pair(text: string, option: string): readonly [key: string, value: strin
 async function fromFile(text: string): Promise<readonly [key: string, value: string]> {
   const option = '--from-file';
   const [key, path] = text.includes('=') ? pair(text, option) : [basename(text), text];
-  if (key === '-') throw refuse(option, 'give the key: KEY=- reads standard input');
+  if (key === '-') throw refuse(option, 'a key is missing: KEY=- reads standard input');
   return [key, await textOf(path, option)];
 }
 
@@ -69,7 +69,7 @@ export async function valuesOf(options: ValueOptions): Promise<Readonly<Record<s
   const { fromLiteral = [], fromFile: files = [], fromEnvFile: envFiles = [] } = options;
   const inputs = [...files.map((text) => text.slice(text.indexOf('=') + 1)), ...envFiles];
   if (inputs.filter((path) => path === '-').length > 1)
-    throw refuse('--from-file', 'standard input can be read once only');
+    throw refuse('--from-file', 'standard input can be read only once');
   const pairs = [
     ...fromLiteral.map((text) => pair(text, '--from-literal')),
     ...(await Promise.all(files.map(fromFile))),

@@ -51,7 +51,7 @@ export function explanationText({ object, status, explanation, lastCall }: Told)
   const next = explanation?.remedy
     ? ['', 'Next:', `  ${printable(explanation.remedy.command)}`]
     : [];
-  const end = explanation ? next : [`Nothing keeps it from being as it should be.`];
+  const end = explanation ? next : [`It has no problem.`];
   return [head, ...shown, ...end].join('\n');
 }
 

@@ -25,7 +25,7 @@ export function parseFormat(word: string): Format {
   throw invalid([
     {
       field: '--output',
-      description: `${JSON.stringify(word)} is none of ${objectFormats}${didYouMean(word, [...words, 'jsonpath'])}`,
+      description: `${JSON.stringify(word)} must be one of ${objectFormats}${didYouMean(word, [...words, 'jsonpath'])}`,
     },
   ]);
 }
@@ -119,7 +119,7 @@ export function parseDataFormat(word: string): 'table' | 'json' | 'yaml' {
   throw invalid([
     {
       field: '--output',
-      description: `${JSON.stringify(word)} is none of ${known.join(', ')}${didYouMean(word, known)}`,
+      description: `${JSON.stringify(word)} must be one of ${known.join(', ')}${didYouMean(word, known)}`,
     },
   ]);
 }

@@ -57,10 +57,10 @@ function step(shape: Shape, segment: Segment, root: Shape): Shape {
       const field = shape.fields.get(segment.name);
       if (field) return field();
       throw refuse(
-        `there is no field ${JSON.stringify(segment.name)}${didYouMean(segment.name, shape.fields.keys()) || `; there are ${[...shape.fields.keys()].join(', ')}`}`,
+        `field ${JSON.stringify(segment.name)} does not exist${didYouMean(segment.name, shape.fields.keys()) || `; fields: ${[...shape.fields.keys()].join(', ')}`}`,
       );
     }
-    const hint = shape.type === 'list' ? 'is looked for in a list: add [*]' : 'is part of no value';
+    const hint = shape.type === 'list' ? 'is a field of the items of a list: add [*]' : 'is a field of a value without fields';
     throw refuse(`the field ${JSON.stringify(segment.name)} ${hint}`);
   }
   if (segment.type === 'all' && shape.type === 'object') return unknown;
@@ -68,7 +68,7 @@ function step(shape: Shape, segment: Segment, root: Shape): Shape {
     if (segment.type === 'filter') follow(segment.path, root, shape.of);
     return shape.of;
   }
-  throw refuse('an item is looked for in what is no list');
+  throw refuse('an index is used for a value that is not a list');
 }
 
 function follow({ from, segments }: Path, root: Shape, current: Shape): Shape {

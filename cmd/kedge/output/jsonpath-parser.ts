@@ -48,13 +48,13 @@ export class JsonPathParser {
   /** @throws StatusError InvalidArgument with the place */
   template(): Template {
     const parts = this.#parts(0);
-    if (parts.length === 0) throw this.#refuse('is empty; give a path such as {.status}');
+    if (parts.length === 0) throw this.#refuse('is empty; use a path such as {.status}');
     return parts;
   }
 
   /** Parses up to the end of the text, or of the range. */
   #parts(depth: number): readonly Part[] {
-    if (depth > depthMax) throw this.#refuse(`has more than ${depthMax} ranges in each other`);
+    if (depth > depthMax) throw this.#refuse(`has more than ${depthMax} nested ranges`);
     const parts: Part[] = [];
     for (;;) {
       const brace = this.#text.indexOf('{', this.#at);
@@ -140,7 +140,7 @@ export class JsonPathParser {
 
   #filter(): Segment {
     this.#spaces();
-    if (this.#text[this.#at] !== '@') throw this.#refuse('a filter begins with "@"');
+    if (this.#text[this.#at] !== '@') throw this.#refuse('a filter starts with "@"');
     const path = this.#path();
     this.#spaces();
     const operator = operators.find((word) => this.#take(word));
@@ -177,7 +177,7 @@ export class JsonPathParser {
         text += escapes[next] ?? next;
       } else text += character;
     }
-    throw this.#refuse('has a quote without its end');
+    throw this.#refuse('has an unterminated quote');
   }
 
   #close(): void {

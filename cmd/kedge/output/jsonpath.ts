@@ -48,7 +48,7 @@ export function evaluateJsonPath(template: Template, document: unknown): string 
         case 'range':
           for (const item of valuesAt(part.path, document, current)) {
             items += 1;
-            if (items > itemsMax) throw tooMuch(`goes over more than ${itemsMax} items`);
+            if (items > itemsMax) throw tooMuch(`iterates over more than ${itemsMax} items`);
             run(part.body, item);
           }
           break;

@@ -142,7 +142,7 @@ function flagsOf(command: Command): readonly Candidate[] {
     word: long ?? short ?? '',
     about: description,
   }));
-  return [...own, { word: '--help', about: 'what the command does' }];
+  return [...own, { word: '--help', about: 'a description of the command' }];
 }
 
 /** The words that fit after the name of the program; the last word is the one under the cursor. */

@@ -9,7 +9,7 @@ export function kedgeProgram(): Command {
   const root = new Command('kedge')
     .description('Kedge: services with durable volumes')
     .exitOverride()
-    .version(version, '-V, --version', 'tell the version of this program')
+    .version(version, '-V, --version', 'print the version of this program')
     .showSuggestionAfterError()
     .configureHelp({ sortSubcommands: true })
     .addHelpText('after', `\nExample: ${kedge} cast ${examples}/journal.yaml`);

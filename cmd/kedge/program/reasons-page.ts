@@ -3,12 +3,12 @@ import { aboutSample } from './reason-samples.js';
 
 const introduction = `# Reasons of conditions
 
-What the reason of a condition, a volume or a snapshot stands for, and what to do. \`kedge why TYPE/NAME\` tells the
+The meaning and the remedy of each reason of a condition, volume or snapshot. \`kedge why TYPE/NAME\` prints the
 reason, the remedy and the command for one object, with its names filled in; \`kedge describe\`, \`kedge cast\` and
-the last column of \`kedge get\` tell the same. The remedies below are for objects that are called as in the examples:
+the last column of \`kedge get\` show them too. The remedies below use the object names of the examples:
 service and instance \`web\`, volume \`data\`, snapshot \`copy\`, node \`n1\`, class \`fast\`.
 
-This page is made from the table of reasons in \`controllers/reasons\`: \`node scripts/reasons-page.mjs\`.
+This page is generated from the table of reasons in \`controllers/reasons\`: \`node scripts/reasons-page.mjs\`.
 `;
 
 /** The kind of an example, by the heading. */
@@ -18,7 +18,7 @@ const kinds: Readonly<Record<keyof typeof reasonGroups, Subject['kind']>> = {
   Instances: 'Instance',
   Services: 'Service',
   'Nodes, namespaces and storage roots': 'Node',
-  'As it should be': 'Service',
+  'Desired states': 'Service',
 };
 /** Reasons of another kind. */
 const others: Readonly<Record<string, Subject['kind']>> = {
@@ -46,11 +46,11 @@ function section(heading: keyof typeof reasonGroups): string {
   const rows = Object.entries(group)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([reason, entry]) => {
-      if (entry.type === 'settled') return `| \`${reason}\` | ${cell(entry.meaning)} | nothing |`;
+      if (entry.type === 'settled') return `| \`${reason}\` | ${cell(entry.meaning)} | none |`;
       const about = aboutSample(others[reason] ?? kinds[heading], messages[reason] ?? '');
       return `| \`${reason}\` | ${cell(entry.meaning)} | ${cell(entry.remedy(about).text)} |`;
     });
-  return `## ${heading}\n\n| Reason | What it stands for | What to do |\n| --- | --- | --- |\n${rows.join('\n')}\n`;
+  return `## ${heading}\n\n| Reason | Meaning | Remedy |\n| --- | --- | --- |\n${rows.join('\n')}\n`;
 }
 
 /** The page docs/reference/reasons.md. */

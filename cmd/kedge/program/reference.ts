@@ -29,16 +29,16 @@ kind.
 
 | Code | Meaning                                                                               |
 | ---- | ------------------------------------------------------------------------------------- |
-| 0    | what was said is so                                                                   |
-| 1    | any other error; \`kedge diff\`: something differs; \`kedge auth can-i\`: no              |
-| 2    | the command line is not understood                                                    |
-| 3    | no or no valid token, or no right                                                     |
+| 0    | success                                                                               |
+| 1    | any other error; \`kedge diff\`: there are differences; \`kedge auth can-i\`: no          |
+| 2    | the command line is invalid                                                           |
+| 3    | no token, an invalid token, or a missing right                                        |
 | 4    | an object, a file or a context does not exist                                         |
-| 5    | conflict: it exists, was changed meanwhile, or its state does not allow it            |
-| 6    | a value is refused; each one is told with its field, and its line in a file           |
-| 7    | the time was over                                                                     |
+| 5    | conflict: the object already exists, was changed meanwhile, or is in the wrong state  |
+| 6    | a value is invalid; each violation names its field, and the line in a file            |
+| 7    | the timeout has expired                                                               |
 
-Of several errors of one command the first one decides. \`kedge exec\` ends with the code of what it ran.
+If a command has several errors, the first one determines the code. \`kedge exec\` ends with the exit code of its command.
 
 ## Output
 
@@ -52,7 +52,7 @@ jsonpath=TEMPLATE\` prints chosen fields, in the form that kubectl has:
 | \`{.items[?(@.status=="Bound")].name}\`     | items for which \`==\`, \`!=\`, \`<\`, \`<=\`, \`>\` or \`>=\` holds, or a field is there |
 | \`{range .items[*]}{.name}{"\\n"}{end}\`     | for each item; \`$\` is the whole document                           |
 
-Recursive descent (\`..\`) and expressions are not part of it. A field that no object of the kind has is refused.
+Recursive descent (\`..\`) and expressions are not supported. A field that the kind does not have is refused.
 `;
 
 function optionRow(option: Option): string {

@@ -17,7 +17,7 @@ _kedge() {
     mapfile -t COMPREPLY < <(compgen -f -- "\${current#*=}")
     return
   fi
-  # bash takes "=" and ":" for the beginning of a word.
+  # "=" and ":" are in COMP_WORDBREAKS: bash completes only the text after them.
   local before=\${current%"\${current##*[=:]}"}
   while IFS=$'\\t' read -r word _; do
     [[ $word == "" ]] || COMPREPLY+=("\${word#"$before"}")
@@ -27,7 +27,7 @@ _kedge() {
 complete -F _kedge kedge
 `,
   zsh: `#compdef kedge
-# Completion of kedge for zsh: source <(kedge completion zsh), or a file _kedge in a folder of $fpath
+# Completion of kedge for zsh: source <(kedge completion zsh), or a file _kedge in a directory of $fpath
 _kedge() {
   local line word about
   local -a found lines

@@ -28,7 +28,7 @@ function decode(text: string, source: string): Buffer {
   throw invalid([
     {
       field: source,
-      description: `must hold ${keyBytes} bytes in base64, it has ${key.length}; make one with: head -c 32 /dev/urandom | base64`,
+      description: `must contain ${keyBytes} bytes in base64, and has ${key.length}; create one with: head -c 32 /dev/urandom | base64`,
     },
   ]);
 }
@@ -40,7 +40,7 @@ async function textOf(kekFile: string): Promise<string> {
   } catch (error) {
     throw failedPrecondition(
       'KeyUnreadable',
-      `secrets.kekFile: ${kekFile} can't be read (${messageOf(error)}); put the key-encryption key there, or name the file that holds it`,
+      `secrets.kekFile: ${kekFile} can't be read (${messageOf(error)}); copy the key-encryption key to that path, or set secrets.kekFile to its file`,
     );
   }
 }
@@ -52,7 +52,7 @@ async function write(file: string, keys: readonly Buffer[]): Promise<void> {
     throw new StatusError({
       code: 'Unavailable',
       reason: 'KeyUnwritable',
-      message: `the key-encryption key can't be written to ${file} (${messageOf(error)}); make room on its disk, or make its directory writable, then try again`,
+      message: `the key-encryption key can't be written to ${file} (${messageOf(error)}); free space on its disk, or make its directory writable, then retry`,
       cause: error,
     });
   }
@@ -63,7 +63,7 @@ async function ownKeys(dataDirectory: string, file: string): Promise<readonly Bu
   if (await exists(join(dataDirectory, 'db')))
     throw failedPrecondition(
       'KeyMissing',
-      `${file} is missing: the secrets of this database were sealed with it; put it back, or name its copy in [secrets].kekFile`,
+      `${file} is missing: the secrets of this database were sealed with it; restore the file, or set [secrets].kekFile to a copy`,
     );
   const key = randomBytes(keyBytes);
   await write(file, [key]);

@@ -48,12 +48,12 @@ export function demandSafeListening(config: ListenSettings): void {
   if ((config.tlsCertFile === '') !== (config.tlsKeyFile === ''))
     violations.push({
       field: config.tlsCertFile === '' ? 'server.tls.certFile' : 'server.tls.keyFile',
-      description: 'is missing: a certificate and its key come together',
+      description: 'is missing: a certificate and its key must be set together',
     });
   if (config.tlsClientCaFile !== '' && config.tlsCertFile === '')
     violations.push({
       field: 'server.tls.clientCaFile',
-      description: 'needs server.tls.certFile and server.tls.keyFile too',
+      description: 'requires server.tls.certFile and server.tls.keyFile',
     });
   for (const [key, address] of addresses) {
     const { host } = parseAddress(key, address);

@@ -77,7 +77,7 @@ const settings = {
   tlsClientCaFile: {
     key: 'server.tls.clientCaFile',
     parse: text,
-    rule: 'a file with the authorities of client certificates (PEM)',
+    rule: 'a file with the certificate authorities of client certificates (PEM)',
     fallback: '',
   },
   corsOrigins: {
@@ -102,7 +102,7 @@ const settings = {
   defaultStorageClass: {
     key: 'storage.defaultStorageClass',
     parse: text,
-    rule: 'the name of a class',
+    rule: 'the name of a storage class',
     fallback: 'local',
   },
   localVolumeRoot: {

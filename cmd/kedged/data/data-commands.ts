@@ -41,7 +41,7 @@ export async function demandStore(directory: string): Promise<void> {
   for (const name of ['db', 'restored']) if (await exists(join(directory, name))) return;
   throw failedPrecondition(
     'NoStore',
-    `there is no store in ${directory}; name its directory with --data-directory or --config`,
+    `${directory} contains no store; set the directory of the store with --data-directory or --config`,
   );
 }
 
@@ -57,12 +57,12 @@ function orReplace(error: unknown, directory: string): unknown {
   if (error.reason === 'RevisionUnknown')
     return failedPrecondition(
       error.reason,
-      `the store in ${directory} does not tell how far it was written; name a revision that it did not reach: --after-revision N. The last resourceVersion that anybody saw, or a number far beyond it, will do`,
+      `the last revision of the store in ${directory} can't be read; set a revision that it did not reach: --after-revision N. Use the last resourceVersion that a client has read, or a much larger number`,
     );
   if (error.reason !== 'NotEmpty') return error;
   return failedPrecondition(
     error.reason,
-    `there is a store in ${directory} already, and nothing was changed; restore into another directory (--data-directory), or give --replace: what is there is kept aside`,
+    `${directory} already contains a store, and nothing was changed; restore into another directory (--data-directory), or use --replace, which keeps the existing store in another directory`,
   );
 }
 
@@ -72,7 +72,7 @@ export function orElsewhere(error: unknown): unknown {
   return new StatusError({
     code: 'Unavailable',
     reason: error.reason,
-    message: `${messageOf(error)}. Or copy the directory to another disk (cp -a) while no daemon runs, and name the copy with --data-directory`,
+    message: `${messageOf(error)}. Or copy the directory to another disk (cp -a) while no daemon runs, and use the copy with --data-directory`,
   });
 }
 
@@ -84,19 +84,19 @@ async function demandOutside(dataDirectory: string, file: string): Promise<void>
     invalid([
       {
         field: 'file',
-        description: `${file} can't be written: ${why}; make that directory, or name a file in one that exists`,
+        description: `${file} can't be written: ${why}; create the directory, or use a file in an existing one`,
       },
     ]);
   const folder = await realpath(named).catch((error: unknown) => {
     throw cannot(`${named} can't be found (${messageOf(error)})`);
   });
-  if (!(await stat(folder)).isDirectory()) throw cannot(`${named} is no directory`);
+  if (!(await stat(folder)).isDirectory()) throw cannot(`${named} is not a directory`);
   const way = relative(data, folder);
   if (way === '..' || way.startsWith(`..${sep}`)) return;
   throw invalid([
     {
       field: 'file',
-      description: `${file} is in the data directory ${dataDirectory}, and is lost with it; name a file elsewhere, best on another disk`,
+      description: `${file} is in the data directory ${dataDirectory} and would be lost with it; use a file elsewhere, preferably on another disk`,
     },
   ]);
 }
@@ -130,19 +130,19 @@ async function backup(file: string, options: ConfigOptions): Promise<void> {
   );
   say(`${file}: ${report.objects} objects at revision ${report.revision}, ${report.bytes} bytes`);
   say(
-    `The key-encryption key is not in it: keep ${keyPlace(...keySource(config))} too, apart from it.`,
+    `The backup does not contain the key-encryption key: also keep ${keyPlace(...keySource(config))}, in another place.`,
   );
 }
 
 async function verify(file: string | undefined, options: ConfigOptions): Promise<void> {
   const config = await loadConfig(options);
   if (file === undefined) {
-    const online = 'take a backup with "kedge admin backup FILE" and verify that';
+    const online = 'create a backup with "kedge admin backup FILE" and verify it';
     const { objects, records, revision } = await withStore(config, online, (store) =>
       store.verify(),
     );
     say(
-      `${config.dataDirectory} is whole: ${objects} objects, ${records} records, revision ${revision}`,
+      `${config.dataDirectory} is intact: ${objects} objects, ${records} records, revision ${revision}`,
     );
     return;
   }
@@ -151,11 +151,11 @@ async function verify(file: string | undefined, options: ConfigOptions): Promise
   const found = await checkBackup(file, keys);
   const { objects, revision, createdAt, clusterId, openedValues } = found;
   say(
-    `${file} is whole: ${objects} objects at revision ${revision} of cluster ${clusterId}, taken ${createdAt}`,
+    `${file} is intact: ${objects} objects at revision ${revision} of cluster ${clusterId}, created ${createdAt}`,
   );
   say(
     openedValues === undefined
-      ? `No key-encryption key is at ${keys.place}: whether one opens its sealed values was not looked at.`
+      ? `There is no key-encryption key at ${keys.place}: the sealed values were not checked.`
       : `The key-encryption key at ${keys.place} opens all of its ${openedValues} sealed values.`,
   );
 }
@@ -195,12 +195,12 @@ async function restore(file: string, flags: RestoreFlags, options: ConfigOptions
   const { objects, revision, clusterId, kept } = report;
   say(`${dataDirectory}: ${objects} objects, revision ${revision}, cluster ${clusterId}`);
   if (kept !== undefined)
-    say(`The store that was there is in ${kept}; remove it when it is no longer needed.`);
+    say(`The previous store is in ${kept}; remove it when it is no longer needed.`);
   say(`The key-encryption key is ${keys.place}.`);
   say(
     flags.asCopy
-      ? 'It is a copy, with a cluster id of its own: it touches no volume or snapshot of the original. Workloads without volumes start here too.'
-      : "It goes on as the cluster of the backup. Two daemons of one cluster id destroy each other's work: never start the original again beside it. For a second daemon, restore with --as-copy.",
+      ? 'The store is a copy with its own cluster id: it calls no driver for volumes and snapshots of the original. Workloads without volumes also start here.'
+      : "The store has the cluster id of the backup. Two daemons with one cluster id destroy each other's data: never start the original again. For a second daemon, restore with --as-copy.",
   );
 }
 
@@ -219,14 +219,14 @@ async function salvage(file: string | undefined, options: ConfigOptions): Promis
   const { bytes } = await backupToFile(found, file);
   say(`${file}: ${found.objects.length} objects, ${bytes} bytes`);
   say(
-    `To go on with it: kedged restore ${file} --replace. It needs the key-encryption key, which is not in it.`,
+    `To use it: kedged restore ${file} --replace. The restore needs the key-encryption key, which the backup does not contain.`,
   );
 }
 
 /** `kedged backup | verify | restore | salvage`, on the data directory of a stopped daemon. */
 export function addDataCommands(program: Command): void {
   withSettings(program.command('backup'))
-    .argument('<file>', 'the backup; it appears whole or not at all')
+    .argument('<file>', 'the backup file, which is created atomically')
     .description('back up the store of a stopped daemon; of a running one: kedge admin backup')
     .action((file: string, _options: ConfigOptions, command: Command) =>
       backup(file, command.optsWithGlobals()),
@@ -239,14 +239,14 @@ export function addDataCommands(program: Command): void {
     );
   withSettings(program.command('restore'))
     .argument('<file>', 'the backup')
-    .option('--replace', 'take the place of the store that is there, which is kept aside')
+    .option('--replace', 'replace the existing store, which is kept in another directory')
     .option(
       '--as-copy',
-      'a cluster of its own, beside the original: volumes and snapshots of that are foreign to it',
+      'restore as a separate cluster, which calls no driver for volumes and snapshots of the original',
     )
     .option(
       '--after-revision <n>',
-      'a revision that the replaced store did not reach, where it does not tell',
+      'a revision that the replaced store did not reach, if its last revision can not be read',
       revisionOf,
     )
     .description('restore a backup, all or nothing; the daemon must be stopped')
@@ -254,8 +254,8 @@ export function addDataCommands(program: Command): void {
       restore(file, flags, command.optsWithGlobals()),
     );
   withSettings(program.command('salvage'))
-    .argument('[file]', 'a backup that is written of it; without it, the objects are listed')
-    .description('read what a damaged store still holds; the daemon must be stopped')
+    .argument('[file]', 'the backup file to write; without it, the objects are listed')
+    .description('read the remaining objects of a damaged store; the daemon must be stopped')
     .action((file: string | undefined, _options: ConfigOptions, command: Command) =>
       salvage(file, command.optsWithGlobals()),
     );

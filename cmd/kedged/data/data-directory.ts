@@ -33,7 +33,7 @@ export async function makeDataDirectory(directory: string): Promise<void> {
     throw new StatusError({
       code: 'Unavailable',
       reason: 'DirectoryUnavailable',
-      message: `data directory ${directory} can't be made (${messageOf(error)}); make it, or name one that you may write to with --data-directory or store.path`,
+      message: `data directory ${directory} can't be created (${messageOf(error)}); create it, or set a writable one with --data-directory or store.path`,
       cause: error,
     });
   }

@@ -14,7 +14,7 @@ function rangesText(ranges: readonly RevisionRange[]): string {
     .slice(0, rangesShown)
     .map(({ first, last }) => (first === last ? `${first}` : `${first} to ${last}`));
   const more = ranges.length - shown.length;
-  return shown.join(', ') + (more > 0 ? ` and ${more} ranges more` : '');
+  return shown.join(', ') + (more > 0 ? ` and ${more} more ranges` : '');
 }
 
 /** Known and possible losses, one per line. */
@@ -24,26 +24,26 @@ export function lossLines(found: Salvaged): readonly string[] {
   // A damaged table may have held a later mark.
   const markKnown = atMark !== undefined && damagedFiles.length === 0;
   const lines = damagedFiles.map(({ name, detail }) => `Damaged: ${name}: ${detail}`);
-  if (damagedRecords > 0) lines.push(`Damaged: ${damagedRecords} records that can't be read`);
+  if (damagedRecords > 0) lines.push(`Damaged: ${damagedRecords} records that can't be decoded`);
   if (revisions.length > 0)
     lines.push(
-      `Lost: writes of the revisions ${rangesText(revisions)}${markKnown ? '' : ', less those that a compaction dropped'}`,
+      `Lost: writes of the revisions ${rangesText(revisions)}${markKnown ? '' : ', except those that a compaction dropped'}`,
     );
   if (atMark && !atMark.same)
     lines.push(
-      `Lost: of ${atMark.expected} objects at revision ${atMark.revision} ${atMark.found} are there, or others came back`,
+      `Lost: ${atMark.found} of ${atMark.expected} objects at revision ${atMark.revision} were found, or deleted objects reappeared`,
     );
   if (clusterId === undefined)
     lines.push(
-      'Lost: the identity record, with the cluster id and the count of the objects. A backup of this is of another cluster',
+      'Lost: the identity record with the cluster id and the number of objects. A backup of this store gets another cluster id',
     );
   if (!endKnown)
-    lines.push('Not known: whether the last writes are lost; the high-water file tells nothing');
+    lines.push("Unknown: whether the last writes are lost; the high-water file can't be read");
   if (lines.length === 0)
     return [`${objects.length} objects in ${records} records; nothing is lost`];
   return [
     `${objects.length} objects in ${records} readable records`,
     ...lines,
-    'An object may be older than it was, and a deleted one may be among them.',
+    'Objects may be in an older version, and deleted objects may be among them.',
   ];
 }

@@ -10,7 +10,7 @@ function say(text: string): void {
 }
 
 const whileRunning =
-  'stop it first, which ends its workloads, or kill it with SIGKILL, which leaves them running; or try the upgrade on a copy: kedge admin backup FILE, then kedged restore FILE --as-copy --data-directory DIRECTORY';
+  'stop kedged first, which ends its workloads, or end it with SIGKILL, which leaves them running; or try the upgrade on a copy: kedge admin backup FILE, then kedged restore FILE --as-copy --data-directory DIRECTORY';
 
 /** The built-in objects of this release, which the daemon writes at every start. */
 async function writeBuiltIn(store: EmbeddedStore): Promise<readonly string[]> {
@@ -39,20 +39,20 @@ export function upgradeLines(
   const { from, to, changes, records, removedRecords, objects, revision, copy } = report;
   const lines: string[] = [
     from === to
-      ? `${directory} has schema version ${from}, which is that of this release: nothing is migrated`
-      : `${directory} has schema version ${from}; the first start of this release makes it version ${to}:`,
+      ? `${directory} has schema version ${from}, the version of this release: no migration is needed`
+      : `${directory} has schema version ${from}; the first start of this release migrates it to version ${to}:`,
   ];
   if (copy) {
-    const free = copy.free === undefined ? '' : `, of ${copy.free} that are free`;
+    const free = copy.free === undefined ? '' : `, ${copy.free} are free`;
     lines.push(
       `  copies ${copy.names.join(', ')} to ${copy.path}: needs ${copy.needed} bytes${free}`,
       ...changes.map((change) => `  schema version ${change}`),
-      `  removes ${removedRecords} of ${records} records; all ${objects} objects stay as they are, at revision ${revision}`,
+      `  removes ${removedRecords} of ${records} records; all ${objects} objects stay unchanged, at revision ${revision}`,
     );
   }
   lines.push(
     written.length === 0
-      ? '  writes no built-in object: those that are stored are those of this release'
+      ? '  writes no built-in objects: the stored ones are those of this release'
       : `  writes ${written.length} built-in objects: ${written.join(', ')}`,
   );
   return lines;
@@ -67,7 +67,7 @@ async function upgrade(
   await demandStore(dataDirectory);
   if (!dryRun) {
     const { objects, revision } = await withStore(config, whileRunning, (store) => store.verify());
-    return say(`${dataDirectory} is upgraded and whole: ${objects} objects, revision ${revision}`);
+    return say(`${dataDirectory} is upgraded and intact: ${objects} objects, revision ${revision}`);
   }
   let written: readonly string[] = [];
   const rehearsal = rehearseUpgrade(
@@ -81,13 +81,13 @@ async function upgrade(
     throw orElsewhere(orOnline(error, whileRunning));
   });
   for (const line of upgradeLines(dataDirectory, report, written)) say(line);
-  say('Nothing was changed: this was carried out on a copy, which was removed.');
+  say('Nothing was changed: the upgrade ran on a copy, which was removed.');
 }
 
 /** `kedged upgrade [--dry-run]`, on the data directory of a stopped daemon. */
 export function addUpgradeCommand(program: Command): void {
   withSettings(program.command('upgrade'))
-    .option('--dry-run', 'print what would change, and change nothing')
+    .option('--dry-run', 'print the changes without applying them')
     .description('migrate the store of an earlier release, as the first start of the daemon does')
     .action((flags: { readonly dryRun?: boolean }, command: Command) =>
       upgrade(flags, command.optsWithGlobals()),

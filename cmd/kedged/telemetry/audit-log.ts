@@ -53,7 +53,7 @@ async function openUnlinked(file: string): Promise<FileHandle> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
     throw new Error(
-      `${file} is a link that was put there after the start: remove it, or start the daemon again to follow it`,
+      `${file} was replaced by a symbolic link after the start: remove the link, or restart kedged to follow it`,
       { cause: error },
     );
   }
@@ -103,7 +103,7 @@ export class AuditLog implements AuditSink {
     this.#waiting = new FairQueue({ itemsMax, ownersMax: subjectsMax });
     this.#droppedTotal = metrics.counter({
       name: 'audit_entries_dropped_total',
-      help: 'Audit entries that are not in the file, by why',
+      help: 'Audit entries that are missing in the file, by cause',
       labels: ['cause'],
     });
   }
@@ -152,7 +152,7 @@ export class AuditLog implements AuditSink {
     this.#bytes += Buffer.byteLength(text);
     this.#dropped -= dropped;
     if (dropped > 0)
-      this.#logger.warn('the audit log lacks entries', { file: this.#file, dropped });
+      this.#logger.warn('entries are missing in the audit log', { file: this.#file, dropped });
   }
 
   /** A full disk takes the beginning of a write: without this, the next line would continue it. */

@@ -198,7 +198,9 @@ class ContainerCommand implements ExecProcess {
     if (!running || pid <= 1) return;
     const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
     if (!cgroup.includes(this.#options.container))
-      throw new Error(`process ${pid} of the command is not visible here; end it by its terminal`);
+      throw new Error(
+        `process ${pid} of the command is not visible in this pid namespace; end it from its terminal`,
+      );
     for (const target of await withChildren(pid)) signalOne(target, name);
   }
 }

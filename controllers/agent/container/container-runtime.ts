@@ -224,7 +224,7 @@ export class ContainerRuntime implements Runtime, Holders {
   async exec(id: string, spec: ExecSpec): Promise<ExecProcess> {
     const state = await this.observe(id);
     if (state.state !== 'running' || state.container === undefined)
-      throw new Error(`workload ${id} does not run`);
+      throw new Error(`workload ${id} is not running`);
     const { clock, engine } = this.#options;
     const { signal } = this.#closing;
     const { container } = state;

@@ -94,7 +94,7 @@ export class ContainerStarts {
     const told = (message: string): void => {
       this.#attempts.set(spec.id, { state: 'starting', run: identity.run, message });
     };
-    if (spec.image === undefined) throw new Error('it has no image');
+    if (spec.image === undefined) throw new Error('the instance has no image');
     const image = await orGivenUp(
       images.provide(
         { name: spec.image, policy: spec.imagePull ?? 'missing', pinned: spec.pinnedImage },
@@ -110,7 +110,7 @@ export class ContainerStarts {
       propagation: propagations[index] ?? ('rprivate' as const),
     }));
     const plan = { spec, identity, image, network: network.name, hostPortAddress, mounts };
-    if (givenUp.aborted) throw new Error('it was asked to end');
+    if (givenUp.aborted) throw new Error('the workload is being stopped');
     const begin = (): Promise<void> => this.#begin(identity, containerConfig(plan));
     await (joinsBridge(spec) ? network.during(signal, begin) : begin());
   }
@@ -136,7 +136,7 @@ export class ContainerStarts {
 async function orGivenUp<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort: () => void = () => undefined;
   const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(new Error('it was asked to end'));
+    onAbort = () => reject(new Error('the workload is being stopped'));
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
   });

@@ -49,7 +49,7 @@ export class ContainerStops {
     if (stop.killedAt !== undefined) {
       if (now >= stop.killedAt + killMsMax)
         throw new Error(
-          `container ${found.name} does not end although it was killed; look at the engine's log, or restart the engine`,
+          `container ${found.name} does not end after SIGKILL; read the engine's log (journalctl -u docker), or restart the engine`,
         );
     } else if (leftMs <= 0) {
       await containers.kill(found.id, 'SIGKILL', signal);

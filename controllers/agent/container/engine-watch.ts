@@ -61,7 +61,8 @@ export class EngineWatch {
       } catch (error) {
         if (signal.aborted) return;
         // Logged once per outage.
-        if (!isAway) logger.warn('the container engine went away', { error: messageOf(error) });
+        if (!isAway)
+          logger.warn('the container engine is no longer reachable', { error: messageOf(error) });
         isAway = true;
       }
       await sleep(clock, waitMs, signal, { background: true });

@@ -103,7 +103,7 @@ describe('data files', () => {
     await symlink(files.directory, join(base, 'link'));
     for (const name of ['open', 'link'])
       expect(await refusal(new DataFiles(join(base, name), base).open()), name).to.contain(
-        'not a directory of kedged',
+        'not a directory owned by kedged',
       );
   });
 });

@@ -59,7 +59,7 @@ export class DataFiles {
     const ours = found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
     if (!found.isDirectory() || !ours)
       throw new Error(
-        `${this.#directory} is not a directory of kedged's own (mode 0700); remove it`,
+        `${this.#directory} is not a directory owned by kedged with mode 0700; remove it`,
       );
     const { type } = await statfs(this.#directory);
     if (!inMemory.includes(type))

@@ -74,7 +74,9 @@ export class DataMounts {
         this.#logger.info('removed mounted files of deleted data directories', { swept });
     } catch (error) {
       // Only workloads with such files need the directory: they retry and report the error.
-      this.#logger.warn('the place of mounted files is not ready', { error: messageOf(error) });
+      this.#logger.warn('the directory of mounted secrets and configmaps is not ready', {
+        error: messageOf(error),
+      });
     }
   }
 
@@ -86,7 +88,10 @@ export class DataMounts {
     try {
       return await this.#write(instance, entriesOf(instance));
     } catch (error) {
-      return { type: 'failed', message: `mounted files can't be written: ${messageOf(error)}` };
+      return {
+        type: 'failed',
+        message: `mounted secrets and configmaps can't be written: ${messageOf(error)}`,
+      };
     }
   }
 
@@ -131,7 +136,9 @@ export class DataMounts {
     const object: Secret | Configmap | undefined =
       kind === 'secret' ? secrets.get(key) : configmaps.get(key);
     if (!object)
-      return { problem: `${what} does not exist; create it and the instance goes on by itself` };
+      return {
+        problem: `${what} does not exist; create it, and the start of the instance is retried automatically`,
+      };
     const names = Object.keys(object.data ?? {});
     const items = mount.items?.length
       ? mount.items
@@ -139,12 +146,12 @@ export class DataMounts {
     const lacking = items.find((item) => !names.includes(item.key));
     if (lacking)
       return {
-        problem: `${what} has no key "${lacking.key}"; add it and the instance goes on by itself`,
+        problem: `${what} has no key "${lacking.key}"; add the key, and the start of the instance is retried automatically`,
       };
     const odd = items.find((item) => filePathProblem(item.path) !== undefined);
     if (odd)
       return {
-        problem: `key "${odd.key}" of ${what} can't be a file of that name; give it a path in items`,
+        problem: `key "${odd.key}" of ${what} can't be used as a file name; set a path for it in items`,
       };
     const { uid, resourceVersion } = object.metadata;
     return {

@@ -47,7 +47,7 @@ export function environmentOf(instance: Instance, sources: EnvironmentSources): 
         : `configmap ${namespace}/${from.configmap ?? ''}`;
       return {
         type: 'missing',
-        message: `${what} of envFrom does not exist; create it and the instance goes on by itself`,
+        message: `${what} of envFrom does not exist; create it, and the start of the instance is retried automatically`,
       };
     }
     for (const [key, value] of Object.entries(data)) env[`${from.prefix ?? ''}${key}`] = value;

@@ -114,7 +114,9 @@ describe('the agent', () => {
     await until('healthy', 'Running');
     expect(await get('deaf-63'), 'no time has passed').to.not.equal(undefined);
     await eventually('the reason', async () => (await readiness('deaf-63'))?.reason === 'Stopping');
-    expect((await readiness('deaf-63'))?.message).to.equal('asked to end; killed after 20 s');
+    expect((await readiness('deaf-63'))?.message).to.equal(
+      'SIGTERM sent; SIGKILL follows after 20 s',
+    );
   });
 
   it('starts a new workload before those that crash and are due to start again', async () => {

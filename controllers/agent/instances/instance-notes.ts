@@ -107,14 +107,21 @@ export class InstanceNotes {
       told('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts)),
       told('ContainersReady', true, 'Running', runs),
       readyInMs > 0
-        ? told('Ready', false, 'Starting', `${runs} runs; ready in ${inSeconds(readyInMs)}`)
+        ? told('Ready', false, 'Starting', `${runs} is running; ready in ${inSeconds(readyInMs)}`)
         : told('Ready', true, 'Running', runs),
     ];
     if (files?.type === 'ready')
-      conditions.push(told('FilesReady', true, 'Written', 'as the secrets and configmaps are'));
+      conditions.push(
+        told('FilesReady', true, 'Written', 'up to date with the secrets and configmaps'),
+      );
     else if (files)
       conditions.push(
-        told('FilesReady', false, inputsReason[files.type], `kept as they were: ${files.message}`),
+        told(
+          'FilesReady',
+          false,
+          inputsReason[files.type],
+          `previous files are kept: ${files.message}`,
+        ),
       );
     return this.note(instance, 'Running', conditions, {
       pid: state.pid,

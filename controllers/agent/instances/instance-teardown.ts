@@ -49,7 +49,7 @@ export class InstanceTeardown {
     try {
       const stopping = await runtime?.requestStop(uid, graceMsOf(instance));
       if (stopping?.type === 'stopping') {
-        const message = `asked to end; killed after ${graceMsOf(instance) / 1_000} s`;
+        const message = `SIGTERM sent; SIGKILL follows after ${graceMsOf(instance) / 1_000} s`;
         await notes.stopping(instance, told('Ready', false, 'Stopping', message));
         return requeueAfter(stopping.checkInMs);
       }

@@ -53,13 +53,13 @@ export class WorkloadRestarts {
     const waitMs = decision.type === 'restart' ? decision.atMs - clock.now() : 0;
     const atOwnTime = decision.type === 'restart' && !isDue;
     const otherwise = isDue
-      ? 'waits for its turn to restart'
-      : `stays so by restartPolicy ${restartPolicy ?? 'Always'}`;
-    const next = atOwnTime ? `starts again in ${Math.ceil(waitMs / 1_000)} s` : otherwise;
+      ? 'waits for a free restart slot'
+      : `not restarted because of restartPolicy ${restartPolicy ?? 'Always'}`;
+    const next = atOwnTime ? `restarts in ${Math.ceil(waitMs / 1_000)} s` : otherwise;
     const { refused } = state;
     const what =
       refused === undefined ? `ended with exit code ${code}` : `can't be started: ${refused}`;
-    const why = state.reason === 'OOMKilled' ? ': it used more memory than it may (OOMKilled)' : '';
+    const why = state.reason === 'OOMKilled' ? ': it exceeded its memory limit (OOMKilled)' : '';
     const message = `${what}${why}; ${next}`;
     const phase: InstancePhase = state.exitCode === 0 ? 'Exited' : 'Failed';
     const reason = refused === undefined ? (state.reason ?? phase) : 'StartFailed';

@@ -42,7 +42,7 @@ export async function privilegesOf(
     demandOwn(user, owner);
     if (asked.length > 0)
       throw new Error(
-        `capabilities ${asked.join(', ')} can't be had: kedged on this node runs as an ordinary user (uid ${process.getuid?.() ?? ''}), which has none to give; remove them, or run kedged as root`,
+        `capabilities ${asked.join(', ')} can't be granted: kedged on this node runs as an unprivileged user (uid ${process.getuid?.() ?? ''}); remove them, or run kedged as root`,
       );
     return withoutRights;
   }
@@ -89,13 +89,13 @@ function becoming(owner: Owner | undefined): readonly string[] {
 async function ownerNamed(text: string): Promise<Owner> {
   const user = parseUser(text);
   if (user === undefined)
-    throw new Error(`user ${JSON.stringify(text)} is no name, uid or uid:gid`);
+    throw new Error(`user ${JSON.stringify(text)} is not a name, uid or uid:gid`);
   if (user.type === 'id' && user.gid !== undefined) return { uid: user.uid, gid: user.gid };
   const known = await accountOf(user.type === 'name' ? user.name : String(user.uid));
   if (known) return known;
   if (user.type === 'id') return { uid: user.uid, gid: user.uid };
   throw new Error(
-    `user ${user.name} does not exist on this node; make it there (useradd), or give a uid as user`,
+    `user ${user.name} does not exist on this node; create it there (useradd), or set user to a uid`,
   );
 }
 
@@ -122,7 +122,7 @@ function demandOwn(user: string | undefined, owner: Owner | undefined): void {
   const gid = process.getgid?.();
   if (owner === undefined || (owner.uid === uid && owner.gid === gid)) return;
   throw new Error(
-    `user ${user ?? ''} can't be had: kedged on this node runs as an ordinary user (${uid ?? ''}:${gid ?? ''}), which can't become another one; remove user, or run kedged as root`,
+    `user ${user ?? ''} can't be used: kedged on this node runs as an unprivileged user (${uid ?? ''}:${gid ?? ''}), which can't change its user; remove user, or run kedged as root`,
   );
 }
 
@@ -134,6 +134,6 @@ async function demandHad(asked: readonly Capability[]): Promise<void> {
   const missing = asked.filter((name) => !((had >> BigInt(capabilityNumber(name))) & 1n));
   if (missing.length === 0) return;
   throw new Error(
-    `capabilities ${missing.join(', ')} can't be had: kedged on this node does not have them itself (CapBnd in /proc/self/status); remove them, or start kedged with them`,
+    `capabilities ${missing.join(', ')} can't be granted: kedged on this node does not have them (CapBnd in /proc/self/status); remove them, or start kedged with them`,
   );
 }

@@ -46,7 +46,7 @@ async function hasItsRoot(pid: number, boxed: boolean): Promise<boolean> {
 async function untilItsRoot(pid: number, boxed: boolean, clock: Clock): Promise<void> {
   const end = clock.monotonic() + mountsMsMax;
   while (!(await hasItsRoot(pid, boxed))) {
-    if (clock.monotonic() >= end) throw new Error(`process ${pid} did not get its mounts`);
+    if (clock.monotonic() >= end) throw new Error(`process ${pid} did not receive its mounts`);
     await sleep(clock, 20);
   }
 }

@@ -221,7 +221,7 @@ export class ProcessRuntime implements Runtime {
     const exit = await readIfExists(join(directory, 'exit'));
     if (held && exit === undefined)
       throw new Error(
-        `workload ${id} was started in another pid namespace and may still run there; run kedged in that one, such as the host's, or end that one`,
+        `workload ${id} was started in another pid namespace and may still run there; run kedged in that pid namespace (for example the host's), or end that namespace`,
       );
     const exitCode = exit === undefined ? undefined : Number(exit.trim());
     if (!workload && !keeper) return { state: 'absent' };
@@ -253,7 +253,7 @@ export class ProcessRuntime implements Runtime {
     const mode = await this.#isolation();
     const state = await this.observe(id);
     if (mode.type === 'unavailable' || state.state !== 'running')
-      throw new Error(`workload ${id} does not run`);
+      throw new Error(`workload ${id} is not running`);
     const directory = this.#runDirectory(id, state.run);
     const boxed = (await readProcessId(join(directory, 'pid')))?.boxed === true;
     const kept = boxed ? await readIfExists(join(directory, 'privileges')) : undefined;

@@ -49,8 +49,8 @@ export async function settleStart(
     if (signal.aborted) return;
   }
   const what = end
-    ? `its supervisor ended with exit code ${end.code ?? 'unknown'} before it started it`
-    : `its supervisor did not start it within ${timeoutMs / 1_000} s`;
+    ? `its supervisor ended with exit code ${end.code ?? 'unknown'} before it started the workload`
+    : `its supervisor did not start the workload within ${timeoutMs / 1_000} s`;
   const line = await lastLine(run.logFile, run.logOffset);
   await abandon(run.directory, line === '' ? what : `${what}: ${line}`);
 }

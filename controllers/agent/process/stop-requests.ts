@@ -75,7 +75,7 @@ function signalled(request: StopRequest, target: number, leftMs: number, now: nu
   const { terminated, killedAt } = request;
   if (killedAt !== undefined) {
     if (now < killedAt + killMsMax) return request;
-    throw new Error(`process ${Math.abs(target)} survives SIGKILL: the kernel holds it`);
+    throw new Error(`process ${Math.abs(target)} survives SIGKILL: it is blocked in the kernel`);
   }
   if (leftMs <= 0) {
     signal(target, 'SIGKILL');

@@ -31,7 +31,7 @@ export const becomeCommand = become(':');
 
 /** Executes the command of a workload; its log lists missing variables. */
 const becomeWorkload = become(
-  `printf '%s\\n' "kedge: variable \${1%%=*} is not set: a shell can't set one of that name" >&2`,
+  `printf '%s\\n' "kedge: variable \${1%%=*} is not set: a shell can't set a variable of that name" >&2`,
 );
 
 /**

@@ -24,7 +24,7 @@ describe('the thaw at the start', () => {
     await clock.advance(1_000);
     await start;
     expect(given?.aborted).to.equal(true);
-    expect(logger.lines.map(({ message }) => message).join()).to.contain('not undone after 30 s');
+    expect(logger.lines.map(({ message }) => message).join()).to.contain('not thawed after 30 s');
     expect(await journal.has(state)).to.equal(true);
   });
 

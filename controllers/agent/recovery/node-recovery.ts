@@ -37,7 +37,7 @@ export async function thawLeftovers(
     // A late undo must not thaw: the file system may be frozen for a new snapshot by then.
     deadline.abort();
     options.logger.error(
-      `freezes that a killed daemon left are not undone after ${thawMsMax / 1_000} s; the start goes on, and the next one tries again`,
+      `file systems that a killed daemon froze are not thawed after ${thawMsMax / 1_000} s; the start continues, and the next start retries`,
     );
     // Its outcome is logged; a late failure of the journal can't stop the start.
     recovery.catch((error: unknown) =>
@@ -63,20 +63,24 @@ async function recover(
 ): Promise<void> {
   const { undone, failed, repaired, damaged } = await recoverNode(journal, undo(signal), isWanted);
   for (const state of repaired)
-    logger.warn('a damaged record of the node journal was written again', { ...state });
+    logger.warn('a damaged record of the node journal was rewritten', { ...state });
   for (const place of damaged) logger.error(damagedMessage(place), { place });
-  for (const state of undone) logger.warn('remains of a killed daemon were undone', { ...state });
+  for (const state of undone)
+    logger.warn('mounts, loop devices and freezes of a killed daemon were undone', { ...state });
   for (const { state, error } of failed)
-    logger.error('remains of a killed daemon could not be undone, the next start retries', {
-      ...state,
-      error: error.message,
-    });
+    logger.error(
+      'mounts, loop devices and freezes of a killed daemon could not be undone; the next start retries',
+      {
+        ...state,
+        error: error.message,
+      },
+    );
 }
 
 /** What to do with a record that can't be read and names nothing that the node has. */
 function damagedMessage(place: string): string {
   const [, uid] = /^freeze-(.+)-[0-9a-f]{16}\.damaged$/.exec(basename(place)) ?? [];
   const told = 'a record of the node journal was damaged and set aside';
-  if (uid === undefined) return `${told}; look at it, and remove it: rm ${place}`;
+  if (uid === undefined) return `${told}; inspect it, then remove it: rm ${place}`;
   return `${told}: the file system of volume ${uid} may be frozen, so that every write to it hangs. Find where it is mounted (findmnt | grep ${uid}), thaw it (fsfreeze --unfreeze PATH), then remove the record: rm ${place}`;
 }

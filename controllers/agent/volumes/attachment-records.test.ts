@@ -65,7 +65,7 @@ describe('records of attachments', () => {
     await give(key, of('m'));
     expect(await records.reserve(await volume(), claim, [])).to.deep.equal({
       reason: 'VolumeInUse',
-      message: 'volume default/v is still with default/i on node m',
+      message: 'volume default/v is still attached for default/i on node m',
     });
   });
 
@@ -78,18 +78,18 @@ describe('records of attachments', () => {
     expect(asked(full)).to.deep.equal({
       reason: 'VolumeInUse',
       message:
-        'volume default/v has 128 attachments, and one volume has at most 128; run fewer instances that mount it, or give some of them another volume with the same data',
+        'volume default/v has 128 attachments, and one volume has at most 128; run fewer instances that mount it, or use another volume with the same data for some of them',
     });
     expect(asked([...full, of('n')]), 'it has one already').to.equal(undefined);
   });
 
-  it('a volume that is being taken from its claim is not reserved again before it is gone', async () => {
+  it('a volume that is being detached from its claim is not reserved again before it is gone', async () => {
     await give(key, of('n'));
     const seen = await volume();
     await give(key, { ...of('n'), state: 'Detaching' });
     expect(await records.reserve(seen, claim, [])).to.deep.equal({
       reason: 'VolumeInUse',
-      message: 'volume default/v is being taken from default/i on node n',
+      message: 'volume default/v is being detached from default/i on node n',
     });
     expect(await attachments()).to.deep.equal([{ ...of('n'), state: 'Detaching' }]);
     expect(records.own.claimsOf(await volume())).to.deep.equal([]);

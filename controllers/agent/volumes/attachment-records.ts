@@ -94,7 +94,7 @@ export class AttachmentRecords {
       if (!mine || mine.state === 'Detaching')
         throw new DriverError(
           'Unavailable',
-          `it was taken from ${claim} on node ${node} meanwhile`,
+          `it was force-detached from ${claim} on node ${node} meanwhile`,
         );
       const resized = resizeChange(volume, current, prepared.fileSystemPending);
       const known = mine.state === 'Attached' && current.status === 'Bound' && !resized;
@@ -188,7 +188,7 @@ export class AttachmentRecords {
 
 /** It was deleted and possibly recreated. */
 function gone({ namespace, name }: Volume): DriverError {
-  return new DriverError('Unavailable', `volume "${namespace}/${name}" is gone`);
+  return new DriverError('Unavailable', `volume "${namespace}/${name}" does not exist any more`);
 }
 
 /** @throws DriverError Unavailable if the volume can't become Bound. */
@@ -215,6 +215,6 @@ function resizeChange(begun: Volume, current: Volume, pending: boolean): NewCond
     type: 'FileSystemResizePending',
     status: pending ? 'True' : 'False',
     reason: pending ? 'WaitsForMount' : 'Resized',
-    message: pending ? 'the file system grows at the next mount' : '',
+    message: pending ? 'the file system is resized at the next mount' : '',
   };
 }

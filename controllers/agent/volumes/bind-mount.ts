@@ -24,7 +24,7 @@ export interface BindRequest {
 function leadsOut(subPath: string, part: string, cause: unknown): DriverError {
   return new DriverError(
     'InvalidParameters',
-    `subPath ${JSON.stringify(subPath)}: "${part}" is a link or no directory; a subPath holds only directories of the volume`,
+    `subPath ${JSON.stringify(subPath)}: "${part}" is a symbolic link or not a directory; a subPath consists of directories of the volume`,
     { cause },
   );
 }
@@ -32,7 +32,7 @@ function leadsOut(subPath: string, part: string, cause: unknown): DriverError {
 function missing(subPath: string, part: string, cause: unknown): DriverError {
   return new DriverError(
     'InvalidParameters',
-    `subPath ${JSON.stringify(subPath)}: "${part}" does not exist in the volume, and is not made for a mount that is read-only`,
+    `subPath ${JSON.stringify(subPath)}: "${part}" does not exist in the volume, and is not created for a read-only mount`,
     { cause },
   );
 }
@@ -99,7 +99,10 @@ export async function bindDirectory(host: NodeHost, request: BindRequest): Promi
       const bind = ['--bind', '--no-canonicalize', source, target];
       await demandCommand(host.run, 'mount', bind, signal);
       if (!(await isSame(handle, target)))
-        throw new DriverError('Internal', `${target} shows another directory than was opened`);
+        throw new DriverError(
+          'Internal',
+          `${target} is a mount of another directory than the opened one`,
+        );
       if (readOnly)
         await demandCommand(host.run, 'mount', ['-o', 'remount,bind,ro', target], signal);
     } catch (error) {

@@ -58,9 +58,9 @@ export class LeftoverMounts {
       const { target } = mount;
       try {
         await node.unmount(mount, signal);
-        logger.warn('a mount without an owner was removed', { target });
+        logger.warn('a mount whose claim no longer exists was removed', { target });
       } catch (error) {
-        logger.warn('a mount without an owner could not be removed', { target, error });
+        logger.warn('a mount whose claim no longer exists could not be removed', { target, error });
       }
     }
     await this.#detach((uid) => isAttached(uid) || this.#isHad(uid), signal);
@@ -93,7 +93,7 @@ export class LeftoverMounts {
   ): Promise<void> {
     for (const claim of [...this.#byClaim.keys()].filter((each) => !busy.has(each)))
       await this.takeAway(claim, isAttached, signal).catch((error: unknown) =>
-        this.#options.logger.warn('mounts of a force-detached volume stay', { claim, error }),
+        this.#options.logger.warn('mounts of a force-detached volume remain', { claim, error }),
       );
   }
 

@@ -36,7 +36,7 @@ export function obstacleOf(
     return { reason: 'VolumeNotReady', message: `${label} is being deleted` };
   // The volume controller calls the driver until it is detached.
   if (mine?.state === 'Detaching') {
-    const message = `${label} is being taken from ${claim} on node ${node}`;
+    const message = `${label} is being detached from ${claim} on node ${node}`;
     return { reason: 'VolumeInUse', message };
   }
   const { status = 'Pending' } = volume;
@@ -48,7 +48,7 @@ export function obstacleOf(
   }
   const elsewhere = all.find((a) => a.claim === claim && a.node !== node);
   if (elsewhere) {
-    const message = `${label} is still with ${claim} on node ${elsewhere.node}`;
+    const message = `${label} is still attached for ${claim} on node ${elsewhere.node}`;
     return { reason: 'VolumeInUse', message };
   }
   const other = all.find((a) => a.claim !== claim);
@@ -58,14 +58,14 @@ export function obstacleOf(
   }
   // Those that it has already stay: a volume may have had more before there was a bound.
   if (!mine && all.length >= attachmentsMax) {
-    const message = `${label} has ${all.length} attachments, and one volume has at most ${attachmentsMax}; run fewer instances that mount it, or give some of them another volume with the same data`;
+    const message = `${label} has ${all.length} attachments, and one volume has at most ${attachmentsMax}; run fewer instances that mount it, or use another volume with the same data for some of them`;
     return { reason: 'VolumeInUse', message };
   }
   for (const twin of twins) {
     const writes = [twin, volume].some((v) => v.accessMode === 'ReadWriteOnce');
     const user = (twin.attachments ?? []).find((a) => a.claim !== claim);
     if (!user || !writes) continue;
-    const message = `${label} and ${labelOf(twin)} are both at ${shownHandle(volume.handle) ?? ''}, and ${user.claim} uses that`;
+    const message = `${label} and ${labelOf(twin)} have the same handle ${shownHandle(volume.handle) ?? ''}, which is in use by ${user.claim}`;
     return { reason: 'VolumeInUse', message };
   }
   return undefined;

@@ -178,7 +178,7 @@ export class NodeVolumes {
   async #wait(ms: number, signal: AbortSignal): Promise<void> {
     await sleep(this.#options.clock, ms, signal);
     if (signal.aborted)
-      throw new DriverError('Timeout', 'the provider has not finished the operation in time');
+      throw new DriverError('Timeout', 'the provider did not finish the operation in time');
   }
 
   /** Mounts below the mount root, bind mounts before their sources. */

@@ -46,7 +46,7 @@ export class UsedParameters {
     } catch (cause) {
       throw new DriverError(
         'Unavailable',
-        `the parameters that it is used with can't be kept in ${directory}: ${messageOf(cause)}`,
+        `the parameters of the mount can't be stored in ${directory}: ${messageOf(cause)}`,
         { cause },
       );
     }

@@ -110,7 +110,11 @@ export class VolumeManager {
   async ensure(instance: Instance, mount: VolumeMount): Promise<MountOutcome> {
     const { namespace, service, ordinal } = instance;
     const key = volumeOfMount(mount, namespace, service, ordinal);
-    if (!key) return waiting('InvalidClaim', `claim ${mount.claim?.name ?? ''} can't be read`);
+    if (!key)
+      return waiting(
+        'InvalidClaim',
+        `claim ${mount.claim?.name ?? ''} is malformed; use VOLUME or VOLUME.NAMESPACE.svc`,
+      );
     const volume = await this.#options.store.get(volumes, key);
     const label = `volume ${key.namespace}/${key.name}`;
     if (!volume) return waiting('VolumeNotReady', `${label} does not exist yet`);
@@ -128,7 +132,7 @@ export class VolumeManager {
     const outcome = await this.#times.patiently(bringing.outcome, claim);
     // A driver that copies an image blocks writes to it meanwhile.
     const copied = (volume.snapshotsInFlight?.length ?? 0) > 0;
-    const also = copied ? ', which may wait for the snapshot that is being made' : '';
+    const also = copied ? '; this may wait for a snapshot that is being created' : '';
     return outcome ?? waiting('Attaching', `${label} is being attached and mounted${also}`);
   }
 
@@ -279,7 +283,7 @@ export class VolumeManager {
       release: async (signal: AbortSignal) => {
         const mine = this.#held.claimsHere(volume);
         const user = [...mine].find((claim) => busy.has(claim));
-        if (user) throw new Error(`${user} could not be stopped and still uses it`);
+        if (user) throw new Error(`${user} could not be stopped and still uses the volume`);
         let held = false;
         for (const claim of mine)
           if (!signal.aborted && (await this.#release.run(volume, claim))) held = true;

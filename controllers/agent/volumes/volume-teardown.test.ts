@@ -88,7 +88,7 @@ describe('the teardown of volumes at shutdown', () => {
     await clock.advance(1_000);
     await down;
     await settle();
-    expect(lines()[0]).to.include({ error: 'the shutdown budget is spent' });
+    expect(lines()[0]).to.include({ error: 'the shutdown budget has ended' });
   });
 
   it('spent before it begins is one warning, and no summary', async () => {

@@ -67,7 +67,7 @@ async function releaseWithin(
   { clock, policy }: TeardownPorts,
 ): Promise<boolean> {
   const { baseMs, maxMs } = backoffOf(policy, 'teardown');
-  let last: unknown = new Error('the shutdown budget is spent');
+  let last: unknown = new Error('the shutdown budget has ended');
   const spent = new Promise<'spent'>((resolve) => {
     signal.addEventListener('abort', () => resolve('spent'), { once: true });
   });

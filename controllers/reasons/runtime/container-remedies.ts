@@ -6,7 +6,7 @@ import type { About } from '../world.js';
 export function engineUnavailable({ object }: About<'Instance'>): Remedy {
   return wait(
     `the container engine of node ${object.node ?? ''}`,
-    'once that answers (install or start it as the message says)',
+    'once the engine answers (the message says how to install or start it)',
     command('scale', 'service', serviceOf(object), '--replicas 0'),
     'to stop waiting',
   );
@@ -17,9 +17,9 @@ export function imageFailed({ object }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
   return set(
     `image of service ${service.namespace}/${service.name}`,
-    'one that the registry has and gives to this node',
+    'an image that exists in the registry and that this node may pull',
     command('edit', 'service', service),
-    'it is tried again by itself',
+    'the pull is retried automatically',
   );
 }
 
@@ -36,9 +36,9 @@ export function outOfMemory({ object }: About<'Instance'>): Remedy {
     );
   return set(
     `command of service ${service.namespace}/${service.name}`,
-    'one that needs less memory',
+    'a command that needs less memory',
     command('edit', 'service', service),
-    'or give the node more memory',
+    'or add memory to the node',
   );
 }
 

@@ -10,27 +10,27 @@ export function startFailed(about: About<'Instance'>): Remedy {
   const label = `service ${service.namespace}/${service.name}`;
   const edit = command('edit', 'service', service);
   if (/^can't be started: image/.test(message)) return imageFailed(about);
-  if (/^can't be started: user \S* ?can't be had/.test(message))
+  if (/^can't be started: user \S* ?can't be used/.test(message))
     return run(
       patchOf('service', service, { user: null }),
-      `workloads run as the user of kedged here: remove user of ${label}`,
+      `workloads on this node run as the user of kedged: remove user from ${label}`,
     );
   if (/address already in use|port is already allocated/.test(message)) return portTaken(about);
   if (/user \S+ does not exist/.test(message))
     return set(
       `user of ${label}`,
-      'a user of the node, or a number',
+      'a user of the node, or a uid',
       patchOf('service', service, { user: '1000' }),
     );
-  if (/capabilities .* can't be had/.test(message))
+  if (/capabilities .* can't be granted/.test(message))
     return run(
       patchOf('service', service, { capabilities: null }),
-      `kedged has none to give here: remove capabilities of ${label}`,
+      `kedged on this node can't grant capabilities: remove capabilities from ${label}`,
     );
   if (/working directory/.test(message))
     return run(
       patchOf('service', service, { workingDir: '/' }),
-      `let ${label} begin in a directory that is there`,
+      `set an existing working directory for ${label}`,
     );
   if (/is not executable/.test(message)) {
     const [, file = ''] = /command (\S+) is/.exec(message) ?? [];
@@ -44,12 +44,12 @@ export function startFailed(about: About<'Instance'>): Remedy {
   if (/subPath .* needs a kedged that runs as root/.test(message))
     return set(
       `volumes[].subPath of ${label}`,
-      'nothing, so that the whole volume is mounted',
+      'an empty value, so that the whole volume is mounted',
       edit,
       'or run kedged as root',
     );
   if (/subPath/.test(message))
-    return set(`volumes[].subPath of ${label}`, 'a directory that the volume has', edit);
+    return set(`volumes[].subPath of ${label}`, 'an existing directory of the volume', edit);
   return set(`command[0] of ${label}`, 'a program of the node, such as /bin/sh', edit);
 }
 
@@ -61,14 +61,14 @@ export function ended(about: About<'Instance'>): Remedy {
   if (/can't be started/.test(message)) return startFailed(about);
   const label = `command of service ${service.namespace}/${service.name}`;
   const edit = command('edit', 'service', service);
-  if (/stays so by restartPolicy/.test(message))
+  if (/not restarted because of restartPolicy/.test(message))
     return run(
       command('restart', 'instance', object),
-      `it ended and is not started again by its restartPolicy (its output: ${logs}); to run it once more`,
+      `its workload ended, and its restartPolicy does not restart it (its output: ${logs}); to run it again`,
     );
   const why =
     object.exitCode === 127 || object.exitCode === 126
-      ? 'a program that is there and can be run'
-      : 'one that goes on running';
-  return set(label, why, edit, `its last output tells what it missed: ${logs}`);
+      ? 'an existing executable program'
+      : 'a command that keeps running';
+  return set(label, why, edit, `its last output: ${logs}`);
 }

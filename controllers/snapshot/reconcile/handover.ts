@@ -86,10 +86,13 @@ export class Handover {
     const { namespace, name } = snapshot;
     if (type === 'delete') {
       const label = `${namespace}/${name}`;
-      logger.warn('a snapshot goes without its data: its node is gone', { snapshot: label, home });
+      logger.warn('a snapshot is removed without deletion of its data: its node was deleted', {
+        snapshot: label,
+        home,
+      });
       return releaseObject(request, snapshots, snapshot, snapshotFinalizer);
     }
-    const message = `node ${home}, which has the data of its source, is gone`;
+    const message = `node ${home}, which has the data of its source, was deleted`;
     const wayOut = `start kedged on that machine again, then: kedge snapshot retry ${name} -n ${namespace}; or delete this snapshot`;
     const failureMessage = `${message}; ${wayOut}`;
     await this.#effects.settle(request, snapshot, source, {

@@ -61,7 +61,12 @@ export class Making {
             failedWith: situation.inputs,
             ...this.#effects.made(snapshot, 'False', waitsReason, turn.message),
           }
-        : this.#effects.made(snapshot, 'False', 'Creating', `driver ${driver} is asked`)),
+        : this.#effects.made(
+            snapshot,
+            'False',
+            'Creating',
+            `driver ${driver} is creating the snapshot`,
+          )),
     };
     const intent = { kind: snapshots, object: snapshot, status };
     await enterInFlight(request, intent, beingCopied, source);
@@ -80,7 +85,10 @@ export class Making {
       else {
         const source = known?.handle ? known : await this.#inFlight(snapshot);
         if (!source?.handle)
-          throw new DriverError('InvalidParameters', 'its source is gone; create it again');
+          throw new DriverError(
+            'InvalidParameters',
+            'its source does not exist any more; delete this snapshot',
+          );
         const { handle } = source;
         const context = { ...prepared.request, volume: identityOf(source), handle };
         const answer = await driver.createSnapshot(context);
@@ -108,7 +116,12 @@ export class Making {
       failureMessage: '',
       failedWith: inputs,
       ...this.#effects.succeeded('createSnapshot', startedAt),
-      ...this.#effects.made(snapshot, 'True', 'Ready', `driver ${snapshot.driver ?? ''} made it`),
+      ...this.#effects.made(
+        snapshot,
+        'True',
+        'Ready',
+        `driver ${snapshot.driver ?? ''} created the snapshot`,
+      ),
     });
     return requeueAfter(0);
   }

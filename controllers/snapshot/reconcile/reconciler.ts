@@ -56,7 +56,7 @@ export class SnapshotReconciler {
           request,
           snapshot,
           'RestoreInFlight',
-          `${snapshot.restoresInFlight?.length ?? 0} volumes are being made from it; it is deleted after that`,
+          `${snapshot.restoresInFlight?.length ?? 0} volumes are being restored from it; it is deleted afterwards`,
         );
       case 'start':
         return this.#making.start(situation, action.source, request);
@@ -141,7 +141,7 @@ export class SnapshotReconciler {
         this.#missing.add(uid);
         return this.#probes.in(uid, this.#options.policy.lossConfirmMs);
       }
-      const message = `SnapshotLost: the provider does not have it any more: ${error.message}`;
+      const message = `SnapshotLost: the provider no longer has the snapshot: ${error.message}`;
       await this.#effects.write(request, snapshot, {
         status: nextPhase('Ready', 'lost'),
         reason: 'SnapshotLost',

@@ -178,7 +178,7 @@ describe('the data of a volume on another node', () => {
     await world.deleteVolume();
     await report('NotReady');
     expect(await told())
-      .to.contain('it may be deleting the data already')
+      .to.contain('the node may already be deleting the data')
       .and.not.contain('retain');
     await world.store.deleteByName(nodes, { name: 'far' });
     await settle();

@@ -112,7 +112,7 @@ export class Handover {
       if (node?.status === 'Ready') return requeueAfter(0);
       const all = current.attachments ?? [];
       const left = all.filter(({ state }) => state !== 'Detaching');
-      const message = `taken by hand from node ${home}, which does not answer`;
+      const message = `force-detached from node ${home}, which is not Ready`;
       txn.updateStatus(volumes, keyOfVolume(volume), {
         ...detached(current, left),
         ...this.#effects.condition(current, 'Bound', 'False', 'Detached', message),
@@ -126,6 +126,6 @@ export class Handover {
 function withWayOut({ volume, storageClass }: VolumeSituation, { message, ready }: Waits): string {
   const keeps = volume.neverUsed !== true && (volume.handle ?? '') !== '';
   if (ready || !keeps || effectivePolicy(volume, storageClass) === 'retain') return message;
-  if (isDeletionUnderWay(volume)) return `${message}; it may be deleting the data already`;
-  return `${message}; or set reclaimPolicy to retain to let the object go without its data`;
+  if (isDeletionUnderWay(volume)) return `${message}; the node may already be deleting the data`;
+  return `${message}; or set reclaimPolicy to retain to remove the object without deletion of its data`;
 }

@@ -91,7 +91,7 @@ export class Provisioning {
             volume,
             'False',
             'Provisioning',
-            `driver ${storageClass.driver} is asked`,
+            `driver ${storageClass.driver} is provisioning the volume`,
           )),
     };
     const intent = { kind: volumes, object: volume, status };
@@ -137,7 +137,7 @@ export class Provisioning {
         if (isPending(gone)) return await this.#effects.goesOn(request, volume, call, gone);
         throw new DriverError(
           'Internal',
-          `driver ${driver.name} made ${made.sizeBytes} bytes, ${sizeBytes} were asked for; it is created again`,
+          `driver ${driver.name} provisioned ${made.sizeBytes} bytes instead of ${sizeBytes}; the volume is provisioned again`,
         );
       }
     } catch (thrown) {
@@ -157,7 +157,12 @@ export class Provisioning {
       ...neverUsed(volume),
       formatted: isFormatted(volume, driver),
       ...this.#effects.succeeded(call, startedAt),
-      ...this.#effects.made(volume, 'True', 'Provisioned', `driver ${driver.name} made it`),
+      ...this.#effects.made(
+        volume,
+        'True',
+        'Provisioned',
+        `driver ${driver.name} provisioned the volume`,
+      ),
     });
     return requeueAfter(0);
   }
@@ -171,7 +176,7 @@ export class Provisioning {
     if (!snapshot?.handle || !inFlight)
       throw new DriverError(
         'InvalidParameters',
-        `snapshot "${key}" is gone; create the volume again from another one`,
+        `snapshot "${key}" does not exist any more; delete the volume, and restore another snapshot`,
       );
     const { uid } = snapshot.metadata;
     return { uid, name: snapshot.name, namespace: snapshot.namespace, handle: snapshot.handle };
@@ -262,7 +267,12 @@ export class Provisioning {
         reason: 'Provisioned',
         ...neverUsed(volume),
         ...this.#effects.succeeded('observe', startedAt),
-        ...this.#effects.made(volume, 'True', 'Provisioned', `driver ${driver.name} has it`),
+        ...this.#effects.made(
+          volume,
+          'True',
+          'Provisioned',
+          `driver ${driver.name} reports the volume`,
+        ),
       });
       return requeueAfter(0);
     } catch (thrown) {

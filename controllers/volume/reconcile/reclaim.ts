@@ -100,7 +100,7 @@ export class Reclaim {
   async #requestUnused(volume: Volume, request: ReconcileContext): Promise<Result> {
     const obstacle = await deleteUnused(this.#effects.options.store, volume);
     if (obstacle === undefined) return done();
-    const message = `its service is gone, and its policy is delete: ${obstacle}`;
+    const message = `its service was deleted, and its reclaimPolicy is delete: ${obstacle}`;
     return this.#effects.waitFor(request, volume, { type: 'Bound', reason: 'InUse', message });
   }
 
@@ -184,5 +184,5 @@ export class Reclaim {
 /** Without its class, a volume that was not provisioned has no captured parameters for the deletion. */
 function messageWithRemedy({ volume, storageClass }: VolumeSituation, error: DriverError): string {
   if (storageClass || volume.handle || error.kind !== 'InvalidParameters') return error.message;
-  return `${error.message}; its storage class "${volume.storageClassName}" is gone: create it again as it was, and the deletion goes on`;
+  return `${error.message}; its storage class "${volume.storageClassName}" does not exist any more: create it again with the same driver and parameters, and the deletion continues`;
 }

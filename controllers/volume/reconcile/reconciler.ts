@@ -119,9 +119,9 @@ export class VolumeReconciler {
       case 'detach':
         return this.#upkeep.detach(situation, request);
       case 'release':
-        return this.#move(request, volume, action.status, 'OwnerGone', 'its service is gone');
+        return this.#move(request, volume, action.status, 'OwnerGone', 'its service was deleted');
       case 'takeBack':
-        return this.#move(request, volume, action.status, 'OwnerBack', 'its service is back');
+        return this.#move(request, volume, action.status, 'OwnerBack', 'its service exists again');
       case 'unbind':
         return this.#upkeep.unbind(volume, request);
       case 'abandon':

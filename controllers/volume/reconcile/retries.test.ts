@@ -54,7 +54,7 @@ describe('a call of a driver that fails', () => {
       (await world.volume())?.conditions?.find(({ type }) => type === 'Resizing');
     expect(await condition()).to.include({ status: 'True', reason: 'Unavailable' });
     expect((await condition())?.message).to.match(
-      /; resize it to 1073741824 bytes to take that back$/,
+      /; to cancel the resize, set its size to 1073741824 bytes$/,
     );
     await modify(world.store, volumes, key, (volume) => ({ ...volume, size: '1Gi' }));
     await settle();

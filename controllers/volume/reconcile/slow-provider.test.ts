@@ -23,7 +23,7 @@ describe('volumes of a provider that goes on after it has answered', () => {
     expect((await world.volume())?.lastOperation).to.include({
       call: 'provision',
       outcome: 'Pending',
-      message: `the provider goes on with operation ${world.driver.begun[0]}`,
+      message: `operation ${world.driver.begun[0]} is still running at the provider`,
     });
     const { resourceVersion } = (await world.volume())!.metadata;
     await world.clock.advance(10_500);

@@ -41,7 +41,7 @@ export class Upkeep {
         type: 'FileSystemResizePending',
         status: pending ? ('True' as const) : ('False' as const),
         reason: pending ? ('WaitsForMount' as const) : ('Resized' as const),
-        message: pending ? 'the file system grows on its node, now or at the next mount' : '',
+        message: pending ? 'the file system is resized on its node, now or at the next mount' : '',
       };
       await this.#effects.write(request, volume, {
         sizeBytes: String(reached.sizeBytes),
@@ -57,8 +57,8 @@ export class Upkeep {
         if (looked.type !== 'done') return looked;
       }
       const has = BigInt(volume.sizeBytes ?? '0');
-      const wayBack = sizeBytes > has ? `; resize it to ${has} bytes to take that back` : '';
-      const message = `to ${sizeBytes} bytes: ${error.message}${wayBack}`;
+      const wayBack = sizeBytes > has ? `; to cancel the resize, set its size to ${has} bytes` : '';
+      const message = `resize to ${sizeBytes} bytes failed: ${error.message}${wayBack}`;
       return this.#effects.retried(request, volume, { call: 'expand', startedAt }, error, () =>
         this.#effects.condition(volume, 'Resizing', 'True', error.kind, message),
       );
@@ -113,7 +113,7 @@ export class Upkeep {
     const sinceMs = Date.parse(volume.missingSince);
     const leftMs = sinceMs + policy.lossConfirmMs - clock.now();
     if (leftMs > 0) return requeueAfter(leftMs);
-    const message = `${lostReason}: the provider does not have it any more: ${error.message}; restore a snapshot, or delete the volume`;
+    const message = `${lostReason}: the provider no longer has the volume: ${error.message}; restore a snapshot, or delete the volume`;
     await this.#effects.write(request, volume, {
       status: nextPhase(from, 'lost'),
       reason: lostReason,
@@ -139,7 +139,7 @@ export class Upkeep {
       const attachments = (current.attachments ?? []).map((attachment) =>
         missing.has(attachment.node) ? { ...attachment, state: 'Detaching' as const } : attachment,
       );
-      const message = `node ${[...missing].join(', ')} is gone; it is taken from there`;
+      const message = `node ${[...missing].join(', ')} was deleted; the volume is being detached from it`;
       if (missing.size > 0)
         txn.updateStatus(volumes, keyOfVolume(volume), {
           attachments,
@@ -159,7 +159,7 @@ export class Upkeep {
       const current = await txn.get(volumes, keyOfVolume(volume));
       requireSeen(volumes, volume, current);
       if (await txn.get(nodes, { name: home }, { watching: 'generation' })) return requeueAfter(0);
-      const message = `node ${home}, which was to make it, is gone`;
+      const message = `node ${home}, which was to provision the volume, was deleted`;
       txn.updateStatus(volumes, keyOfVolume(volume), {
         status:
           current.status === 'Stalled'
@@ -178,7 +178,7 @@ export class Upkeep {
 
   /** V15 for an unused volume. */
   async unbind(volume: Volume, request: ReconcileContext): Promise<Result> {
-    const message = 'it has no holder';
+    const message = 'the volume has no attachments';
     await this.#effects.write(request, volume, {
       ...detached(volume, []),
       ...this.#effects.condition(volume, 'Bound', 'False', 'Unbound', message),
@@ -213,7 +213,7 @@ export class Upkeep {
         'Bound',
         'False',
         'Detached',
-        `taken from ${leaving.claim} on node ${leaving.node} by hand`,
+        `force-detached from ${leaving.claim} on node ${leaving.node}`,
       ),
     });
     return requeueAfter(0);

@@ -19,7 +19,7 @@ export async function claimViolations(
     if (volume.accessMode === 'ReadWriteOnce' && scale > 1)
       violations.push({
         field: 'accessMode',
-        description: `${whose} at scale ${scale}, and ReadWriteOnce allows scale 1 only; scale the service down first`,
+        description: `${whose} at scale ${scale}, and ReadWriteOnce permits only scale 1; scale the service down first`,
       });
     for (const { field, description } of processViolations(service, driver, 'storageClassName'))
       violations.push({ field, description: `${whose}: ${description}` });
@@ -42,7 +42,7 @@ export async function demandUnreservedName(
   if (!owner) return;
   throw failedPrecondition(
     'NameTaken',
-    `volume "${namespace}/${name}" is the name of what a claimTemplate of service "${owner.namespace}/${owner.name}" makes for replica ${replica.ordinal}; choose another name`,
+    `volume "${namespace}/${name}" is reserved for replica ${replica.ordinal} by a claimTemplate of service "${owner.namespace}/${owner.name}"; choose another name`,
     { kind: 'Volume', namespace, name },
   );
 }

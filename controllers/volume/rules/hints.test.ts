@@ -10,6 +10,8 @@ describe('hints of a volume', () => {
   });
 
   it('tell that its class is gone', () => {
-    expect(volumeHints({ ...facts, hasClass: false }).join()).to.contain('its class is gone');
+    expect(volumeHints({ ...facts, hasClass: false }).join()).to.contain(
+      'its class does not exist any more',
+    );
   });
 });

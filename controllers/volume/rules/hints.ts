@@ -14,6 +14,8 @@ export function volumeHints({ hasClass, waitsFor, keptBecause }: HintFacts): rea
   if (waitsFor !== undefined) hints.push(waitsFor);
   if (keptBecause !== undefined) hints.push(keptBecause);
   if (!hasClass)
-    hints.push('its class is gone; deletion and detach use the captured driverParameters');
+    hints.push(
+      'its class does not exist any more; deletion and detach use the captured driverParameters',
+    );
   return hints;
 }

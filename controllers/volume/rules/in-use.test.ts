@@ -179,7 +179,7 @@ describe('a volume that a controller deletes', () => {
       const kept = await store.get(volumes, volumeKey);
       expect(kept?.metadata.deletionRequestedAt).to.equal(undefined);
       const { message } = findCondition(kept?.conditions, 'Bound') ?? {};
-      expect(message).to.contain('source of snapshot "default/s", which is not made yet');
+      expect(message).to.contain('source of snapshot "default/s", which is not created yet');
       expect(driver.calls).to.deep.equal([]);
 
       await reachState(store, snapshots, snapshotKey, 'Ready');

@@ -37,7 +37,7 @@ export function waitingCopy(
 ): string | undefined {
   const waiting = copies.find((s) => (s.status ?? 'Pending') === 'Pending' && !isDeleting(s));
   if (!waiting) return undefined;
-  return `volume "${sourceValue(volume)}" is the source of snapshot "${waiting.namespace}/${waiting.name}", which is not made yet; wait until it is, or delete that snapshot first`;
+  return `volume "${sourceValue(volume)}" is the source of snapshot "${waiting.namespace}/${waiting.name}", which is not created yet; wait until it is, or delete that snapshot first`;
 }
 
 /**
@@ -53,7 +53,7 @@ export function deletionWaitsFor(
   const label = `the deletion of volume "${namespace}/${name}" waits until`;
   const [attachment] = attachments;
   if (attachment)
-    return `${label} instance "${attachment.claim}" on node ${attachment.node} lets go of it; delete its service or scale it down`;
+    return `${label} instance "${attachment.claim}" on node ${attachment.node} releases it; delete its service or scale it down`;
   if (snapshotsInFlight.length === 0) return undefined;
   const made = copies.filter(({ metadata }) => snapshotsInFlight.includes(metadata.uid));
   const names = made.map((copy) => `"${copy.namespace}/${copy.name}"`).sort();
@@ -61,7 +61,7 @@ export function deletionWaitsFor(
     ...names.slice(0, shownCopiesMax),
     ...(names.length > shownCopiesMax ? ['others'] : []),
   ];
-  return `${label} snapshots of it are made: ${shown.join(', ')}; delete those that are not wanted`;
+  return `${label} snapshots of it are created: ${shown.join(', ')}; delete those that are not needed`;
 }
 
 /** Options of a deletion by a controller. */

@@ -133,7 +133,7 @@ describe('a volume that was never made', () => {
     await settle();
     const volume = await world.volume();
     expect(volume).to.include({ status: 'Failed', driver: 'played' });
-    expect(volume?.failureMessage).to.contain('its class "c" has driver another now');
+    expect(volume?.failureMessage).to.contain('its class "c" now has driver another');
     world.driver.failsOn = {};
     await world.deleteVolume();
     expect(await world.volume()).to.equal(undefined);

@@ -22,7 +22,7 @@ export function choosePlace(
   const choice = chooseTopology(storageClass, there, keys, home);
   if (choice.type === 'node' && there.length > 0) return choice;
   const why = there.length > 0 ? `allowedTopologies of class "${storageClass.name}"` : 'its name';
-  const message = `its snapshot is on node "${home}", and no node fits ${why}; start kedged there, or choose another class`;
+  const message = `its snapshot is on node "${home}", and that node does not match ${why}; start kedged there, or use another class`;
   return { type: 'none', message };
 }
 
@@ -34,6 +34,6 @@ export function requireSameDriver({ driver = '' }: Volume, storageClass: Storage
   if (driver === '' || driver === storageClass.driver) return;
   throw new DriverError(
     'InvalidParameters',
-    `its class "${storageClass.name}" has driver ${storageClass.driver} now, the volume was begun with ${driver}; delete the volume and create it again`,
+    `its class "${storageClass.name}" now has driver ${storageClass.driver}, and provisioning was started with ${driver}; delete the volume and create it again`,
   );
 }

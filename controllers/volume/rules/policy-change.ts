@@ -15,7 +15,7 @@ export function demandPolicyOpen(object: Volume, before: Volume): void {
   const why = failed ? ` (${lastOperation.outcome}: ${failed})` : '';
   throw failedPrecondition(
     'DataDeletionBegun',
-    `the data of volume "${namespace}/${name}" is being deleted since ${dataDeletion?.askedAt ?? ''}${why}: its reclaimPolicy can be changed again when its driver answers that it did nothing; see: kedge why volume/${name} -n ${namespace}`,
+    `the data of volume "${namespace}/${name}" is being deleted since ${dataDeletion?.askedAt ?? ''}${why}: its reclaimPolicy can be changed again once its driver reports that the data was not deleted; see: kedge why volume/${name} -n ${namespace}`,
     { kind: 'Volume', namespace, name },
   );
 }

@@ -27,7 +27,7 @@ function notReady(key: string, snapshot: Snapshot | undefined): string | undefin
   if (isDeleting(snapshot)) return `snapshot "${key}" is being deleted`;
   const { name, namespace, status = 'Pending', failureMessage = '' } = snapshot;
   if (status === 'Failed')
-    return `snapshot "${key}" is Failed: ${failureMessage}; mend that, then: kedge snapshot retry ${name} -n ${namespace}; or delete this volume`;
+    return `snapshot "${key}" is Failed: ${failureMessage}; fix that, then: kedge snapshot retry ${name} -n ${namespace}; or delete this volume`;
   return status === 'Ready' ? undefined : `snapshot "${key}" is ${status}, not Ready yet`;
 }
 
@@ -42,5 +42,5 @@ function sizeObstacle(
   const least = BigInt(restoreSize || '0');
   if ((parseQuantity(size) ?? 0n) >= least) return undefined;
   const source = `snapshot "${snapshot.namespace}/${snapshot.name}"`;
-  return `its size ${size} is less than ${source} needs: ${least} bytes; kedge volume resize ${name} ${least} -n ${namespace}, or delete this volume`;
+  return `its size ${size} is less than ${source} requires: ${least} bytes; kedge volume resize ${name} ${least} -n ${namespace}, or delete this volume`;
 }

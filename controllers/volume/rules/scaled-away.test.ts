@@ -27,7 +27,7 @@ function volumeOf(ordinal: number): Volume {
 describe('a volume whose replica was scaled away', () => {
   it('says whose it is, why it is kept, and both ways to go on', () => {
     expect(keptScaledAway(volumeOf(2), serviceAt(1))).to.equal(
-      'it is of replica 2 of service db, which has scale 1, and is kept because retention.whenScaled is retain: scale the service to 3 or more and the replica finds its data again, or: kedge delete volume data-db-2 -n shop',
+      'it belongs to replica 2 of service db, which has scale 1, and is kept because retention.whenScaled is retain: scale the service to 3 or more to use its data again, or: kedge delete volume data-db-2 -n shop',
     );
     expect(keptScaledAway(volumeOf(0), serviceAt(0)))
       .to.contain('replica 0')

@@ -18,5 +18,5 @@ export function keptScaledAway(volume: Volume, owner: Service | undefined): stri
   if (ordinal < scale || !made?.claimTemplate) return undefined;
   if (made.claimTemplate.retention?.whenScaled === 'delete') return undefined;
   const { namespace, name } = volume;
-  return `it is of replica ${ordinal} of service ${owner.name}, which has scale ${scale}, and is kept because retention.whenScaled is retain: scale the service to ${ordinal + 1} or more and the replica finds its data again, or: kedge delete volume ${name} -n ${namespace}`;
+  return `it belongs to replica ${ordinal} of service ${owner.name}, which has scale ${scale}, and is kept because retention.whenScaled is retain: scale the service to ${ordinal + 1} or more to use its data again, or: kedge delete volume ${name} -n ${namespace}`;
 }

@@ -93,7 +93,7 @@ describe('a volume that another node owns', () => {
     expect(await told('Provisioned')).to.deep.equal(['False', 'WaitsForNode', message]);
     await waits();
     await report('NotReady');
-    const silent = `${message}; the node is NotReady: start kedged on it; when it is gone permanently: kedge delete node far`;
+    const silent = `${message}; the node is NotReady: start kedged on it; if the node is gone permanently: kedge delete node far`;
     expect(await told('Provisioned')).to.deep.equal(['False', 'WaitsForNode', silent]);
     await waits();
     await report('Ready');
@@ -236,7 +236,7 @@ describe('a volume that another node owns', () => {
     await settle();
     await waits();
     const deleted = findCondition((await snapshot()).conditions, 'Deleted');
-    expect(deleted?.message).to.contain('when it is gone permanently: kedge delete node far');
+    expect(deleted?.message).to.contain('if the node is gone permanently: kedge delete node far');
     await takeOut();
     expect(await world.store.get(snapshots, snapshotKey)).to.equal(undefined);
     expect(world.driver.calls).to.deep.equal([]);
@@ -282,7 +282,7 @@ describe('a volume that another node owns', () => {
     await grow('2Gi');
     await copy();
     const message =
-      'waits for node "far", which has it attached; it goes on when the volume is detached there';
+      'waits for node "far", which has it attached; it continues once the volume is detached there';
     expect(await told('Resizing')).to.deep.equal(['True', 'WaitsForNode', message]);
     const ready = findCondition((await snapshot()).conditions, 'Ready');
     expect([ready?.reason, ready?.message]).to.deep.equal(['WaitsForNode', message]);
@@ -304,7 +304,7 @@ describe('a volume that another node owns', () => {
     await written({ status: 'Bound', attachments: [away, other] });
     await grow('2Gi');
     expect((await told('Resizing'))[2]).to.equal(
-      'waits until its nodes are done: default/y-0 on node "near" is Reserved',
+      'waits for its nodes: default/y-0 on node "near" is Reserved',
     );
     await written({ attachments: [away, { ...other, state: 'Attached' }] });
     expect(world.driver.calls.filter((call) => call === 'expand')).to.have.length(1);

@@ -32,13 +32,13 @@ export async function waitForDevice(
   let waited = 0;
   for (let next = firstPauseMs; ; next = Math.min(next * 2, longestPauseMs)) {
     const real = await files.realPath(path).catch((error: NodeJS.ErrnoException) => {
-      throw new DriverError('Unavailable', `can't look at ${path}: ${error.message}`, {
+      throw new DriverError('Unavailable', `can't inspect ${path}: ${error.message}`, {
         cause: error,
       });
     });
     if (real !== undefined) {
       if ((await files.kindAt(real)) === 'blockDevice') return real;
-      throw new DriverError('InvalidParameters', `${path} leads to ${real}, no block device`);
+      throw new DriverError('InvalidParameters', `${path} points to ${real}, which is not a block device`);
     }
     if (waited >= waitMs)
       throw new DriverError(
@@ -46,7 +46,7 @@ export async function waitForDevice(
         `device ${path} did not appear within ${waitMs} ms; is the volume attached to this node?`,
       );
     await host.pause(next, signal).catch((cause: unknown) => {
-      throw new DriverError('Timeout', `gave up waiting for device ${path}`, { cause });
+      throw new DriverError('Timeout', `the wait for device ${path} was cancelled`, { cause });
     });
     waited += next;
   }
@@ -56,7 +56,7 @@ export async function waitForDevice(
 async function readsAsZeros(files: HostFiles, device: string, sizeBytes: bigint): Promise<boolean> {
   return files.startsAndEndsBlank(device, sizeBytes).catch((cause: unknown) => {
     const words = cause instanceof Error ? cause.message : String(cause);
-    throw new DriverError('Unavailable', `${device} can't be read: ${words}; it is left alone`, {
+    throw new DriverError('Unavailable', `${device} can't be read: ${words}; it is not changed`, {
       cause,
     });
   });
@@ -146,7 +146,7 @@ export function checkFileSystem(
     demandFree(device, words);
     throw new DriverError(
       'Internal',
-      `the file system on ${device} has errors that e2fsck does not correct by itself: ${words}; repair it by hand (e2fsck ${device})`,
+      `the file system on ${device} has errors that e2fsck does not correct automatically: ${words}; repair it manually (e2fsck ${device})`,
     );
   });
 }
@@ -156,7 +156,7 @@ function demandFree(device: string, words: string): void {
   if (/is (in use|mounted)/.test(words))
     throw new DriverError(
       'InUse',
-      `${device} is in use, so its file system is not checked: end what has it open (lsof ${device}; grep ${device} /proc/*/mountinfo)`,
+      `${device} is in use, and its file system can't be checked: end the processes that have it open (lsof ${device}; grep ${device} /proc/*/mountinfo)`,
     );
 }
 

@@ -65,7 +65,7 @@ async function demandFileSystem(
     case 'foreign':
       throw new DriverError(
         'InvalidParameters',
-        `device ${device} holds ${content.what}, not a file system of this volume; it is neither formatted nor mounted. Look at it, and wipe it by hand if it is not needed (wipefs)`,
+        `device ${device} contains ${content.what}, not a file system of this volume; it is neither formatted nor mounted. Inspect it, and wipe it if its data is not needed (wipefs --all ${device})`,
       );
     case 'blank': {
       if (!request.mayFormat)
@@ -113,7 +113,7 @@ async function mountInTurn(
   if (options.identify && !(await options.identify(device)))
     throw new DriverError(
       'Unavailable',
-      `${request.devicePath} leads to ${device}, whose serial is another volume's: a stale link; it is left alone`,
+      `${request.devicePath} is a stale link to ${device}, which has the serial of another volume; it is not mounted`,
     );
   await files.makeFolder(dirname(request.target), { parents: true, mode: 0o750 });
   const target = await realTarget(host, request.target);
@@ -214,7 +214,7 @@ async function unmountInTurn(
     if (number !== undefined && there.device !== number)
       throw new DriverError(
         'InUse',
-        `${shownName(there.source)} is mounted at ${target}, not ${device ?? ''}; it is left alone`,
+        `${shownName(there.source)} is mounted at ${target}, not ${device ?? ''}; it is not unmounted`,
       );
     const { exitCode, stderr } = await run('umount', [target], signal);
     if (exitCode !== 0 && !/not mounted/.test(stderr)) {

@@ -57,7 +57,7 @@ export async function demandLarge(path: string, label: string, when: string): Pr
   const large = await readFile(join(path, 'large')).catch(() => Buffer.alloc(0));
   demand(
     large.equals(bulkOf(label, largeBytes)),
-    `${when}, a file of ${largeBytes} bytes has ${large.length}, or others`,
+    `${when}, a file of ${largeBytes} bytes has ${large.length} bytes, or other content`,
   );
 }
 
@@ -72,7 +72,7 @@ export async function demandOwned(path: string, when: string): Promise<void> {
   const { uid, gid } = await stat(join(path, 'owned'));
   demand(
     uid === owner.uid && gid === owner.gid,
-    `${when}, a file of ${owner.uid}:${owner.gid} belongs to ${uid}:${gid}`,
+    `${when}, the owner of a file is ${uid}:${gid} instead of ${owner.uid}:${owner.gid}`,
   );
 }
 
@@ -101,20 +101,20 @@ export async function labelOf(path: string): Promise<string | undefined> {
 /** @throws ConformanceError unless the content of this label is there, whole. */
 export async function demandContent(path: string, label: string, when: string): Promise<void> {
   const found = await labelOf(path);
-  demand(found !== undefined, `${when}, the content "${label}" is gone`);
+  demand(found !== undefined, `${when}, the content "${label}" is missing`);
   demand(found === label, `${when}, the content is "${found}" instead of "${label}"`);
   const folder = join(path, folderName);
   try {
     const bulk = await readFile(join(folder, 'deep', 'deeper', 'bulk'));
-    demand(bulk.equals(bulkOf(label)), `${when}, the bytes of a large file are others`);
+    demand(bulk.equals(bulkOf(label)), `${when}, a large file has other content`);
     const { size } = await stat(join(folder, 'empty'));
     demand(size === 0, `${when}, an empty file has ${size} bytes`);
     const closed = join(folder, 'closed');
-    demand((await readFile(closed, 'utf8')) === label, `${when}, a small file is of another time`);
+    demand((await readFile(closed, 'utf8')) === label, `${when}, a small file has other content`);
     const mode = (await stat(closed)).mode & 0o777;
-    demand(mode === 0o600, `${when}, a file of mode 600 has mode ${mode.toString(8)}`);
+    demand(mode === 0o600, `${when}, the mode of a file is ${mode.toString(8)} instead of 600`);
     const link = await readlink(join(folder, 'link'));
-    demand(link === `to-${label}`, `${when}, a symbolic link leads to ${link}`);
+    demand(link === `to-${label}`, `${when}, a symbolic link points to ${link}`);
   } catch (error) {
     if (error instanceof ConformanceError) throw error;
     throw new ConformanceError(`${when}, content is missing: ${String(error)}`, { cause: error });
@@ -126,5 +126,5 @@ export async function demandEmpty(path: string, when: string): Promise<void> {
   const names = (await readdir(path)).filter((name) => name !== 'lost+found');
   const label = await labelOf(path);
   const whose = label === undefined ? '' : `, the content "${label}"`;
-  demand(names.length === 0, `${when}, the volume holds ${names.join(', ')}${whose}`);
+  demand(names.length === 0, `${when}, the volume contains ${names.join(', ')}${whose}`);
 }

@@ -60,21 +60,21 @@ function missing(
     case 'content':
       return said(options.mounts !== false, 'the option "mounts" is false');
     case 'ownsData':
-      return said(capabilities.ownsData, "the data is the user's own (capability ownsData)");
+      return said(capabilities.ownsData, 'the driver does not own the data (capability ownsData)');
     case 'snapshots':
-      return said(capabilities.snapshots, 'the driver has no snapshots (capability snapshots)');
+      return said(capabilities.snapshots, 'the driver does not support snapshots (capability snapshots)');
     case 'expand':
-      return said(capabilities.expand, 'the driver grows no volumes (capability expand)');
+      return said(capabilities.expand, 'the driver does not support expansion (capability expand)');
     case 'inventory':
-      return said(options.inventory !== undefined, 'there is no option "inventory"');
+      return said(options.inventory !== undefined, 'the option "inventory" is not set');
     case 'otherNode':
-      return said(options.otherNode !== undefined, 'there is no option "otherNode"');
+      return said(options.otherNode !== undefined, 'the option "otherNode" is not set');
     case 'unknownNode':
-      return said(options.unknownNode !== undefined, 'there is no option "unknownNode"');
+      return said(options.unknownNode !== undefined, 'the option "unknownNode" is not set');
     case 'invalidParameters':
       return said(
         (options.invalidParameters ?? []).length > 0,
-        'there is no option "invalidParameters"',
+        'the option "invalidParameters" is not set',
       );
     case 'sensitiveParameters':
       return said(
@@ -118,10 +118,10 @@ export function conformanceCase(
     const left = (await inventory()).filter((item) => !before.has(item));
     await clean(trial);
     if (problem)
-      throw new ConformanceError(`it can't be taken away again: ${problem.message}`, {
+      throw new ConformanceError(`the resources of the check can't be removed: ${problem.message}`, {
         cause: problem,
       });
-    demand(left.length === 0, `it left behind: ${left.join(', ')}`);
+    demand(left.length === 0, `resources remain after the check: ${left.join(', ')}`);
     return outcome;
   };
   const clean = async (trial: Trial): Promise<void> => {

@@ -169,7 +169,7 @@ export class Trial {
   async device(made: Made): Promise<string> {
     if (this.options.mounts === false) this.leaveOut('the option "mounts" is false');
     const { devicePath } = await this.#retried((driver) => driver.attach(this.call(made)));
-    if (devicePath === '') this.leaveOut('the driver attaches no device');
+    if (devicePath === '') this.leaveOut('the driver does not attach devices');
     if (process.getuid?.() !== 0) this.leaveOut('block devices need root');
     return devicePath;
   }
@@ -194,7 +194,7 @@ export class Trial {
     const { path } = await this.#retried((driver) => driver.mount(request));
     const own = path === request.target;
     if (own)
-      demand((await mountAt(path)) !== undefined, `mount answers its target, and mounted nothing`);
+      demand((await mountAt(path)) !== undefined, `mount returned its target, but the target is not mounted`);
     const mounted = { request, path, own };
     this.#mounted.set(request.target, mounted);
     return mounted;
@@ -205,7 +205,7 @@ export class Trial {
     await this.#retried((driver) => driver.unmount(request));
     demand(
       (await mountAt(request.target)) === undefined,
-      `unmount answered success, and ${request.target} is still mounted`,
+      `unmount returned success, but ${request.target} is still mounted`,
     );
     const left = await readdir(request.target).catch(() => []);
     demand(left.length === 0, `unmount left ${left.join(', ')} in the target`);
@@ -231,7 +231,7 @@ export class Trial {
 
   /** Leaves the check out where the driver mounts nothing: the node binds what it answers. */
   demandOwnMount(mounted: Mounted): void {
-    if (!mounted.own) this.leaveOut('the driver mounts nothing at the target');
+    if (!mounted.own) this.leaveOut('the driver does not mount at the target');
   }
 
   /** Takes away all that is left, by a driver of its own choice. Gives what went wrong. */

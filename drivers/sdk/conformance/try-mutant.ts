@@ -37,7 +37,7 @@ async function sweep(driver: Driver, { strays, straySnapshots }: MutantMemory): 
 /** The case of a check, run with the faulty driver; the correct one cleans up after it. */
 function faultyCase(name: string, options: ConformanceOptions, mutant: Mutant): ConformanceCase {
   const entry = checks.find(({ check }) => check.name === name);
-  if (!entry) throw new TypeError(`mutant ${mutant.name} names no check: ${name}`);
+  if (!entry) throw new TypeError(`mutant ${mutant.name} names an unknown check: ${name}`);
   const memory = emptyMemory();
   const faulty = async (): Promise<Driver> => {
     const correct = remembering(synchronousDriver(await options.driver(), pause), memory);
@@ -72,7 +72,7 @@ export async function tryMutant(
 ): Promise<MutantOutcome> {
   const by = mutant.killedBy;
   const entry = checks.find(({ check }) => check.name === by);
-  if (!entry) throw new TypeError(`mutant ${mutant.name} names no check: ${by}`);
+  if (!entry) throw new TypeError(`mutant ${mutant.name} names an unknown check: ${by}`);
   if (mutant.needsDevice) {
     const probed = await conformanceCase('mounts', attachesDevice, options).run();
     if (probed.type === 'leftOut') return probed;

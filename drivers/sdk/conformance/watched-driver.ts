@@ -55,7 +55,7 @@ export function watchedDriver(driver: Driver, callTimeoutMs: number): Driver {
         if (error instanceof ConformanceError) throw error;
         demandNoSecret(`an error of ${name}`, error, request.parameters);
         if (error instanceof DriverError) throw error;
-        throw new ConformanceError(`${name} threw ${String(error)}, which is no DriverError`, {
+        throw new ConformanceError(`${name} threw ${String(error)}, which is not a DriverError`, {
           cause: error,
         });
       }

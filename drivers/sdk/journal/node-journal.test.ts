@@ -330,7 +330,7 @@ describe('the journal of a node', () => {
       .catch((thrown: unknown) => thrown);
     expect(error).to.include({
       kind: 'QuotaExceeded',
-      message: 'the disk is full; undoing it failed too: it stays frozen',
+      message: 'the disk is full; the undo also failed: it stays frozen',
     });
     expect(await journal.has(freeze('a')), 'the next start undoes it').to.equal(true);
   });

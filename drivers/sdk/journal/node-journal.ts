@@ -181,7 +181,7 @@ export class NodeJournal {
 function bothFailed(error: unknown, undoing: unknown): DriverError {
   const { kind, message, retryAfterMs, operation } = DriverError.from(error);
   const second = DriverError.from(undoing).message;
-  return new DriverError(kind, `${message}; undoing it failed too: ${second}`, {
+  return new DriverError(kind, `${message}; the undo also failed: ${second}`, {
     cause: new AggregateError([error, undoing]),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(operation === undefined ? {} : { operation }),

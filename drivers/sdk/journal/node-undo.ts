@@ -75,7 +75,7 @@ export async function thawDevice(
   if (left !== undefined)
     throw new DriverError(
       'Unavailable',
-      `the file system on ${device} could not be thawed at ${left}; try fsfreeze --unfreeze there`,
+      `the file system on ${device} could not be thawed at ${left}; run: fsfreeze --unfreeze ${left}`,
     );
 }
 

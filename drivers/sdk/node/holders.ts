@@ -70,7 +70,7 @@ function wayOutOf(holder: Holder): string {
     case 'mount':
       return holder.here
         ? `unmount it (umount ${shownName(holder.target)})`
-        : `restart that workload or end process ${holder.pid}`;
+        : `restart the workload of process ${holder.pid}, or end the process`;
     case 'device':
       return /\/dm-\d+$/.test(holder.device)
         ? `remove that device (dmsetup remove ${holder.device})`
@@ -87,7 +87,7 @@ function wayOutOf(holder: Holder): string {
 /** The holders of a volume with the remedy, for an error: `held by pid 12 (postgres); end process 12`. */
 export function describeHolders(holders: readonly Holder[]): string {
   const [first] = holders;
-  if (!first) return 'held by something that this process can not see; look with lsof as root';
+  if (!first) return 'held by a process or mount that kedged can not see; find it as root (lsof, findmnt)';
   const names = holders.slice(0, toldMax).map(nameOf);
   const more = holders.length > toldMax ? `, and ${holders.length - toldMax} more` : '';
   const ways = [...new Set(holders.slice(0, toldMax).map(wayOutOf))];

@@ -149,7 +149,7 @@ export async function awaitOperation<R>(
         await operations.clear(kind);
         throw new DriverError(
           'Internal',
-          `operation ${id ?? ''} has ended, and what it was to bring about is not there; it is started again`,
+          `operation ${id ?? ''} has ended without its result; it is started again`,
         );
       }
       if (looked.type === 'absent') {
@@ -160,7 +160,7 @@ export async function awaitOperation<R>(
           await operations.clear(kind);
           throw new DriverError(
             'Internal',
-            `the provider does not know operation ${id}, and names it again; it is started again`,
+            `the provider has forgotten operation ${id} but returned its id again; the operation is restarted with a new key`,
           );
         }
         await keep({ key, operationId: begun });
@@ -187,6 +187,6 @@ async function doneUnseen<R>(
 /** @throws DriverError Timeout when the signal is aborted */
 async function waitUntil(ms: number, signal: AbortSignal): Promise<void> {
   await pause(ms, undefined, { signal }).catch((cause: unknown) => {
-    throw new DriverError('Timeout', 'gave up waiting for an operation of the provider', { cause });
+    throw new DriverError('Timeout', 'the wait for an operation of the provider was cancelled', { cause });
   });
 }

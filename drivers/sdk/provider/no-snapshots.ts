@@ -6,7 +6,7 @@ export function noSnapshots(
   driver: string,
 ): Pick<Driver, 'createSnapshot' | 'observeSnapshot' | 'deleteSnapshot' | 'restore'> {
   const refuse = (): Promise<never> =>
-    Promise.reject(new DriverError('Unsupported', `driver ${driver} has no snapshots`));
+    Promise.reject(new DriverError('Unsupported', `driver ${driver} does not support snapshots`));
   return {
     createSnapshot: refuse,
     observeSnapshot: refuse,

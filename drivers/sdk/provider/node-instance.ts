@@ -33,7 +33,7 @@ export async function findInstance(
     const found = [first, ...others].sort().join(', ');
     throw new DriverError(
       'InvalidParameters',
-      `the ${by} of ${others.length + 1} instances in ${place(request)} fits node "${request.node}": ${found}; give each its own name`,
+      `${others.length + 1} instances in ${place(request)} match node "${request.node}" by ${by}: ${found}; give each instance a unique name`,
     );
   }
   return undefined;
@@ -49,6 +49,6 @@ export async function demandInstance(
   const ways = instances.lookups.map(({ by }) => by).join(', ');
   throw new DriverError(
     'InvalidParameters',
-    `no instance in ${instances.place(request)} is node "${request.node}" (looked at: ${ways}); name the node as its instance, or choose a class for where it is`,
+    `no instance in ${instances.place(request)} is node "${request.node}" (looked up by ${ways}); use the name of its instance as the node name, or a storage class of its location`,
   );
 }

@@ -5,7 +5,7 @@ import type { SchemaRegistry } from '../../rpc/index.js';
 export const clientRules = {
   server: someText('host:port of the gRPC endpoint'),
   schemas: withMethods('a SchemaRegistry', 'services'),
-  packageName: someText('the protobuf package whose services are called'),
+  packageName: someText('the protobuf package of the services'),
   keepaliveMs: { give: 'milliseconds, a whole number above 0', fits: isTime, optional: true },
 };
 

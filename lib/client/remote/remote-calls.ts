@@ -102,7 +102,7 @@ export class RemoteCalls {
       throw new StatusError({
         code: 'Unavailable',
         reason: 'Unreachable',
-        message: `${this.#server} can't be reached within ${this.#timeoutMs} ms: nothing was sent, nothing was written`,
+        message: `${this.#server} can't be reached within ${this.#timeoutMs} ms: no request was sent`,
       });
     }
     const leftMs = Math.max(1, endsAt - this.#clock.monotonic());
@@ -166,7 +166,7 @@ function outcomeUnknown(server: string, cause: StatusError): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'OutcomeUnknown',
-    message: `the answer of ${server} was lost (${cause.message}): the transaction was committed once or never; read before you repeat it`,
+    message: `the answer of ${server} was lost (${cause.message}): the transaction was either committed or not; read the objects before you repeat it`,
     cause,
   });
 }

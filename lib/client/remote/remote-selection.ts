@@ -85,6 +85,6 @@ export function remoteNamespace(kind: AnyKind, namespace: string | undefined): s
 
 function tellable({ kind }: AnyKind, namespace: string): string {
   if (namespace !== everywhere) return namespace;
-  const description = `"${everywhere}" stands for all namespaces in requests to a server; list ${kind} by index ${namespaceIndex} alone, or use another namespace`;
+  const description = `namespace "${everywhere}" selects all namespaces in requests to a server; list ${kind} by index ${namespaceIndex} without a namespace, or use another namespace`;
   throw invalid([{ field: 'namespace', description }]);
 }

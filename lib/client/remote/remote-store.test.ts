@@ -198,7 +198,7 @@ describe('a store in another process', () => {
     await informer.close();
   }).timeout(60_000);
 
-  describe('when the server has another store than before', () => {
+  describe('when the server has a different store than before', () => {
     it('takes the new one, relists, and refuses what was decided on the old one', async () => {
       const met: string[] = [];
       const store = await house.connect({ onOtherStore: (id) => void met.push(id) });

@@ -238,7 +238,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
     );
     const { revision, storeId = '' } = parseCursor(textOf(answer, 'cursor'));
     if (storeId === this.#storeId && revision < this.#revision) {
-      this.#logger.error('the store is older than before', {
+      this.#logger.error('the store has an older revision than before', {
         revision,
         seen: this.#revision,
       });
@@ -259,7 +259,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
     this.#storeId = storeId;
     this.#revision = revision;
     if (before === '') return;
-    this.#logger.warn('the server has another store', { before, storeId });
+    this.#logger.warn('the server has a different store', { before, storeId });
     this.#options.onOtherStore?.(storeId);
   }
 

@@ -68,6 +68,6 @@ function brokeOff(kind: string): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'WatchBroke',
-    message: `the watch of ${kind} broke before all initial objects were delivered; restart it`,
+    message: `the watch of ${kind} ended before all initial objects were delivered; restart it`,
   });
 }

@@ -54,7 +54,7 @@ function problemOf(state: unknown): string | undefined {
     return `its phase ${JSON.stringify(phase)} must be one of ${Object.keys(textsOfPhase).join(', ')}`;
   const texts = ['idempotencyKey', 'controller', 'key', ...textsOfPhase[phase]];
   const missing = texts.find((field) => typeof state[field] !== 'string');
-  if (missing !== undefined) return `its ${missing} must be a text`;
+  if (missing !== undefined) return `its ${missing} must be a string`;
   return Number.isFinite(startedAt) ? undefined : 'its startedAt must be a number of milliseconds';
 }
 

@@ -118,6 +118,6 @@ function problemOf(step: Step, answer: Answer | undefined): string | undefined {
   if (answer.type === 'pending') return pollAfterProblem(answer.pollAfterMs);
   if (answer.type !== 'started') return undefined;
   if (typeof answer.operationId !== 'string' || answer.operationId === '')
-    return `returned as operation id ${shownType(answer.operationId)}; return a text that is not empty`;
+    return `returned as operation id ${shownType(answer.operationId)}; return a non-empty string`;
   return answer.pollAfterMs === undefined ? undefined : pollAfterProblem(answer.pollAfterMs);
 }

@@ -45,12 +45,12 @@ export class ReconcileMetrics {
     });
     this.#time = metrics.histogram({
       name: `${prefix}reconcile_time_seconds`,
-      help: 'Time of a reconcile',
+      help: 'Duration of a reconcile',
       labels,
     });
     this.#active = metrics.gauge({
       name: `${prefix}active_workers`,
-      help: 'Workers that reconcile now',
+      help: 'Workers that are reconciling',
       labels,
     });
     metrics

@@ -85,7 +85,7 @@ function demandFinished(
     throw new StatusError({
       code: 'FailedPrecondition',
       reason: 'EffectPending',
-      message: `${resource.kind} "${keyString(object.key)}" keeps its finalizer ${finalizers?.removed.join(', ') ?? ''}: effect "${name}" is ${state.phase}; call the effect until it ends, or forget it in the transaction with forgetEffect once you have seen what it made`,
+      message: `${resource.kind} "${keyString(object.key)}" keeps its finalizer ${finalizers?.removed.join(', ') ?? ''}: effect "${name}" is ${state.phase}; call the effect until it ends, or remove it in the transaction with forgetEffect after a check of what it created`,
       resource,
     });
   }

@@ -8,7 +8,7 @@ import { type AnyKind, type ApiObject, keyFor, type ObjectKey } from '../../obje
 export function ownerKeys(owner: AnyKind): (object: ApiObject) => readonly ObjectKey[] {
   if (typeof owner !== 'object')
     throw new TypeError(
-      `the owner is ${JSON.stringify(owner)}; give the kind itself, as defineKind returned it`,
+      `the owner is ${JSON.stringify(owner)}; pass the kind that defineKind returned`,
     );
   return ({ namespace, metadata }) => {
     if (owner.scope === 'Namespaced' && namespace === undefined) return [];

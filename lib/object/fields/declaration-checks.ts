@@ -86,7 +86,7 @@ function checkEnum(
     );
   for (const value of values)
     if (!enumValue.test(value))
-      fail(path, `"${value}" can't be a value: use letters, digits and _, beginning with a letter`);
+      fail(path, `"${value}" is not a valid enumeration value; use letters, digits and _, starting with a letter`);
   const numbers = [...enumNumbers(shape)];
   for (const [at, [value, number]] of numbers.entries()) {
     if (!Number.isInteger(number) || number < 1 || number >= 2 ** 31)
@@ -99,16 +99,16 @@ function checkEnum(
       );
   }
   if (values.some((value, at) => values.indexOf(value) !== at))
-    fail(path, 'a value is given twice');
+    fail(path, 'a value is listed twice');
   const fallback = options.default;
   if (fallback !== undefined && !values.some((value) => value === fallback))
-    fail(path, `the default ${JSON.stringify(fallback)} is none of ${values.join(', ')}`);
+    fail(path, `the default ${JSON.stringify(fallback)} must be one of ${values.join(', ')}`);
 }
 
 function checkItem(path: string, item: AnyField): void {
   const { type } = item.shape;
   if (type === 'list' || type === 'map')
-    fail(path, `a ${type} can't be an item; put it into a field of an object`);
+    fail(path, `a ${type} can't be a list item; use an object with a field of this type`);
   for (const option of ['required', 'immutable', 'default', 'number'] as const)
     if (item.options[option] !== undefined) fail(path, `"${option}" has no meaning for an item`);
 }
@@ -138,19 +138,19 @@ class Checker {
       if (!fieldName.test(name) || name in Object.prototype)
         fail(
           at,
-          'use a name in camelCase of at most 63 letters and digits, that is not a property of every JavaScript object',
+          'use a name in camelCase of at most 63 letters and digits that is not a property of all JavaScript objects',
         );
       const number = fieldNumber(name, field);
       if (!isFieldNumber(number) || (depth === 1 && number <= baseNumberMax))
         fail(
           at,
-          `number ${number} can't be used; take one from ${baseNumberMax + 1} to 18999 or 20000 to 536870911`,
+          `number ${number} is reserved or out of range; use one from ${baseNumberMax + 1} to 18999 or 20000 to 536870911`,
         );
       const twin = numbers.get(number);
       if (twin !== undefined)
         fail(
           at,
-          `has the same protobuf number as ${twin} (${number}); give one of them another with the option "number"`,
+          `has the same protobuf number as ${twin} (${number}); set another one with the option "number"`,
         );
       numbers.set(number, name);
       this.field(at, field, depth);
@@ -160,7 +160,7 @@ class Checker {
   field(path: string, field: AnyField, depth: number): void {
     const { shape, options } = field;
     if ('name' in shape && shape.name !== undefined && !typeName.test(shape.name))
-      fail(path, `"${shape.name}" can't be a message's name; use PascalCase`);
+      fail(path, `"${shape.name}" is not a valid message name; use PascalCase`);
     const { maxItems } = options;
     if (maxItems !== undefined && !(Number.isInteger(maxItems) && maxItems > 0))
       fail(path, `maxItems ${maxItems} is not a number above 0`);

@@ -143,7 +143,7 @@ export function optional<V, In>(of: Field<V, Presence, In>): Field<V, 'optional'
   const { required, default: fallback } = of.options;
   if (required === true || fallback !== undefined)
     throw new TypeError(
-      `optional(): a field that is ${required === true ? 'required' : 'given a default'} is never absent`,
+      `optional(): a field that ${required === true ? 'is required' : 'has a default'} is never absent`,
     );
   const { shape, options } = of;
   return Object.freeze({ shape, options, presence: 'optional' as const, explicit: true });

@@ -74,7 +74,7 @@ export function patternProblem(pattern: string, maxLength: number): string | und
       ways *= group.alternatives;
       at += 1;
     } else if (char === '\\') {
-      if (/[1-9k]/.test(pattern[at + 1] ?? '')) return 'refers back to a group';
+      if (/[1-9k]/.test(pattern[at + 1] ?? '')) return 'uses a back reference';
       at += escapeLength(pattern, at);
     } else {
       at += char === '[' ? classLength(pattern, at) : 1;

@@ -12,10 +12,10 @@ function shown(text: string): string {
 
 /** The violation of a text as one part of a key; undefined if it is valid. */
 function textProblem(text: unknown, charactersMax: number): string | undefined {
-  if (typeof text !== 'string') return `is of type ${typeof text}; give text`;
+  if (typeof text !== 'string') return `is of type ${typeof text}; give a string`;
   if (text === '') return 'must not be empty';
   if (text.length > charactersMax)
-    return `has ${text.length} characters, at most ${charactersMax} are allowed`;
+    return `has ${text.length} characters, and at most ${charactersMax} are allowed`;
   if (unprintable.test(text))
     return `${shown(text)} must not contain control characters or half a surrogate pair; use printable characters`;
   return undefined;
@@ -33,7 +33,7 @@ function placeProblem({ kind, scope }: AnyKind, namespace: unknown): string | un
   if (scope === 'Cluster')
     return namespace === undefined ? undefined : `must be absent: ${kind} is a cluster-scoped kind`;
   if (namespace === undefined || namespace === '')
-    return `must not be empty, ${kind} is a namespaced kind; set it, for example to the namespace of the object that this one belongs to`;
+    return `must not be empty: ${kind} is a namespaced kind; set it, for example to the namespace of the owner`;
   return namespaceProblem(namespace);
 }
 

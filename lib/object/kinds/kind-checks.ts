@@ -39,7 +39,7 @@ class KindChecks {
     if (!Array.isArray(value)) return this.fail(property, value, `give a list of ${of}`);
     const texts = value as readonly unknown[];
     for (const text of texts) {
-      if (typeof text !== 'string') this.fail(property, text, `give a list of ${of}, as texts`);
+      if (typeof text !== 'string') this.fail(property, text, `give a list of ${of}, as strings`);
       if (texts.indexOf(text) !== texts.lastIndexOf(text))
         this.fail(property, text, 'it is listed twice; keep one');
     }
@@ -48,14 +48,14 @@ class KindChecks {
 
   names(): void {
     const { plural, scope } = this.#given;
-    const way = 'in lower case, beginning with a letter, of at most 63 letters, digits and -';
+    const way = 'in lower case, starting with a letter, of at most 63 letters, digits and -';
     if (typeof plural !== 'string' || !word.test(plural))
       this.fail('plural', plural, `give the plural ${way}, such as "${this.#kind.toLowerCase()}s"`);
     if (scope !== 'Namespaced' && scope !== 'Cluster')
       this.fail('scope', scope, 'give "Namespaced" or "Cluster"');
     for (const name of this.#texts('shortNames', 'names')) {
       if (!word.test(name)) this.fail('shortNames', name, `give names ${way}`);
-      if (name === plural) this.fail('shortNames', name, 'it is the plural already; omit it');
+      if (name === plural) this.fail('shortNames', name, 'it is the same as the plural; omit it');
     }
   }
 
@@ -74,7 +74,7 @@ class KindChecks {
       if (![top, ...rest].every((part) => fieldName.test(part)))
         this.fail('immutableFields', path, 'give names of fields, with dots into nested objects');
       if (status.includes(top))
-        this.fail('immutableFields', path, `${top} is a status field, which controllers change`);
+        this.fail('immutableFields', path, `${top} is a status field, and status fields change`);
     }
     this.#initialStatus(status);
     this.#states(status);
@@ -119,7 +119,7 @@ class KindChecks {
       this.fail(
         `initialStatus.${field}`,
         begins,
-        `states.initial is ${shown(initial)}, which is the initial status; omit it here`,
+        `states.initial already sets ${shown(initial)}; omit it here`,
       );
   }
 

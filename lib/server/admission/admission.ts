@@ -109,7 +109,7 @@ export class Admission {
       const key = this.#key(request, object);
       if (staging.has(kind, key)) {
         const id = `${kind.kind} ${keyString(key)}`;
-        throw invalid([{ field: 'objects', description: `${id} is given twice; keep one` }]);
+        throw invalid([{ field: 'objects', description: `${id} is listed twice; keep one` }]);
       }
       const current = await judgement.stored(kind, key);
       staging.set(kind, key, asStored(kind, object, current));
@@ -140,7 +140,7 @@ export class Admission {
     const differs = (field: string, path: string): void => {
       const value = cleaned[field];
       if (value === undefined || value === '' || value === path) return;
-      const description = `${JSON.stringify(value)} differs from ${JSON.stringify(path)} in the request's path; make them equal or leave it out`;
+      const description = `${JSON.stringify(value)} differs from ${JSON.stringify(path)} in the path of the request; make them equal or omit it`;
       found.push({ field, description });
     };
     const identity: Record<string, unknown> = {};
@@ -213,7 +213,7 @@ export class Admission {
     throw new StatusError({
       code: 'FailedPrecondition',
       reason: 'NamespaceTerminating',
-      message: `namespace "${namespace}" is being deleted: only what its content waits for can be written into it`,
+      message: `namespace "${namespace}" is being deleted: only objects that its remaining objects need for their deletion can be written`,
     });
   }
 

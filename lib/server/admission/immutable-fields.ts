@@ -38,7 +38,7 @@ export async function changedImmutables(
     const now = JSON.stringify(valueAt(object, field));
     const change =
       isHidden || isSensitive(field)
-        ? 'it has another value'
+        ? 'it has a different value'
         : `it is ${JSON.stringify(stored)} and can't become ${now}`;
     violations.push({
       field,

@@ -99,7 +99,7 @@ function contended(cause: StatusError, attempts: number): StatusError {
   return new StatusError({
     code: 'Aborted',
     reason: 'Contention',
-    message: `the write was validated ${attempts} times, and each time something that it depends on changed before the commit; the last time: ${messageOf(cause)}. Try again`,
+    message: `the write was validated ${attempts} times, and an object that it depends on changed before each commit; the last conflict: ${messageOf(cause)}. Retry the write`,
     ...(cause.resource ? { resource: cause.resource } : {}),
     retryAfterMs,
     cause,

@@ -25,7 +25,7 @@ export function statusIn(
   const { statusFields, declaration } = served.kind;
   const named = message.fields.map((field) => field.jsonName);
   const names = statusFields.filter((name) => named.includes(name));
-  const description = 'is kept by controllers and no field of the API; leave it out';
+  const description = 'is internal to controllers and not a field of the API; omit it';
   const hidden = statusFields
     .filter((name) => !named.includes(name) && Object.hasOwn(object, name))
     .map((field) => ({ field, description }));
@@ -38,7 +38,7 @@ export function statusIn(
     const found = [
       ...mask
         .filter((name) => !names.includes(name))
-        .map((name) => ({ field: 'updateMask', description: `${name} is no status field` })),
+        .map((name) => ({ field: 'updateMask', description: `${name} is not a status field` })),
       ...inputs.statusViolations(message, names, status),
     ];
     if (found.length > 0) throw invalid(found);

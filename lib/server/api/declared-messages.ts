@@ -215,7 +215,7 @@ export class DeclaredMessages {
       case 'list':
       case 'map':
         // Refused where the kind was declared.
-        throw new TypeError(`${at.path}.${name}: a ${shape.type} can't be an item`);
+        throw new TypeError(`${at.path}.${name}: a ${shape.type} can't be a list item`);
       default:
         return { type: scalars[shape.type] };
     }
@@ -266,7 +266,7 @@ export class DeclaredMessages {
   #nest({ message, path }: Scope, field: string, typeName: string): DescriptorProto[] {
     if (namesIn(message).includes(typeName))
       throw new TypeError(
-        `${path}.${field}: ${path} has a type ${typeName} already; give this one another with the option "name"`,
+        `${path}.${field}: ${path} already has a type ${typeName}; set another name with the option "name"`,
       );
     return message.nestedType;
   }

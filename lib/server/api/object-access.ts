@@ -76,7 +76,7 @@ export async function demandObject(
   throw new StatusError({
     code: 'PermissionDenied',
     reason: 'PermissionDenied',
-    message: `${identity.subject} may not ${verb} ${resource} "${labelOf(object)}": it does not belong to it`,
+    message: `${identity.subject} is not permitted to ${verb} ${resource} "${labelOf(object)}": the object does not belong to this account`,
   });
 }
 
@@ -93,7 +93,7 @@ export async function demandChange(
   throw new StatusError({
     code: 'PermissionDenied',
     reason: 'PermissionDenied',
-    message: `${identity.subject} may not write this into ${resource} "${labelOf(change.after)}": ${told}`,
+    message: `${identity.subject} is not permitted to make this change of ${resource} "${labelOf(change.after)}": ${told}`,
     violations,
   });
 }

@@ -39,7 +39,7 @@ export function seenObject(
       enumerable: false,
       get: () => {
         throw new TypeError(
-          `${kind.kind}.${field} is a status field that the rule did not name: look it up with {status: ['${field}']}, so that the commit checks it`,
+          `${kind.kind}.${field} is a status field that the rule did not declare: look it up with {status: ['${field}']}, so that the commit checks it`,
         );
       },
     });

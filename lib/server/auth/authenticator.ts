@@ -80,7 +80,7 @@ export class Authenticator implements Authentication {
     this.#binding = {
       store,
       onFailure: (error) => {
-        this.#logger.warn('a grant was not bound, will retry', { error: messageOf(error) });
+        this.#logger.warn('a policy was not bound to its user, will retry', { error: messageOf(error) });
       },
     };
   }
@@ -120,7 +120,7 @@ export class Authenticator implements Authentication {
     const left = await bindGrants(this.#store, this.#binding.onFailure);
     for (const { id, subject } of left)
       this.#logger.warn(
-        'a token is refused: it was made before the user of its name, so it was of another one; revoke it',
+        'a token is refused: it is older than the user of its name and belonged to a previous user; revoke it',
         { token: id, user: subject },
       );
     return left;
@@ -170,7 +170,7 @@ export class Authenticator implements Authentication {
     if (await meetsNode(this.#binding, user, node)) return;
     throw refused(
       'NodeGone',
-      `account "${user.name}" is of a node "${name}" that was deleted; the node needs an account and a token of its own, made since`,
+      `account "${user.name}" belongs to a deleted node "${name}"; create a new account and token for the node`,
     );
   }
 
@@ -193,7 +193,7 @@ export class Authenticator implements Authentication {
       .catch((error: unknown) => {
         // Revoked meanwhile: there is nothing left to note.
         if (hasCode(error, 'NotFound') || hasCode(error, 'Aborted')) return;
-        this.#logger.warn('the last use of a token was not noted', { error: messageOf(error) });
+        this.#logger.warn('the last use of a token was not recorded', { error: messageOf(error) });
       })
       .then(() => {
         this.#under.delete(writing);

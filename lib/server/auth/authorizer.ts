@@ -54,7 +54,7 @@ function denied(identity: Identity, access: Access): StatusError {
   return new StatusError({
     code: 'PermissionDenied',
     reason: 'PermissionDenied',
-    message: `${identity.subject} may not ${access.verb} ${access.resource}${where}; ask for a policy that allows it`,
+    message: `${identity.subject} is not permitted to ${access.verb} ${access.resource}${where}; request a policy that allows it`,
   });
 }
 

@@ -61,7 +61,7 @@ export async function bootstrap(store: ObjectStore): Promise<string> {
 function bootstrapped(): StatusError {
   return failedPrecondition(
     'AlreadyBootstrapped',
-    'this installation is bootstrapped already; a lost root token is replaced on the machine itself with: kedged recover-root',
+    'this installation is already bootstrapped; to replace a lost root token, run on its machine: kedged recover-root',
   );
 }
 
@@ -156,6 +156,6 @@ export async function issueToken(
   );
   const creating = tokenCreation(request, user.metadata.uid, now, token);
   const [, made] = await store.transact([isStill(user), creating]);
-  if (!made) throw new TypeError('the store lost a token');
+  if (!made) throw new TypeError('a token disappeared from the store');
   return { object: made.object, text: token.text };
 }

@@ -26,7 +26,7 @@ export async function escalations(
     for (const verb of verbs)
       for (const namespace of namespaces) {
         if (await can(resource, verb, namespace)) continue;
-        const description = `grants ${verb} on ${resource} in namespace ${namespace}, which you may not do yourself; only who may do something can allow it to others`;
+        const description = `grants ${verb} on ${resource} in namespace ${namespace}, a right that you do not have; you can grant only your own rights`;
         return [{ field, description }];
       }
   return [];

@@ -41,6 +41,6 @@ export function demandFewMakers(identity: Identity): void {
   if (count <= makersMax) return;
   throw failedPrecondition(
     'TooManyMakers',
-    `token "${identity.tokenId}" hangs on ${makersMax} others, each made with the next, which is the most; make the new one with one of those`,
+    `token "${identity.tokenId}" was created through a chain of ${makersMax} other tokens, which is the maximum; create the new token with one of those`,
   );
 }

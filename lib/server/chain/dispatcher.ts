@@ -74,12 +74,12 @@ export class Dispatcher {
     }
     this.#requests = options.metrics.counter({
       name: 'api_requests_total',
-      help: 'Calls that were answered, streams when they ended',
+      help: 'Finished calls and ended streams',
       labels: ['method', 'transport', 'code'],
     });
     this.#seconds = options.metrics.histogram({
       name: 'api_request_duration_seconds',
-      help: 'How long unary calls took',
+      help: 'Duration of unary calls',
       labels: ['method', 'transport'],
     });
   }
@@ -221,7 +221,7 @@ export class Dispatcher {
       throw new StatusError({
         code: 'PermissionDenied',
         reason: 'PermissionDenied',
-        message: `${context.identity.subject} may touch only what belongs to it, and ${method.id} is not limited to that`,
+        message: `${context.identity.subject} is permitted to access only its own objects, and ${method.id} is not limited to them`,
       });
     return access;
   }

@@ -39,7 +39,7 @@ function expired(): StatusError {
   return new StatusError({
     code: 'Unauthenticated',
     reason: 'TokenExpired',
-    message: 'the bearer token has expired; get another and resume where the stream ended',
+    message: 'the bearer token has expired; get another one and resume the stream',
   });
 }
 
@@ -47,7 +47,7 @@ function renarrowed(): StatusError {
   return new StatusError({
     code: 'PermissionDenied',
     reason: 'PermissionDenied',
-    message: 'the objects that this account may touch have changed; resume the stream',
+    message: 'the objects that this account is permitted to access have changed; resume the stream',
   });
 }
 
@@ -76,7 +76,7 @@ export class Sessions {
       throw new StatusError({
         code: 'ResourceExhausted',
         reason: 'TooManyStreams',
-        message: `${sessionsMax} streams are open, which is the limit; close some, or try again later`,
+        message: `${sessionsMax} streams are open, which is the limit; close some, or retry later`,
         retryAfterMs: 5_000,
       });
     const session: Session = { identity, access, end: new AbortController() };

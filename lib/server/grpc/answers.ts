@@ -35,7 +35,7 @@ function shapeOf(output: DescMessage): WatchShape {
   const object = event.fields.find((f) => f.jsonName === 'object');
   const type = event.fields.find((f) => f.jsonName === 'type');
   if (object?.fieldKind !== 'message' || type?.fieldKind !== 'enum')
-    throw new TypeError(`${event.typeName} is no event`);
+    throw new TypeError(`${event.typeName} is not an event`);
   return {
     events: field.number,
     resourceVersion: numberOf(output, 'resourceVersion'),

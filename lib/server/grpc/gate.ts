@@ -127,7 +127,7 @@ export class GrpcGate {
       throw new StatusError({
         code: 'ResourceExhausted',
         reason: 'TooManyCalls',
-        message: `${anonymousMax} calls without a token are open, which is the limit; try again later`,
+        message: `${anonymousMax} calls without a token are open, which is the limit; retry later`,
         retryAfterMs: 1_000,
       });
     this.#anonymous += 1;

@@ -56,7 +56,7 @@ export function answerUnknown(server: Server, statusOf: StatusOf): boolean {
 function refuse(call: ServerDuplexStream<Buffer, Buffer>, statusOf: StatusOf): void {
   const path = call.getPath();
   call.on('error', () => undefined);
-  const message = `${path} is not a method of this API; reflection tells all`;
+  const message = `${path} is not a method of this API; reflection lists all methods`;
   const error = new StatusError({ code: 'Unimplemented', reason: 'Unimplemented', message });
   call.emit('error', statusOf({ id: path }, error));
 }

@@ -60,7 +60,7 @@ function late(): StatusError {
   return new StatusError({
     code: 'DeadlineExceeded',
     reason: 'RequestTimeout',
-    message: `the request did not arrive whole within ${arrivalMs / 1_000} s; send it without pauses, or in parts`,
+    message: `the request was still incomplete after ${arrivalMs / 1_000} s; send it without pauses, or split it`,
   });
 }
 
@@ -69,8 +69,8 @@ function tooMany(): StatusError {
     code: 'ResourceExhausted',
     reason: 'TooManyCalls',
     message:
-      `${slowMax} requests of the same account have not arrived whole after ${slowAfterMs / 1_000} s, ` +
-      'which is the limit; finish those first',
+      `${slowMax} requests of the same account are still incomplete after ${slowAfterMs / 1_000} s, ` +
+      'which is the limit; complete them first',
     retryAfterMs: 1_000,
   });
 }

@@ -66,7 +66,7 @@ describe('a gRPC method that does not exist', () => {
         const error = await ask(path, headers(`Bearer ${token}`));
         expect(error?.code).to.equal(status.UNIMPLEMENTED);
         expect(error?.details).to.equal(
-          `${path} is not a method of this API; reflection tells all`,
+          `${path} is not a method of this API; reflection lists all methods`,
         );
       });
     }

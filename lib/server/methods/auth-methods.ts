@@ -30,12 +30,12 @@ async function canI(
 
 /** @throws StatusError PermissionDenied for a call from elsewhere, or on behalf of somebody elsewhere */
 function demandOnMachine({ peer, indirection }: CallContext): void {
-  const why = peer.loopback ? indirection?.() : `it came from ${peer.address}`;
+  const why = peer.loopback ? indirection?.() : `the call came from ${peer.address}`;
   if (why === undefined) return;
   throw new StatusError({
     code: 'PermissionDenied',
     reason: 'LoopbackOnly',
-    message: `bootstrap is answered on the machine itself only, to calls of its loopback or listening address, and ${why}`,
+    message: `bootstrap is permitted only from the machine of kedged, over its loopback or listening address, and ${why}`,
   });
 }
 
@@ -53,7 +53,7 @@ async function makerOf(judgement: Judgement): Promise<TokenMaker | undefined> {
   throw new StatusError({
     code: 'Unauthenticated',
     reason: 'InvalidToken',
-    message: 'the token that this one is made with was revoked meanwhile',
+    message: 'the token of this call was revoked meanwhile',
   });
 }
 

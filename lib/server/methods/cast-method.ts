@@ -48,12 +48,12 @@ export function castMethod(options: CastOptions): CustomMethod {
 function writeRequests(options: CastOptions, request: JsonObject): readonly WriteRequest[] {
   const items = (Array.isArray(request.objects) ? request.objects : []) as readonly JsonObject[];
   if (items.length === 0)
-    throw invalid([{ field: 'objects', description: 'must hold at least one object' }]);
+    throw invalid([{ field: 'objects', description: 'must contain at least one object' }]);
   if (items.length > limits.transactionOperationsMax)
     throw invalid([
       {
         field: 'objects',
-        description: `holds ${items.length} objects, at most ${limits.transactionOperationsMax} are allowed; cast them in parts`,
+        description: `contains ${items.length} objects, and at most ${limits.transactionOperationsMax} are allowed; split the cast`,
       },
     ]);
   return items.map((item, index) => {

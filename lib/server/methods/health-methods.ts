@@ -42,7 +42,7 @@ export function healthMethods(options: HealthOptions): readonly CustomMethod[] {
             new StatusError({
               code: 'NotFound',
               reason: 'ServiceUnknown',
-              message: `${textOf(request, 'service')} is not a service of this server; leave it out to ask about all`,
+              message: `${textOf(request, 'service')} is not a service of this server; omit it to check all services`,
             }),
           );
         },

@@ -28,15 +28,15 @@ export function parseKindCheck(given: JsonObject, served: ServedKind, at: string
   const check = isJsonObject(given.kindCheck) ? given.kindCheck : {};
   const revision = textOf(check, 'revision');
   if (!revisionForm.test(revision)) {
-    const description = `${JSON.stringify(revision)} is no revision; give that of a list, the part of its cursor before the dot`;
+    const description = `${JSON.stringify(revision)} is not a revision; use the part before the dot of the cursor of a list`;
     violations.push({ field: `${at}.kindCheck.revision`, description });
   }
   if (textOf(given, 'name') !== '')
-    violations.push({ field: `${at}.name`, description: 'must be empty: a kind is checked' });
+    violations.push({ field: `${at}.name`, description: 'must be empty for a check of a kind' });
   if (isJsonObject(given.precondition) && Object.keys(given.precondition).length > 0)
     violations.push({
       field: `${at}.precondition`,
-      description: 'must be left out: a kind is checked',
+      description: 'must be omitted for a check of a kind',
     });
   if (violations.length > 0) throw invalid(violations);
   const { kind } = served;

@@ -54,7 +54,7 @@ export async function judgeGuard(
     (path) => !jsonEqual(valueAt(revealed, path), fields.get(path)),
   );
   if (changed.length > 0)
-    throw differs(resource, `other values than those given are stored in ${changed.join(', ')}`);
+    throw differs(resource, `the stored values differ in ${changed.join(', ')}`);
   const stored = [...fields.keys()].map((path) => [path, valueAt(object, path)] as const);
   return { ...demanded, fields: Object.fromEntries(stored) };
 }
@@ -83,6 +83,6 @@ function comparesMask(paths: readonly string[]): StatusError {
   return new StatusError({
     code: 'InvalidArgument',
     reason: 'ValidationFailed',
-    message: `precondition.fields: the value given for ${paths.join(', ')} is the mask, which says nothing of what is stored; read the object with its values (reveal)`,
+    message: `precondition.fields: the value given for ${paths.join(', ')} is the mask, which can't be compared; read the object with its values (reveal)`,
   });
 }

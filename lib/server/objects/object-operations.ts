@@ -101,7 +101,7 @@ export function parseOperations(
     throw new StatusError({
       code: 'InvalidArgument',
       reason: 'TransactionTooLarge',
-      message: `a transaction has ${writes} writing operations and ${checks} checks, at most ${transactionOperationsMax} and ${transactionChecksMax} are allowed; split it`,
+      message: `a transaction has ${writes} writing operations and ${checks} checks, and at most ${transactionOperationsMax} and ${transactionChecksMax} are allowed; split it`,
     });
   return given.map((operation, at) => parseOperation(operation, `operations[${at}]`, kinds));
 }
@@ -200,13 +200,13 @@ function parsePrecondition(
   if (absent && (type !== 'CHECK' || other))
     violations.push({
       field: `${field}.absent`,
-      description: 'stands alone, and only in a CHECK',
+      description: 'excludes other fields and is valid only in a CHECK',
     });
   const none = type === 'CREATE' || type === 'OVERWRITE';
   if (none && other)
-    violations.push({ field, description: `${type} takes none; add a CHECK to the transaction` });
+    violations.push({ field, description: `${type} does not use it; add a CHECK to the transaction` });
   if (type === 'CHECK' && !absent && !other)
-    violations.push({ field, description: 'is required: without one a check checks nothing' });
+    violations.push({ field, description: 'is required: a CHECK without a precondition has no effect' });
   return { resourceVersion, uid, absent, fields, generation, notDeleting };
 }
 

@@ -146,7 +146,7 @@ async function reached(store: ObjectStore, position: string): Promise<void> {
   throw new StatusError({
     code: 'OutOfRange',
     reason: 'Ahead',
-    message: `revision ${revision} has not happened yet, the store is at ${store.revision}; read again without atLeast`,
+    message: `revision ${revision} does not exist yet, the store is at ${store.revision}; read again without atLeast`,
   });
 }
 
@@ -154,7 +154,7 @@ function otherStore(wanted: string, storeId: string): StatusError {
   return new StatusError({
     code: 'Aborted',
     reason: 'OtherStore',
-    message: `the transaction was decided on store ${wanted}, and this is store ${storeId}: it was restored or replaced, nothing was written; read again and repeat the change`,
+    message: `the transaction is for store ${wanted}, and this is store ${storeId}, because it was restored or replaced: nothing was written; read again and repeat the change`,
   });
 }
 

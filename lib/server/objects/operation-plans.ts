@@ -100,7 +100,7 @@ export class OperationPlans {
     if (before) await judgeGuard(this.#options, context, given, before);
     const wanted = await this.#protected(context, given, before);
     if (operation.op !== 'create' && operation.op !== 'update')
-      throw new TypeError(`admission made a ${operation.op} of a ${given.type}`);
+      throw new TypeError(`admission changed a ${given.type} to a ${operation.op}`);
     const metadata = { ...operation.object.metadata, ...wanted };
     const stored: NewObject<ApiObject> = { ...operation.object, metadata };
     if (operation.op === 'create') {

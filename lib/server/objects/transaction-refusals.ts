@@ -8,7 +8,7 @@ export function answerTooLarge(count: number): StatusError {
   return new StatusError({
     code: 'InvalidArgument',
     reason: 'TransactionTooLarge',
-    message: `the objects of the first ${count} operations are more than ${limits.transactionAnswerCharactersMax} characters, which is the most that one transaction is answered with; split it`,
+    message: `the objects of the first ${count} operations are more than ${limits.transactionAnswerCharactersMax} characters, which is the maximum of the answer to a transaction; split it`,
   });
 }
 

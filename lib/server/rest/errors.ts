@@ -55,7 +55,7 @@ export function transportError(thrown: unknown): unknown {
   };
   const reason = statusCode === undefined ? undefined : known[statusCode];
   if (reason === undefined) return thrown;
-  const tooLarge = `is larger than ${limits.requestBytesMax} bytes; send less at a time`;
+  const tooLarge = `is larger than ${limits.requestBytesMax} bytes; split it`;
   return new StatusError({
     code: 'InvalidArgument',
     reason,

@@ -43,14 +43,14 @@ export function withPrecondition(
   if (header === undefined || header === '*') return request;
   const { standard } = method;
   if (!standard || !conditional.includes(standard.verb))
-    refuse(`is not used by ${method.id}; leave it out`);
+    refuse(`is not used by ${method.id}; omit it`);
   const version = /^"([^",]*)"$/.exec(header.trim())?.[1];
   if (version === undefined)
-    refuse(`${JSON.stringify(header)} must be one entity tag as it was answered, such as "42"`);
+    refuse(`${JSON.stringify(header)} must be one entity tag of an earlier answer, such as "42"`);
   demandObjectVersion(version, 'If-Match');
   const demand = (given: string): void => {
     if (given !== '' && given !== version)
-      refuse(`"${version}" differs from resourceVersion "${given}"; give one of them`);
+      refuse(`"${version}" differs from resourceVersion "${given}"; use only one of them`);
   };
   if (standard.verb === 'Delete') {
     demand(textOf(request, 'resourceVersion'));

@@ -67,7 +67,7 @@ export function requestFromHttp(method: MethodInfo, parts: HttpParts): JsonObjec
       throw invalid([
         {
           field: field.jsonName,
-          description: `${JSON.stringify(given)} differs from ${JSON.stringify(value)} in the path; make them equal or leave it out`,
+          description: `${JSON.stringify(given)} differs from ${JSON.stringify(value)} in the path; make them equal or omit it`,
         },
       ]);
     request[field.jsonName] = value;

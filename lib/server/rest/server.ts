@@ -36,7 +36,7 @@ export interface RestOptions extends TransportOptions {
 const compilersFactory = { buildValidator: noSchemas, buildSerializer: noSchemas };
 
 function noSchemas(): never {
-  throw new TypeError('routes have no schemas: the API judges requests itself');
+  throw new TypeError('routes have no schemas: the API validates requests itself');
 }
 
 const callers = new WeakMap<FastifyRequest, RequestCaller>();
@@ -292,7 +292,7 @@ export class RestServer {
       const error = new StatusError({ code: 'NotFound', reason: 'RouteNotFound', message });
       return sendError(request, reply, error);
     }
-    const message = `${path} does not take ${request.method}; use ${allowed.join(' or ')}`;
+    const message = `${path} does not support ${request.method}; use ${allowed.join(' or ')}`;
     const error = new StatusError({ code: 'Unimplemented', reason: 'MethodNotAllowed', message });
     return sendError(request, reply.header('allow', allowed.join(', ')), error, 405);
   }

@@ -16,7 +16,7 @@ function refusalOf(thrown: NodeJS.ErrnoException): Refusal {
         error: new StatusError({
           code: 'DeadlineExceeded',
           reason: 'RequestTimeout',
-          message: 'the request did not arrive whole in time; send it without pauses',
+          message: 'the request was still incomplete after the timeout; send it without pauses',
           cause: thrown,
         }),
       };
@@ -37,7 +37,7 @@ function refusalOf(thrown: NodeJS.ErrnoException): Refusal {
           code: 'InvalidArgument',
           reason: 'MalformedRequest',
           message:
-            'what was sent is not HTTP/1.1; TLS, HTTP/2 and gRPC have other ports or settings',
+            'the received data is not HTTP/1.1; TLS, HTTP/2 and gRPC use other ports or settings',
           cause: thrown,
         }),
       };

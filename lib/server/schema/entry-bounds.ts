@@ -42,7 +42,7 @@ export function overfull(
     const most = maxItems ?? (isText ? Infinity : limits.entriesMax);
     const has = Array.isArray(value) ? value.length : Object.keys(value).length;
     return has > most
-      ? [{ field, description: `has ${has} entries, at most ${most} are allowed` }]
+      ? [{ field, description: `has ${has} entries, and at most ${most} are allowed` }]
       : [];
   });
 }

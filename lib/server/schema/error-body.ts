@@ -20,7 +20,7 @@ export function publicError(thrown: unknown): StatusError {
   return new StatusError({
     code: 'Internal',
     reason: 'InternalError',
-    message: 'the server failed to handle this request; its log tells more under the request id',
+    message: 'the server failed to handle this request; its log has the cause under the request id',
     cause: thrown,
   });
 }

@@ -44,7 +44,7 @@ export const formats: Readonly<Record<string, Format>> = {
   },
   'int-or-string': {
     test: (value) => !value.includes('\0'),
-    rule: 'must be a whole number, or text without NUL characters',
+    rule: 'must be a whole number, or a string without NUL characters',
     numberToo: true,
   },
   'date-time': {
@@ -52,7 +52,7 @@ export const formats: Readonly<Record<string, Format>> = {
       value === '' ||
       (/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/.test(value) &&
         Number.isFinite(Date.parse(value))),
-    rule: 'must be a time as RFC 3339 has it, such as 2026-01-01T00:00:00Z',
+    rule: 'must be a time in RFC 3339 format, such as 2026-01-01T00:00:00Z',
   },
   'absolute-path': {
     test: (value) =>

@@ -86,7 +86,7 @@ function violationOf(error: ErrorObject): FieldViolation {
     case 'maxItems':
     case 'maxProperties': {
       const has = Object.keys(error.data as object).length;
-      const description = `has ${has} entries, at most ${String(params.limit)} are allowed`;
+      const description = `has ${has} entries, and at most ${String(params.limit)} are allowed`;
       return { field, description };
     }
     case 'type': {

@@ -9,7 +9,7 @@ function tooManyItems(count: number): StatusError {
   return new StatusError({
     code: 'InvalidArgument',
     reason: 'TooManyItems',
-    message: `the body has up to ${count} values, at most ${limits.requestItemsMax} are allowed; send it in parts`,
+    message: `the body has up to ${count} values, and at most ${limits.requestItemsMax} are allowed; split it`,
   });
 }
 

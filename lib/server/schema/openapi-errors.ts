@@ -13,19 +13,19 @@ const violation: JsonSchema = {
   type: 'object',
   properties: {
     field: { type: 'string', description: 'Path of the field in the request' },
-    description: { type: 'string', description: 'What is wrong, and the remedy' },
+    description: { type: 'string', description: 'The violation and its remedy' },
   },
   required: ['field', 'description'],
   additionalProperties: false,
 };
 
 const detailSchema: JsonSchema = {
-  description: 'A part of a refusal that programs read.',
+  description: 'A part of a refusal for programs.',
   oneOf: [
     detail('BadRequest', { fieldViolations: { type: 'array', items: violation, minItems: 1 } }),
     detail('ResourceInfo', { resourceType: { type: 'string' }, resourceName: { type: 'string' } }),
     detail('RetryInfo', {
-      retryDelay: { type: 'string', description: 'When to try again', examples: ['1.5s'] },
+      retryDelay: { type: 'string', description: 'The time until a retry', examples: ['1.5s'] },
     }),
   ],
 };
@@ -35,7 +35,7 @@ const shared: Readonly<Record<string, JsonSchema>> = {
   code: { type: 'integer', description: 'gRPC status code', minimum: 1 },
   reason: { type: 'string', description: 'Machine-readable, stable' },
   details: { type: 'array', items: { $ref: '#/components/schemas/ErrorDetail' } },
-  requestId: { type: 'string', description: 'Under which the log of the server tells more' },
+  requestId: { type: 'string', description: 'The id of the request in the log of the server' },
 };
 
 const whole = (description: string, properties: Readonly<Record<string, JsonSchema>>) => ({
@@ -48,7 +48,7 @@ const whole = (description: string, properties: Readonly<Record<string, JsonSche
 
 /** The error schemas of every document, by name. */
 export const errorSchemas = {
-  Error: whole('A refusal. The reason says which, the message what to do.', {
+  Error: whole('A refusal, with a reason for programs and a message with the remedy.', {
     ...shared,
     status: {
       type: 'string',
@@ -60,14 +60,14 @@ export const errorSchemas = {
     message: { type: 'string' },
   }),
   Problem: whole(
-    'A refusal as RFC 9457 has it. Clients get it that accept application/problem+json.',
+    'A refusal in the form of RFC 9457, for clients that accept application/problem+json.',
     {
       ...shared,
       type: { const: 'about:blank' },
       title: { type: 'string', description: 'The reason' },
       status: { type: 'integer', description: 'HTTP status', minimum: 400, maximum: 599 },
-      detail: { type: 'string', description: 'What is wrong and what to do' },
-      instance: { type: 'string', description: 'The request, by its id', pattern: '^urn:uuid:' },
+      detail: { type: 'string', description: 'The problem and its remedy' },
+      instance: { type: 'string', description: 'The id of the request', pattern: '^urn:uuid:' },
     },
   ),
   ErrorDetail: detailSchema,

@@ -33,7 +33,7 @@ const failure = eventSchema({
 
 const bookmark = eventSchema({
   names: ['BOOKMARK'],
-  description: 'Nothing changed up to here; the first one ends the present state.',
+  description: 'No change up to this revision; the first bookmark ends the initial objects.',
   data: {
     type: 'object',
     properties: { type: { const: 'BOOKMARK' }, resourceVersion: { type: 'string' } },
@@ -55,10 +55,10 @@ export function watchStream(output: DescMessage, reference: MessageSchema): Json
   const type = change.fields.find(({ jsonName }) => jsonName === 'type')?.enum;
   const changed = eventSchema({
     names: type ? enumNames(type) : [],
-    description: 'A change. An id is where a client resumes (Last-Event-ID).',
+    description: 'A change. Its id is the cursor at which a client resumes (Last-Event-ID).',
     data: reference(change),
   });
-  return sequence('Server-sent events, each as its fields.', {
+  return sequence('Server-sent events with their fields.', {
     anyOf: [changed, bookmark, failure],
   });
 }
@@ -66,10 +66,10 @@ export function watchStream(output: DescMessage, reference: MessageSchema): Json
 /** The events of another stream of such messages. */
 export function messageStream(output: DescMessage, reference: MessageSchema): JsonSchema {
   const message = eventSchema({ description: 'The next message.', data: reference(output) });
-  return sequence('Server-sent events, each as its fields.', { anyOf: [message, failure] });
+  return sequence('Server-sent events with their fields.', { anyOf: [message, failure] });
 }
 
 /** A stream of such messages with one document a line. */
 export function lineStream(output: DescMessage, reference: MessageSchema): JsonSchema {
-  return sequence('One document a line.', reference(output));
+  return sequence('One JSON document per line.', reference(output));
 }

@@ -113,7 +113,7 @@ class DocumentWriter {
           in: 'query',
           required: false,
           schema: { type: 'boolean' },
-          description: 'Answer with events instead: the present state, then every change.',
+          description: 'Answer with events instead: the existing objects, then every change.',
         },
         {
           name: 'resourceVersion',
@@ -121,7 +121,7 @@ class DocumentWriter {
           required: false,
           schema: { type: 'string' },
           description:
-            'With watch: the cursor to go on behind, as a list or a watch message told it as resourceVersion; empty starts with the present state.',
+            'With watch: the cursor to continue after, from the resourceVersion of a list or watch message; empty starts with the existing objects.',
         },
       );
     const fullName = method.grpcPath.slice(1).replace('/', '.');
@@ -202,7 +202,7 @@ export function openApiDocument(
         'Paths work with and without a trailing slash. Errors have one of ' +
         `${Object.keys(statusCodes).length} codes; HTTP statuses: ${[...new Set(Object.values(httpStatuses))].sort().join(', ')}.`,
     },
-    servers: [{ url: '/', description: 'The server that this document comes from' }],
+    servers: [{ url: '/', description: 'The server of this document' }],
     paths,
     components: {
       schemas: writer.components,

@@ -56,7 +56,7 @@ export class Connections {
     });
     this.#closed = metrics.counter({
       name: 'api_connections_closed_total',
-      help: 'Connections that the server closed, by why: too many, or nothing was sent',
+      help: 'Connections that the server closed, by cause: too many connections, or no data received',
       labels: ['transport', 'cause'],
     });
     server.maxConnections = bounds.max;
@@ -130,7 +130,7 @@ export class Connections {
     const now = clock.monotonic();
     if (now - this.#toldAt < tellMs) return;
     this.#toldAt = now;
-    logger.warn('connections are refused: as many as allowed are open', {
+    logger.warn('connections are refused: the maximum is open', {
       transport,
       max: bounds.max,
     });

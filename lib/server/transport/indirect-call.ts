@@ -22,14 +22,14 @@ export function indirection({ host, origin, names }: CallHeaders, own: string): 
   const proxied = names.find(
     (name) => proxyHeaders.includes(name) || name.startsWith('x-forwarded-'),
   );
-  if (proxied !== undefined) return `a proxy passed it on (header ${proxied.slice(0, shownMax)})`;
+  if (proxied !== undefined) return `a proxy forwarded the call (header ${proxied.slice(0, shownMax)})`;
   const named = hostOf(host ?? '');
   if (!isLoopback(named) && named !== own.toLowerCase())
-    return `it was sent to the host ${JSON.stringify(named.slice(0, shownMax))}`;
+    return `the call was sent to host ${JSON.stringify(named.slice(0, shownMax))}`;
   // With its port: another one of this machine is another origin.
   const page = origin?.toLowerCase().replace(/^https?:\/\//, '');
   if (origin !== undefined && page !== host?.toLowerCase())
-    return `a page of ${JSON.stringify(origin.slice(0, shownMax))} sent it`;
+    return `a page of ${JSON.stringify(origin.slice(0, shownMax))} sent the call`;
   return undefined;
 }
 

@@ -100,7 +100,7 @@ export class PacedWrites {
       new StatusError({
         code: 'ResourceExhausted',
         reason: 'SlowReader',
-        message: 'this stream was not read while others needed its memory; resume it, and read on',
+        message: 'the stream was not read while other streams needed its memory; resume it and keep reading',
         retryAfterMs: 1_000,
       }),
     );

@@ -4,7 +4,7 @@ import type { CallContext, Peer } from '../api/call.js';
 import type { Caller } from '../chain/dispatcher.js';
 
 /** Given to those that wait; made once, for making one costs more than a short call. */
-const gone = new Error('the caller went away');
+const gone = new Error('the caller disconnected');
 
 /**
  * A call on its way. Its signal is made when somebody asks for it: short calls never do, and signals

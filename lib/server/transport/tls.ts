@@ -53,7 +53,7 @@ async function load({ certFile, keyFile, clientCaFile }: TlsFiles): Promise<TlsM
     throw new StatusError({
       code: 'InvalidArgument',
       reason: 'TlsInvalid',
-      message: `${certFile} and ${keyFile} are no certificate with its key: ${messageOf(cause)}`,
+      message: `${certFile} and ${keyFile} are not a certificate and its key: ${messageOf(cause)}`,
       cause,
     });
   }
@@ -142,9 +142,9 @@ export class TlsSource {
         this.#material = await load(this.#files);
         seen = now;
         for (const listener of this.#listeners) listener(this.#material);
-        this.#logger.info('certificates were read again', { certFile: this.#files.certFile });
+        this.#logger.info('certificates were reloaded', { certFile: this.#files.certFile });
       } catch (error) {
-        this.#logger.warn('changed certificates are not usable, the old ones stay', {
+        this.#logger.warn('changed certificates are not usable; the previous ones stay in use', {
           error: messageOf(error),
         });
       }

@@ -10,7 +10,7 @@ const beginning = `{"format":"${backupFormat.replace(/\d+$/, '')}`;
 function refused(path: string, what: string): StatusError {
   return failedPrecondition(
     'NotABackup',
-    `${path} is ${what}, and only an existing backup can be replaced; nothing was written: name another file`,
+    `${path} is ${what}, and only an existing backup can be replaced; nothing was written: use another file`,
   );
 }
 

@@ -54,7 +54,7 @@ function unreadable(path: string, error: unknown): unknown {
   const problem = problems[code] ?? `can't be read (${messageOf(error)})`;
   return failedPrecondition(
     'BackupUnreadable',
-    `backup ${path} ${problem}; name the file that kedged backup or kedge admin backup wrote`,
+    `backup ${path} ${problem}; use a file that kedged backup or kedge admin backup wrote`,
   );
 }
 
@@ -78,7 +78,7 @@ async function* frames(
     let at = 0;
     while (rest.length - at >= 5) {
       const length = rest.readUInt32BE(at);
-      if (length < 1 || length > frameBytesMax) throw damaged(path, `a frame of ${length} bytes`);
+      if (length < 1 || length > frameBytesMax) throw damaged(path, `frame length ${length} is invalid`);
       if (rest.length - at < 4 + length) break;
       const body = rest.subarray(at + 5, at + 4 + length);
       const type = rest[at + 4] ?? 0;
@@ -110,7 +110,7 @@ export async function readBackup(
       if (header.format !== backupFormat)
         throw failedPrecondition(
           'BackupFormat',
-          `backup ${path} has format ${header.format}, this release reads ${backupFormat}`,
+          `backup ${path} has format ${header.format}, and this release reads ${backupFormat}`,
         );
       parse<BackupHeader>(path, body, headerMembers);
     } else if (type === frameTypes.trailer) {
@@ -121,7 +121,7 @@ export async function readBackup(
       await onRecord(recordIn(path, address, body));
       objects += 1;
     } else {
-      throw damaged(path, `a frame of type ${type}`);
+      throw damaged(path, `frame type ${type} is unknown or out of place, or the frame is too short`);
     }
   }
   if (!header || !trailer) throw damaged(path, 'its end is missing');
@@ -139,7 +139,7 @@ function recordIn(
     return decodeRecord({ ...address, bytes: body.subarray(recordPrefixBytes) });
   } catch {
     // The record's own message advises to restore a backup, which this is.
-    throw damaged(path, `its record of revision ${address.revision} differs from what was written`);
+    throw damaged(path, `its record of revision ${address.revision} is not the written one`);
   }
 }
 

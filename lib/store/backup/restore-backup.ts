@@ -62,16 +62,16 @@ function wayOut(path: string, code: string): string {
   const folder = dirname(path);
   switch (code) {
     case 'ENOENT':
-      return `create the directory ${folder}, or name a file in an existing one`;
+      return `create the directory ${folder}, or use a file in an existing one`;
     case 'ENOTDIR':
-      return `${folder} is not a directory; name a file in one`;
+      return `${folder} is not a directory; use a file in a directory`;
     case 'EROFS':
-      return `${folder} is mounted read-only; name a file on another disk`;
+      return `${folder} is mounted read-only; use a file on another disk`;
     case 'EACCES':
     case 'EPERM':
-      return `name a file in a directory that you may write to`;
+      return `use a file in a writable directory`;
     default:
-      return 'make room there, or name a writable file';
+      return 'free disk space there, or use a writable file';
   }
 }
 
@@ -186,7 +186,7 @@ export async function restoreBackup(
   const { random = systemRandom, afterRevision = 0 } = options;
   if (!Number.isSafeInteger(afterRevision) || afterRevision < 0)
     throw invalid([
-      { field: 'afterRevision', description: `${afterRevision} is not a revision: 0 or more` },
+      { field: 'afterRevision', description: `${afterRevision} is not a revision; use a whole number, 0 or more` },
     ]);
   const rewrite = rewriting(options.rewrite);
   let objects = 0;
@@ -203,7 +203,7 @@ export async function restoreBackup(
       if (last === undefined && options.afterRevision === undefined)
         throw failedPrecondition(
           'RevisionUnknown',
-          'the last revision of the replaced store is unknown; give a revision that it did not reach as afterRevision',
+          'the last revision of the replaced store is unknown; set afterRevision to a revision that it did not reach',
         );
       revision = restoredRevision(path, header, Math.max(last ?? 0, afterRevision));
       ({ storeId } = await fresh.open(() => random.uuid(), clusterId));

@@ -44,7 +44,7 @@ function unavailable(path: string, done: string, cause: unknown): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'DatabaseUnavailable',
-    message: `the database in ${path} can't be ${done} (${messageOf(cause)}); this does not prove damage: check the disk, its permissions and the limits of the process, then try again`,
+    message: `the database in ${path} can't be ${done} (${messageOf(cause)}); this does not prove damage: check the disk, its permissions and the limits of the process, then retry`,
     cause,
   });
 }
@@ -82,7 +82,7 @@ export function markUnwritable(path: string, error: unknown): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'HighWaterUnwritable',
-    message: `${path} can't be written (${messageOf(error)}); without it a lost tail of the log is not detected: make room on the disk, or make the file writable`,
+    message: `${path} can't be written (${messageOf(error)}); without it, a truncated log is not detected: free disk space, or make the file writable`,
     cause: error,
   });
 }

@@ -49,7 +49,7 @@ function unlockable(directory: string, cause: unknown): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'LockUnavailable',
-    message: `data directory ${directory} can't be locked (${messageOf(cause)}); it needs a writable disk with room, on a file system with POSIX locks`,
+    message: `data directory ${directory} can't be locked (${messageOf(cause)}); it needs a writable disk with free space, on a file system with POSIX locks`,
     cause,
   });
 }

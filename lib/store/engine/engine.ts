@@ -132,7 +132,7 @@ export interface Replacement {
 export function notEmpty(): StatusError {
   return failedPrecondition(
     'NotEmpty',
-    'there is a store already; restore elsewhere, or replace it (option `replace: true`): the existing store is kept in another directory',
+    'the directory already contains a store; restore elsewhere, or replace it (option `replace: true`): the existing store is kept in another directory',
   );
 }
 

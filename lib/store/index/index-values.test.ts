@@ -23,8 +23,8 @@ describe('values of an object in an index', () => {
 
   for (const [what, given, says] of [
     ['a promise', 'late', 'gave a promise; it must return synchronously'],
-    ['no list', 'red', 'gave something else than a list'],
-    ['a list of something else', [1], 'gave a value that is not text'],
+    ['no list', 'red', 'gave a value that is not a list'],
+    ['a list of something else', [1], 'gave a value that is not a string'],
     [
       'too many values',
       Array.from({ length: limits.indexValuesMax + 1 }, String),

@@ -13,15 +13,15 @@ export class WrongValues extends TypeError {
  */
 export function indexValues(of: IndexFunction<ApiObject>, object: ApiObject): readonly string[] {
   const given: unknown = awaitedByNobody(of(object));
-  if (!Array.isArray(given)) throw new WrongValues('something else than a list');
+  if (!Array.isArray(given)) throw new WrongValues('a value that is not a list');
   const { indexValuesMax, indexValueCharactersMax } = limits;
   if (given.length > indexValuesMax)
-    throw new WrongValues(`${given.length} values, at most ${indexValuesMax} are allowed`);
+    throw new WrongValues(`${given.length} values, and at most ${indexValuesMax} are allowed`);
   for (const value of given as readonly unknown[]) {
-    if (typeof value !== 'string') throw new WrongValues('a value that is not text');
+    if (typeof value !== 'string') throw new WrongValues('a value that is not a string');
     if (value.length > indexValueCharactersMax)
       throw new WrongValues(
-        `a value of ${value.length} characters, at most ${indexValueCharactersMax} are allowed`,
+        `a value of ${value.length} characters, and at most ${indexValueCharactersMax} are allowed`,
       );
   }
   const values = given as readonly string[];

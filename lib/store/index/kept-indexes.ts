@@ -73,7 +73,7 @@ export class KeptIndexes {
     if (kind.scope === 'Namespaced') names.unshift(namespaceIndex);
     const has = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`;
     const description = index
-      ? `"${name}" of ${kind.kind} was declared with another function before; use one kind value for all calls`
+      ? `"${name}" of ${kind.kind} was already declared with another function; use one kind value for all calls`
       : `"${name}" is not an index of ${kind.kind}: ${has}`;
     throw invalid([{ field: 'index', description }]);
   }

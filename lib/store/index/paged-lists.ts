@@ -160,7 +160,7 @@ function demandPageSize({ limit, pageBytes }: PageSize): void {
 
 function notOfThisList(): StatusError {
   const description =
-    'is not a token of this list: it is bound to the kind, namespace, index, selectors and caller of its list; give those, or start again without one';
+    'is not a token of this list: it is bound to the kind, namespace, index, selectors and caller of its list; use the same ones, or start again without a token';
   return invalid([{ field: 'pageToken', description }]);
 }
 

@@ -45,7 +45,7 @@ export async function* scanLog(
 
 function recordOf(path: string, key: Buffer, bytes: Buffer): EngineRecord {
   const address = decodeKey(key);
-  if (!address) throw damaged(path, `a key of ${key.length} bytes in the log`);
+  if (!address) throw damaged(path, `the log has a key of invalid length (${key.length} bytes)`);
   return { revision: address.revision, index: address.index, bytes };
 }
 

@@ -49,11 +49,11 @@ export function demandKnownVersion(directory: string, found: number): void {
   if (found >= oldestSchemaVersion && found <= schemaVersion) return;
   const way =
     found > schemaVersion
-      ? 'use a release that is as new as the one that wrote it'
+      ? 'use the release that wrote it, or a later one'
       : `open it first with a release that reads version ${found} and writes version ${oldestSchemaVersion}`;
   throw new StatusError({
     code: 'FailedPrecondition',
     reason: 'SchemaVersion',
-    message: `the database in ${directory} has schema version ${found}, this release reads versions ${oldestSchemaVersion} to ${schemaVersion}; ${way}`,
+    message: `the database in ${directory} has schema version ${found}, and this release reads versions ${oldestSchemaVersion} to ${schemaVersion}; ${way}`,
   });
 }

@@ -69,7 +69,7 @@ export async function copyStore(options: CopyOptions): Promise<Migration> {
     throw new StatusError({
       code: 'Unavailable',
       reason: 'CopyFailed',
-      message: `the database in ${directory} has schema version ${version} and is copied to ${copy} before it becomes version ${schemaVersion}; the copy failed (${messageOf(error)}); nothing was changed`,
+      message: `the database in ${directory} has schema version ${version} and is copied to ${copy} before its migration to version ${schemaVersion}; the copy failed (${messageOf(error)}); nothing was changed`,
       cause: error,
     });
   }
@@ -149,7 +149,7 @@ export async function demandRoom(
   throw new StatusError({
     code: 'ResourceExhausted',
     reason: 'NoRoomForCopy',
-    message: `the database in ${directory} has schema version ${version}; before it becomes version ${schemaVersion} it is copied, which needs ${needed} bytes, and ${free} are free; make room and start again; nothing was changed, and ${there}`,
+    message: `the database in ${directory} has schema version ${version}; it is copied before its migration to version ${schemaVersion}, which needs ${needed} bytes, and ${free} are free; free disk space and start again; nothing was changed, and ${there}`,
   });
 }
 

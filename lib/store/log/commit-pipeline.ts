@@ -52,7 +52,7 @@ export class CommitPipeline<C extends Commit> {
       throw new StatusError({
         code: 'ResourceExhausted',
         reason: 'WriteQueueFull',
-        message: `${this.#queuedBytes} bytes wait to be written, at most ${limits.pendingBytesMax} may; write more slowly`,
+        message: `${this.#queuedBytes} bytes wait to be written, and at most ${limits.pendingBytesMax} may wait; write more slowly`,
         retryAfterMs: 100,
       });
   }
@@ -139,7 +139,7 @@ export class CommitPipeline<C extends Commit> {
     this.#failure ??= new StatusError({
       code: 'Unavailable',
       reason: 'StorePoisoned',
-      message: `the store can't write (${messageOf(cause)}); whether the last writes happened is unknown until it is opened again`,
+      message: `the store can't write (${messageOf(cause)}); the outcome of the last writes is unknown until the store is reopened`,
       cause,
     });
     const waiting = [...batch, ...this.#queue];

@@ -54,7 +54,7 @@ export class DensityCheck {
     const first = this.#missing > 0 ? this.#revision : this.#revision + 1;
     throw dataLoss(
       'LogHole',
-      `the store's log has a hole: records of revisions ${first} to ${found} are missing`,
+      `the store's log has a gap: the records of revisions ${first} to ${found} are missing`,
     );
   }
 }
@@ -64,7 +64,7 @@ export function demandCheckpoint(expected: Checkpoint, found: Checkpoint): void 
   if (expected.objects === found.objects && expected.hash === found.hash) return;
   throw dataLoss(
     'CheckpointMismatch',
-    `the store's log holds ${found.objects} objects up to revision ${expected.revision}, hash ${found.hash}, but ${expected.objects}, hash ${expected.hash}, were counted: records up to that revision are missing or others came back`,
+    `the store's log contains ${found.objects} objects up to revision ${expected.revision}, hash ${found.hash}, but ${expected.objects}, hash ${expected.hash}, are expected: records up to that revision are missing, or removed records reappeared`,
   );
 }
 
@@ -73,7 +73,7 @@ export function demandTail(revision: number, highWater: number): void {
   if (revision >= highWater) return;
   throw dataLoss(
     'LogTailLost',
-    `the store's log ends at revision ${revision}, but ${highWater} was written: its tail is lost`,
+    `the store's log ends at revision ${revision}, but revision ${highWater} was written: the log is truncated`,
   );
 }
 

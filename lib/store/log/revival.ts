@@ -60,7 +60,7 @@ export async function reviveEngine(options: RevivalOptions): Promise<Revived | u
       const free = await engine.freeBytes?.();
       // Less room than writes need is enough: writes that free room must succeed.
       if (free !== undefined && free < Math.min(options.freeBytesFloor, reopenBytes)) {
-        logger.debug('store waits for room on the disk', { freeBytes: free });
+        logger.debug('the store waits for free disk space', { freeBytes: free });
         continue;
       }
       await engine.close();
@@ -78,14 +78,14 @@ async function reopen(options: RevivalOptions): Promise<Revived> {
     throw new StatusError({
       code: 'DataLoss',
       reason: 'OtherStore',
-      message: `the data directory holds store ${state.storeId} now, ${options.storeId} was open`,
+      message: `the data directory now contains store ${state.storeId}, and store ${options.storeId} was open`,
     });
   const { checkpoint } = state;
   if (!options.checkpoints.some((mark) => sameMark(mark, checkpoint)))
     throw new StatusError({
       code: 'DataLoss',
       reason: 'CheckpointMismatch',
-      message: `the store's compaction mark is at revision ${checkpoint.revision} now, and this process did not move it; restore the data directory from a backup`,
+      message: `the store's compaction mark is now at revision ${checkpoint.revision}, and another process moved it; restore the data directory from a backup`,
     });
   const density = new DensityCheck(revision);
   const survived: DecodedRecord[] = [];

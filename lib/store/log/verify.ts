@@ -71,7 +71,7 @@ export async function verifyLog(
     throw new StatusError({
       code: 'DataLoss',
       reason: 'IndexMismatch',
-      message: `the log holds ${current.size} objects at revision ${revision}, ${objects} are in memory`,
+      message: `the log contains ${current.size} objects at revision ${revision}, and ${objects} are in memory`,
     });
   return { revision, records, objects };
 }

@@ -67,7 +67,7 @@ function damagedTable(
       const { entries, blocks, damagedBlocks } = readTable(bytes);
       return { detail: `${damagedBlocks} of ${blocks} blocks are lost`, entries };
     } catch {
-      return { detail: `all of it is lost: ${whole}`, entries: [] };
+      return { detail: `the file can't be read and its whole content is lost: ${whole}`, entries: [] };
     }
   }
 }
@@ -92,7 +92,7 @@ export async function copyForSalvage(
     try {
       read = await readAnyhow(files, join(from, name));
     } catch (error) {
-      damagedFiles.push({ name, detail: `all of it is lost: ${messageOf(error)}` });
+      damagedFiles.push({ name, detail: `the file can't be read and its whole content is lost: ${messageOf(error)}` });
       continue;
     }
     const table = /\.(ldb|sst)$/.test(name) ? damagedTable(read.bytes) : undefined;
@@ -102,7 +102,7 @@ export async function copyForSalvage(
       continue;
     }
     if (read.unreadable > 0) {
-      const detail = `${read.unreadable} pieces of ${pieceBytes} bytes can't be read`;
+      const detail = `${read.unreadable} blocks of ${pieceBytes} bytes can't be read`;
       damagedFiles.push({ name, detail });
     }
     await writeWhole(files, join(to, name), read.bytes).catch((cause: unknown) => {
@@ -116,7 +116,7 @@ function unwritable(to: string, cause: unknown): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'ScratchUnwritable',
-    message: `the copy ${to} of the database can't be written (${messageOf(cause)}), and was removed; make room beside the backup, or without a backup in TMPDIR, or name another disk`,
+    message: `the copy ${to} of the database can't be written (${messageOf(cause)}), and was removed; free disk space beside the backup (without a backup: in TMPDIR), or use another disk`,
     cause,
   });
 }

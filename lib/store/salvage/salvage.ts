@@ -124,7 +124,7 @@ async function openRepaired(folder: string, rescued: readonly TableEntry[]): Pro
     throw new StatusError({
       code: 'DataLoss',
       reason: 'NothingToSalvage',
-      message: `nothing of the database can be read: ${messageOf(cause)}; restore a backup`,
+      message: `the database can't be read at all: ${messageOf(cause)}; restore a backup`,
       cause,
     });
   }

@@ -18,7 +18,7 @@ const checksumMask = 0xa282ead8;
 function readBlock(table: Buffer, { offset, size }: BlockHandle): Buffer {
   const end = offset + size;
   if (end + trailerBytes > table.length - footerBytes)
-    throw new Error(`a block at byte ${offset} reaches beyond the file's end`);
+    throw new Error(`a block at byte ${offset} extends beyond the end of the file`);
   const stored = table.readUInt32LE(end + 1);
   const crc = crc32c(table.subarray(offset, end + 1));
   const masked = (((crc >>> 15) | (crc << 17)) + checksumMask) >>> 0;
@@ -51,7 +51,7 @@ function layoutOf(table: Buffer): {
   readonly others: readonly BlockHandle[];
 } {
   if (table.length < footerBytes) throw new Error(`it has only ${table.length} bytes`);
-  if (table.readBigUInt64LE(table.length - 8) !== magic) throw new Error('it is cut at its end');
+  if (table.readBigUInt64LE(table.length - 8) !== magic) throw new Error('it is truncated');
   const footer = new VarintReader(table, table.length - footerBytes);
   const metaIndex = readBlock(table, footer.handle());
   const index = readBlock(table, footer.handle());

@@ -28,14 +28,14 @@ export class VarintReader {
       value += (byte & 0x7f) * scale;
       if (byte < 0x80) return value;
     }
-    throw new Error(`no number at byte ${this.position}`);
+    throw new Error(`an invalid number at byte ${this.position}`);
   }
 
   /** Skips a string: its length, then its bytes. */
   skipString(): void {
     const length = this.varint();
     this.position += length;
-    if (this.position > this.#bytes.length) throw new Error('a string reaches beyond the end');
+    if (this.position > this.#bytes.length) throw new Error('a string extends beyond the end');
   }
 
   handle(): BlockHandle {

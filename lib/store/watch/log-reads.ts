@@ -41,6 +41,6 @@ export function logHole(revision: number): StatusError {
   return new StatusError({
     code: 'DataLoss',
     reason: 'LogHole',
-    message: `the store's log has a hole at revision ${revision}; restore the data directory from a backup`,
+    message: `the store's log has a gap at revision ${revision}; restore the data directory from a backup`,
   });
 }

@@ -60,7 +60,7 @@ describe('sinks of a watch in process', () => {
     expect(after.seen).to.deep.equal([0, 1, 2, 3]);
     expect(broken.seen, 'nothing after what it missed').to.deep.equal([0, 1, 2]);
     expect(hasCode(broken.ended, 'Internal') && broken.ended.message).to.equal('no room');
-    expect(logger.fieldsOf('the sink of a watch threw, its subscription ends')).to.have.length(1);
+    expect(logger.fieldsOf('the sink of a watch threw; its subscription ends')).to.have.length(1);
   });
 
   it('one that throws while it catches up is not subscribed', async () => {

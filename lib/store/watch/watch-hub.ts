@@ -91,7 +91,7 @@ export class WatchHub {
         subscriber.deliver(batch);
       } catch (error) {
         this.#subscribers.delete(subscriber);
-        this.#options.logger.error('the sink of a watch threw, its subscription ends', { error });
+        this.#options.logger.error('the sink of a watch threw; its subscription ends', { error });
         subscriber.fail(error);
       }
     }

@@ -15,13 +15,13 @@ export function demandIndexSelection(kind: AnyKind, { index, value }: IndexSelec
   const wrong = (field: string, description: string): unknown =>
     violations.push({ field, description });
   if (index === undefined && value !== undefined)
-    wrong('index', 'is missing: it names the index of `value`');
+    wrong('index', 'is missing: `value` needs the name of an index');
   if (index !== undefined && typeof value !== 'string')
-    wrong('value', `is ${typeof value}; give the text of an index value`);
+    wrong('value', `is ${typeof value}; give an index value, a string`);
   if (typeof value === 'string' && value.length > limits.indexValueCharactersMax)
     wrong(
       'value',
-      `has ${value.length} characters, at most ${limits.indexValueCharactersMax} are allowed`,
+      `has ${value.length} characters, and at most ${limits.indexValueCharactersMax} are allowed`,
     );
   if (index === namespaceIndex && kind.scope === 'Cluster')
     wrong('index', `"${index}" is not an index of ${kind.kind}, which is a cluster-scoped kind`);
@@ -56,12 +56,12 @@ export function demandUnchanged(check: KindCheck, context: KindCheckContext): vo
   const what =
     index === undefined ? kind.kind : `${kind.kind} under this value of index "${index}"`;
   const why = last.exact
-    ? `an object changed at revision ${last.revision}`
-    : `changes are known from revision ${last.revision} on only`;
+    ? `an object was changed at revision ${last.revision}`
+    : `changes are known only from revision ${last.revision} on`;
   throw new StatusError({
     code: 'Aborted',
     reason: 'Conflict',
-    message: `${what} was read at revision ${revision}, and ${why}; read it again and decide again`,
+    message: `${what} was read at revision ${revision}, and ${why}; read it again and repeat the decision`,
   });
 }
 

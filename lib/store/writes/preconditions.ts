@@ -24,7 +24,7 @@ import { resourceOf, keyOfOperation } from './operation-key.js';
 export function tooManyFields(count: number): string | undefined {
   const { preconditionFieldsMax } = limits;
   if (count <= preconditionFieldsMax) return undefined;
-  return `holds ${count} fields, at most ${preconditionFieldsMax} are allowed; compare resourceVersion, or use several checks`;
+  return `has ${count} fields, and at most ${preconditionFieldsMax} are allowed; compare resourceVersion, or use several checks`;
 }
 
 /**
@@ -52,7 +52,7 @@ export function demandCurrent(
 /** @throws StatusError InvalidArgument for an impossible generation */
 export function demandGeneration(generation: number, resource: ResourceInfo): void {
   if (Number.isSafeInteger(generation) && generation > 0) return;
-  const description = `is ${generation}; give that of an object that was read, 1 or more`;
+  const description = `is ${generation}; give the generation of an object that was read, 1 or more`;
   throw invalid([{ field: 'precondition.generation', description }], resource);
 }
 
@@ -79,7 +79,7 @@ export function demandState(
     (path) => !jsonEqual(valueAt(current, path), fields[path]),
   );
   if (changed.length > 0)
-    throw differs(resource, `other values than those given are stored in ${changed.join(', ')}`);
+    throw differs(resource, `the stored values differ in ${changed.join(', ')}`);
 }
 
 /** @throws StatusError InvalidArgument for an operation without its guard, although the types require it. */

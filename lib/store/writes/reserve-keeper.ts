@@ -90,10 +90,10 @@ export class ReserveKeeper {
     const { heldBytes: _, ...fields } = this.#fields();
     if (!this.isWhole)
       logger.warn(
-        'the disk has no room for the whole reserve: when it is full, deletions and a start may be refused; make room',
+        'the disk has too little space for the whole reserve: when the disk is full, deletions and a start may be refused; free disk space',
         this.#fields(),
       );
-    else if (!first) logger.info('the reserve is whole again', fields);
+    else if (!first) logger.info('the reserve is complete again', fields);
   }
 
   #fields(): Readonly<Record<string, string | number>> {

@@ -255,7 +255,7 @@ describe('a store with a reserve', () => {
     expect(disk.held).to.equal(floor / 2);
     expect(store.health().state).to.equal('serving');
     expect(await refusal(store.create(things, { name: 'new' }))).to.equal('taken');
-    expect(logger.lines.map(({ message }) => message)).to.include('the reserve is whole again');
+    expect(logger.lines.map(({ message }) => message)).to.include('the reserve is complete again');
     await store.close();
   });
 

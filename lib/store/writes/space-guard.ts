@@ -155,7 +155,7 @@ export class SpaceGuard {
       void this.#reserve?.lay().then((laid) => (laid ? this.#ask() : undefined));
     } catch (error) {
       // An unknown value does not refuse writes: a failing write is handled by its caller.
-      this.#logger.debug('room on the disk is unknown', { error: messageOf(error) });
+      this.#logger.debug('the free space of the disk is unknown', { error: messageOf(error) });
     }
     this.#lookLater();
   }
@@ -179,11 +179,11 @@ export class SpaceGuard {
     const { location } = this.#engine;
     const where = location === undefined ? '' : ` (${location})`;
     const reserved = this.#reserve ? ` and ${held} in its reserve` : '';
-    const only = this.#left < this.#finalBytes ? ', those of objects without finalizers' : '';
+    const only = this.#left < this.#finalBytes ? ' (only of objects without finalizers)' : '';
     return new StatusError({
       code: 'ResourceExhausted',
       reason: 'DiskFull',
-      message: `the store's disk${where} has ${free} bytes left${reserved}, writes need ${this.#floor}; free some, or delete what is not needed: deletions are still accepted${only}`,
+      message: `the disk of the store${where} has ${free} bytes free${reserved}, and writes need ${this.#floor}: free disk space, or delete objects that are not needed; deletions are still accepted${only}`,
       retryAfterMs: everyMs,
     });
   }

@@ -84,7 +84,7 @@ export function demandOperations(operations: readonly Operation[]): void {
   throw new StatusError({
     code: 'InvalidArgument',
     reason: 'TransactionTooLarge',
-    message: `a transaction has ${writes} writing operations and ${checks} checks, at most ${transactionOperationsMax} and ${transactionChecksMax} are allowed; split it`,
+    message: `a transaction has ${writes} writing operations and ${checks} checks, and at most ${transactionOperationsMax} and ${transactionChecksMax} are allowed; split it`,
   });
 }
 
@@ -255,7 +255,7 @@ function recordOf(
   throw new StatusError({
     code: 'InvalidArgument',
     reason: 'ObjectTooLarge',
-    message: `${kind} "${key}" is ${size} bytes, at most ${limits.objectBytesMax} are allowed`,
+    message: `${kind} "${key}" has ${size} bytes, and at most ${limits.objectBytesMax} are allowed`,
   });
 }
 

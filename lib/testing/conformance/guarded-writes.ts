@@ -6,7 +6,7 @@ import { type ConformanceTest, key, refused, thing, things } from './subject.js'
 /** Preconditions of updates and deletions, and calls without them. */
 export const guardedWriteTests: readonly ConformanceTest[] = [
   {
-    name: 'an update with a stale object is refused, and what others wrote stays',
+    name: 'an update with a stale object is refused, and writes of others are kept',
     body: async (store) => {
       const made = await store.create(things, thing('a', 1));
       const told = await store.updateStatus(things, key('a'), { seen: 5 });
@@ -19,7 +19,7 @@ export const guardedWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'an update or deletion of an object never reaches another one of its name',
+    name: 'an update or deletion of an object never affects another object of the same name',
     body: async (store) => {
       const first = await store.create(things, thing('a', 1));
       await store.deleteByName(things, key('a'));
@@ -36,7 +36,7 @@ export const guardedWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'a deletion of the object read happens whatever was written to it since, unless it asks for more',
+    name: 'a deletion of an object that was read succeeds after later writes, unless it has a stricter precondition',
     body: async (store) => {
       const made = await store.create(things, thing('a', 1));
       await store.update(things, { ...made, value: 2 });
@@ -48,7 +48,7 @@ export const guardedWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'a status write happens only to the object and the version that its precondition names',
+    name: 'a status write applies only to the object and the version of its precondition',
     body: async (store) => {
       const made = await store.create(things, thing('a', 1));
       const { uid, resourceVersion } = made.metadata;
@@ -62,7 +62,7 @@ export const guardedWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'every field of a precondition counts, whichever comes first',
+    name: 'all fields of a precondition are checked, in any order',
     body: async (store) => {
       await store.create(things, thing('a', 1));
       const check = (fields: Readonly<Record<string, number>>): Promise<unknown> =>
@@ -78,7 +78,7 @@ export const guardedWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'overwrite replaces whatever is stored, and makes nothing',
+    name: 'overwrite replaces the stored object, and creates none',
     body: async (store) => {
       const made = await store.create(things, thing('a', 1));
       await store.update(things, { ...made, value: 2 });
@@ -93,7 +93,7 @@ export const guardedWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'an update or deletion without what guards it is refused, and the remedy is named',
+    name: 'an update or deletion without its guard is refused with the remedy',
     body: async (store) => {
       const made = await store.create(things, thing('a', 1));
       const without = (...fields: readonly string[]): typeof made => {

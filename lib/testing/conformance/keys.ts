@@ -22,7 +22,7 @@ const impossible: readonly ObjectKey[] = [
 /** Invalid keys are refused by reads and writes alike. */
 export const keyTests: readonly ConformanceTest[] = [
   {
-    name: 'a key that no object may have is refused by every read and write',
+    name: 'an invalid key is refused by every read and write',
     body: async (store) => {
       for (const key of impossible) {
         const object = { value: 1, ...key } as { name: string; namespace: string; value: number };
@@ -40,7 +40,7 @@ export const keyTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'a namespace that has no objects is listed as empty, also one that stands for all in requests',
+    name: 'a namespace without objects is listed as empty, also one whose name selects all namespaces in requests',
     needs: ['kindChecks'],
     body: async (store) => {
       await store.create(things, { namespace: 'default', name: 'a', value: 1 });

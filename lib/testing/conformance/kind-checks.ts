@@ -71,7 +71,7 @@ export const kindCheckTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'asking for the deletion of an object that stays raises its generation, and fails a check that it is not being deleted',
+    name: 'a deletion request for an object with finalizers raises its generation, and fails a check that the object is not being deleted',
     body: async (store) => {
       const finalizers = ['x/one'];
       const made = await store.create(things, { ...thing('a'), metadata: { finalizers } });
@@ -142,7 +142,7 @@ export const kindCheckTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'a status write fails a check by index only where it moves the object between its values',
+    name: 'a status write fails a check by index only if it changes the index values of the object',
     needs: ['kindChecks'],
     body: async (store) => {
       await store.create(things, thing('a', 1));
@@ -170,7 +170,7 @@ export const kindCheckTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'of two creations that did not see each other one is refused',
+    name: 'one of two concurrent creations with a check of the kind is refused',
     needs: ['kindChecks'],
     body: async (store) => {
       const { revision } = await store.list(things);
@@ -186,7 +186,7 @@ export const kindCheckTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'a check of a kind is judged by what was before its transaction, wherever in it the check stands',
+    name: 'a check of a kind compares the state before its transaction, at any position in it',
     needs: ['kindChecks'],
     body: async (store) => {
       const { revision } = await store.list(things);
@@ -195,7 +195,7 @@ export const kindCheckTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'a check of a kind that it does not allow is refused by name, and nothing is written',
+    name: 'a check of a kind that does not permit it is refused by name, and nothing is written',
     needs: ['kindChecks'],
     body: async (store) => {
       const { revision } = await store.list(things);
@@ -214,7 +214,7 @@ export const kindCheckTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'a list by index gives the objects under the value, also of status, with other selectors and in pages',
+    name: 'a list by index returns the objects with the value, also of status fields, with other selectors and in pages',
     needs: ['kindChecks'],
     body: async (store) => {
       for (const [at, name] of ['a', 'b', 'c', 'd'].entries())

@@ -35,7 +35,7 @@ export const listTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'pages show one revision although writes go on, also with a selector',
+    name: 'pages show one revision during concurrent writes, also with a selector',
     body: async (store) => {
       for (const n of ['a', 'b', 'c', 'd', 'e', 'f', 'g'])
         await store.create(things, thing(n, n === 'b' ? 1 : 2));
@@ -59,7 +59,7 @@ export const listTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'a page token opens its own list only: not another kind, namespace or selector',
+    name: 'a page token is valid only for a list with the same kind, namespace and selector',
     body: async (store) => {
       for (const namespace of ['one', 'two'])
         for (const n of ['a', 'b', 'c']) await store.create(things, thing(n, 1, namespace));
@@ -78,7 +78,7 @@ export const listTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'a page ends before the object that makes it too large, and holds one in any case',
+    name: 'a page ends before the object that would exceed its size, and contains at least one',
     body: async (store) => {
       const size = 400;
       for (const n of ['a', 'b', 'c', 'd'])

@@ -18,7 +18,7 @@ const names = (objects: readonly { readonly name: string }[]): readonly string[]
 /** Guarantees of reads and writes. */
 export const readAndWriteTests: readonly ConformanceTest[] = [
   {
-    name: 'G1 durable: resolved writes are there after reopening, with their versions',
+    name: 'G1 durable: resolved writes exist after reopening, with their versions',
     needs: ['durable'],
     body: async (store, reopen) => {
       const made = await store.create(things, thing('a', 1));
@@ -63,7 +63,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'a refusal names the object that it is about',
+    name: 'a refusal names its object',
     body: async (store) => {
       const made = await store.create(things, thing('a'));
       const current = await store.update(things, { ...made, value: 2 });
@@ -96,7 +96,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'G3 serializable: of many writers that expect one version exactly one wins',
+    name: 'G3 serializable: exactly one of many writers with the same expected version succeeds',
     body: async (store) => {
       const made = await store.create(things, thing('a'));
       const results = await Promise.allSettled(
@@ -122,7 +122,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'G3 serializable: a check on fields guards the writes beside it',
+    name: 'G3 serializable: a check on fields guards the other writes of its transaction',
     body: async (store) => {
       await store.create(things, thing('lock', 7));
       const check = (value: number) =>
@@ -138,7 +138,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'G5 monotonic: revisions rise and go on after reopening',
+    name: 'G5 monotonic: revisions increase and continue after reopening',
     needs: ['durable'],
     body: async (store, reopen) => {
       await store.create(things, thing('a'));
@@ -215,7 +215,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'deletes an object whose time has come, and not one that was prolonged',
+    name: 'deletes an expired object, and not one whose expiry was extended',
     body: async (store) => {
       const past = new Date(0).toISOString();
       const future = new Date(Date.UTC(9999, 0)).toISOString();
@@ -234,7 +234,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'G6 integrity: verifies what it wrote',
+    name: 'G6 integrity: verifies its own records',
     needs: ['embedded'],
     body: async (store) => {
       for (let n = 0; n < 20; n += 1) await store.create(things, thing(`t${n}`, n));
@@ -246,7 +246,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'refuses everything once closed',
+    name: 'refuses all calls once closed',
     body: async (store) => {
       await store.close();
       await refused('Unavailable', store.create(things, thing('a')));

@@ -53,7 +53,7 @@ export const watchTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'watch is bookmarkable: a batch says how far it got, and lists join watches without a gap',
+    name: 'watch has bookmarks: each batch carries its revision, and a watch from the revision of a list misses no event',
     body: async (store) => {
       await store.create(things, thing('a'));
       const { revision } = await store.list(things);
@@ -65,7 +65,7 @@ export const watchTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'watch carries the last state of what was deleted, and the new object after a recreation',
+    name: 'watch delivers the last state of a deleted object, and the new object after a recreation',
     body: async (store) => {
       const from = store.revision;
       const first = await store.create(things, thing('a', 1));
@@ -82,7 +82,7 @@ export const watchTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'watch from a revision that has not happened is OutOfRange',
+    name: 'watch from a future revision is OutOfRange',
     body: async (store) => {
       const { signal } = new AbortController();
       const watch = store.watch(things, { fromRevision: store.revision + 10, signal });
@@ -90,7 +90,7 @@ export const watchTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'watch from a text that is no cursor is InvalidArgument, from a list with a cursor goes on there',
+    name: 'watch from an invalid cursor is InvalidArgument, and from the cursor of a list it continues there',
     body: async (store) => {
       const { signal } = new AbortController();
       for (const cursor of ['', 'nonsense', '-1', '1.a.b']) {
@@ -104,7 +104,7 @@ export const watchTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'watch selects by namespace and still moves on',
+    name: 'watch selects by namespace and still advances its revision',
     body: async (store) => {
       const from = store.revision;
       await store.create(things, thing('a', 0, 'one'));
@@ -115,7 +115,7 @@ export const watchTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'watch with selectors tells what comes to match as added, what leaves as deleted',
+    name: 'watch with selectors reports an object that starts to match as ADDED, and one that stops matching as DELETED',
     body: async (store, reopen) => {
       const from = store.revision;
       const made = await store.create(things, { ...thing('a', 1), labels: { tier: 'web' } });
@@ -140,7 +140,7 @@ export const watchTests: readonly ConformanceTest[] = [
     needs: ['durable'],
   },
   {
-    name: 'watch with selectors tells a deletion whose last write also changes what they look at',
+    name: 'watch with selectors reports a deletion whose last write also changes the selected fields',
     body: async (store) => {
       const from = store.revision;
       const web = { ...thing('a'), labels: { tier: 'web' } };
@@ -165,7 +165,7 @@ export const watchTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'watch can stream the initial list, mark its end and go on without a gap',
+    name: 'watch can stream the initial list, mark its end and continue without a gap',
     body: async (store) => {
       await store.transact(Array.from({ length: 600 }, (_, n) => creation(`t${n}`, n)));
       const ended = (batches: readonly { readonly initial?: string }[]): boolean =>

@@ -74,7 +74,7 @@ describe('values of secrets that parameters refer to', function () {
     await until('instances/v-0', 'Running');
     await eventually('the other to wait', async () => {
       const { body } = await daemon.rest('GET', `${base}/instances/again-0`);
-      return JSON.stringify(body.conditions ?? []).includes('are both at ********');
+      return JSON.stringify(body.conditions ?? []).includes('have the same handle ********');
     });
     await daemon.ok('DELETE', `${base}/services/v`);
     await until('instances/again-0', 'Running');

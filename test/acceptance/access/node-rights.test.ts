@@ -19,49 +19,53 @@ describe("what a node's token writes into volumes", function () {
       expect(await caller.treasure(), `the secret, by ${name}`).to.equal(403);
       for (const [way, { code, message }] of Object.entries(refusals)) {
         expect(code, `${name} by ${way}`).to.match(denied);
-        expect(message, way).to.contain('driverParameters: is written by controllers alone');
+        expect(message, way).to.contain('driverParameters: is written only by controllers');
       }
     }
   });
 
   const attachment = { claim: 'default/disk-0', node: 'here', state: 'Reserved' };
   const statuses: readonly (readonly [string, JsonObject, RegExp])[] = [
-    ['driver', { driver: 'local' }, /driver: is written by controllers alone/],
-    ['handle', { handle: 'vol-of-somebody-else' }, /handle: is written by controllers alone/],
+    ['driver', { driver: 'local' }, /driver: is written only by controllers/],
+    ['handle', { handle: 'vol-of-somebody-else' }, /handle: is written only by controllers/],
     ['sizeBytes', { sizeBytes: '1' }, /sizeBytes: is written/],
     ['topology', { topology: { 'svc.io/node': 'here' } }, /topology: is written/],
     ['effectiveReclaimPolicy', { effectiveReclaimPolicy: 'delete' }, /effectiveReclaimPolicy: is/],
     ['ownerService', { ownerService: 'default/other' }, /ownerService: is written/],
     ['attempts', { attempts: 99 }, /attempts: is written/],
     ['snapshotsInFlight', { snapshotsInFlight: ['x'] }, /snapshotsInFlight: is written/],
-    ['status Released', { status: 'Released' }, /status: .* is the volume controller's/],
-    ['status Available', { status: 'Available' }, /status: .* is the volume controller's/],
-    ['boundNode', { boundNode: 'elsewhere' }, /boundNode: "elsewhere" is no node of its/],
-    ['boundClaim', { boundClaim: 'default/mine-0' }, /boundClaim: .* is no claim of its/],
+    ['status Released', { status: 'Released' }, /status: .* is made only by the volume controller/],
+    [
+      'status Available',
+      { status: 'Available' },
+      /status: .* is made only by the volume controller/,
+    ],
+    ['boundNode', { boundNode: 'elsewhere' }, /boundNode: "elsewhere" is not a node of one of its/],
+    ['boundClaim', { boundClaim: 'default/mine-0' }, /boundClaim: .* is not a claim of one of its/],
     [
       'attachment for another node',
       { attachments: [{ ...attachment, node: 'elsewhere' }] },
-      /attachments: those of other nodes/,
+      /attachments: node .* may not change attachments of other nodes/,
     ],
     [
       'attachment for an instance that does not mount it',
       { attachments: [{ ...attachment, claim: 'default/mine-0' }] },
-      /attachments: default\/mine-0 is no instance that is bound/,
+      /attachments: default\/mine-0 is not an instance that is bound/,
     ],
     [
       'attachment for an instance that is not bound here',
       { attachments: [{ ...attachment, claim: 'default/elsewhere-0' }] },
-      /attachments: default\/elsewhere-0 is no instance/,
+      /attachments: default\/elsewhere-0 is not an instance/,
     ],
     [
       'attachment for nobody',
       { attachments: [{ ...attachment, claim: 'default/nobody' }] },
-      /attachments: default\/nobody is no instance/,
+      /attachments: default\/nobody is not an instance/,
     ],
     [
       'two attachments for one claim',
       { attachments: [attachment, attachment] },
-      /attachments: a claim is given twice/,
+      /attachments: a claim is listed twice/,
     ],
     [
       'attachment that is being detached',
@@ -71,7 +75,7 @@ describe("what a node's token writes into volumes", function () {
     [
       'condition of a controller',
       { conditions: [{ type: 'Provisioned', status: 'True', reason: 'X', message: '' }] },
-      /conditions: a node writes those of the types Bound/,
+      /conditions: a node writes only conditions of types Bound/,
     ],
   ];
   for (const [what, given, message] of statuses)
@@ -149,7 +153,9 @@ describe("what a node's token writes into volumes", function () {
     expect(unreadable.message).to.contain('effects.driver attach: null must be an object');
     const stolen = JSON.stringify({ name, of: 'Volume', key: 'default/foreign', effects: {} });
     const steal = { type: 'OVERWRITE', kind: 'EffectRecord', name, object: stolen };
-    expect((await caller.transact(steal)).message).to.contain('key: is of no volume that node');
+    expect((await caller.transact(steal)).message).to.contain(
+      'key: does not belong to a volume that node',
+    );
     expect(await attach([mine, { ...mine, claim: 'default/x', node: 'elsewhere' }])).to.equal(200);
     expect((await caller.read('EffectRecord', name)).code, 'on two nodes').to.equal('OK');
     const ofBoth = { name, of: 'Volume', key: 'default/disk' };

@@ -55,7 +55,7 @@ describe('user and capabilities of a service in a running daemon', function () {
       return body.status === 'Failed' ? body : undefined;
     });
     expect(failed.failureMessage).to.match(
-      /kedge-nobody (does not exist on this node|can't be had)/,
+      /kedge-nobody (does not exist on this node|can't be used)/,
     );
   });
 
@@ -68,7 +68,7 @@ describe('user and capabilities of a service in a running daemon', function () {
     const refused = await as('POST', '', traced);
     expect(refused.status).to.equal(400);
     expect(refused.body.message).to.match(
-      /capabilities\[0\].*"sys_ptrace" is beyond the default.*verb elevate on services in namespace default/,
+      /capabilities\[0\].*"sys_ptrace" is not one of the defaults.*verb elevate on services in namespace default/,
     );
     const less = service('less', { scale: 0, capabilities: ['kill', 'chown'], user: 'nobody' });
     expect((await as('POST', '', less)).status).to.equal(200);

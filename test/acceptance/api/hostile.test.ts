@@ -110,14 +110,14 @@ describe('hostile input', function () {
         const outer = await refusal(path, unknown);
         expect(outer?.code, path).to.equal(status.INVALID_ARGUMENT);
         expect(outer?.details, path).to.contain(
-          `${input.typeName} has no field of the number 5000`,
+          `${input.typeName} has no field with number 5000`,
         );
         const field = input.fields.find((f) => f.fieldKind === 'message' && f.number < 16);
         if (!field?.message) continue;
         const nested = [Buffer.from([field.number * 8 + 2, unknown.length]), unknown];
         const inner = await refusal(path, Buffer.concat(nested));
         expect(inner?.details, path).to.equal(
-          `${field.jsonName}.5000: ${field.message.typeName} has no field of the number 5000; leave it out, or use a server whose API has it`,
+          `${field.jsonName}.5000: ${field.message.typeName} has no field with number 5000; omit it, or use a server with an API that has the field`,
         );
       }
     client.close();

@@ -231,7 +231,7 @@ describe('REST to the letter', () => {
     );
     expect(await refused({ type: 'token', token: 't', username: 'x' })).to.contain('auth.username');
     expect(await refused({ type: 'token', token: 'secret:short/key' })).to.contain(
-      'names no namespace',
+      'has no namespace',
     );
     await daemon.ok('POST', '/v1/admin/registries', {
       name: 'referred',

@@ -231,7 +231,7 @@ describe('writes to a running daemon', () => {
     [
       'an unknown capability',
       { capabilities: ['net_bind_service', 'fly'] },
-      /capabilities\[1\].*"fly" is no capability.*net_bind_service/,
+      /capabilities\[1\].*"fly" is not a capability.*net_bind_service/,
     ],
     [
       'none beside a capability',

@@ -43,7 +43,7 @@ describe('kedge cast tells whether it runs', function () {
     const { code, stdout } = await daemon.cli('volume', 'resize', 'grows', '999Ti');
     expect(code).to.equal(0);
     expect(stdout).to.equal(
-      'volumes/grows is to grow to 999Ti; kedge describe volume grows -n default tells when it has\n',
+      'volumes/grows is being resized to 999Ti; kedge describe volume grows -n default shows the progress\n',
     );
     await eventually('the refusal', async () => {
       const told = await daemon.cli('describe', 'volume', 'grows', '-n', 'default');

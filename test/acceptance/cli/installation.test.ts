@@ -52,8 +52,8 @@ describe('the installation on the command line', function () {
     try {
       expect(await run('status'))
         .to.match(/that you may see/)
-        .and.match(/You may not list .*secrets/);
-      expect(await run('get all', 3)).to.contain('Without secrets: you may not list them.');
+        .and.match(/You are not permitted to list .*secrets/);
+      expect(await run('get all', 3)).to.contain('Without secrets: you are not permitted to list them.');
       const rights = await run('auth can-i --list');
       expect(rights).to.equal('RESOURCE   VERBS\nvolumes    get list\n');
     } finally {

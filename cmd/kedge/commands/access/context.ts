@@ -19,12 +19,12 @@ function demandContext(name: string, { contexts }: Contexts): void {
     meant !== undefined
       ? `did you mean ${meant}?`
       : known.length === 0
-        ? 'there is none yet; kedge login stores one'
-        : `there are ${known.join(', ')}`;
+        ? 'no contexts are stored yet; kedge login stores one'
+        : `contexts: ${known.join(', ')}`;
   throw new StatusError({
     code: 'NotFound',
     reason: 'NoSuchContext',
-    message: `no context is named ${JSON.stringify(name)} in ${contextFile()}; ${hint}`,
+    message: `context ${JSON.stringify(name)} does not exist in ${contextFile()}; ${hint}`,
   });
 }
 
@@ -42,50 +42,50 @@ async function list(): Promise<void> {
   print(table([['CURRENT', 'NAME', 'SERVER', 'TLS'], ...rows]));
   for (const variable of ['KEDGE_SERVER', 'KEDGE_TOKEN'])
     if (process.env[variable] !== undefined)
-      note(`${variable} is set, and used instead of what the context has.`);
+      note(`${variable} is set and overrides the context.`);
 }
 
 async function use(name: string): Promise<void> {
   demandContext(name, await readContexts());
   await useContext(name);
-  print(`context ${name} is used from now on`);
+  print(`switched to context ${name}`);
 }
 
 async function remove(name: string): Promise<void> {
   const before = await readContexts();
   demandContext(name, before);
   await deleteContext(name);
-  print(`context ${name} deleted; its token is good until it ends or is revoked`);
+  print(`context ${name} deleted; its token is valid until it expires or is revoked`);
   if (before.current === name)
-    note('It was the current one: kedge context use NAME chooses another.');
+    note('It was the current context: kedge context use NAME selects another.');
 }
 
 /** `kedge context list|use|delete` */
 export function addContext(program: Command): void {
   const context = program
     .command('context')
-    .description('choose the server and the identity that commands use');
+    .description('select the server and the identity of commands');
   withExamples(
     context
       .command('list')
-      .description('tell which servers and identities are stored; * is the one in use')
+      .description('list the stored servers and identities; * marks the current context')
       .action(() => list()),
-    ['kedge context list', 'All of them; tokens are not shown'],
+    ['kedge context list', 'All contexts; tokens are not shown'],
   );
   withExamples(
     context
       .command('use')
       .argument('<context>')
-      .description('use another one from now on')
+      .description('switch to another context')
       .action((name: string) => use(name)),
-    ['kedge context use prod', 'All commands from now on are for prod'],
+    ['kedge context use prod', 'All following commands use prod'],
   );
   withExamples(
     context
       .command('delete')
       .argument('<context>')
-      .description('forget one, with its token')
+      .description('delete a context with its token')
       .action((name: string) => remove(name)),
-    ['kedge context delete staging', 'The token itself stays good: see kedge token revoke'],
+    ['kedge context delete staging', 'The token itself stays valid: see kedge token revoke'],
   );
 }

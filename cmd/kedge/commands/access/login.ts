@@ -27,7 +27,7 @@ function tokenIn(text: string): string {
   const { token } = (answer ?? {}) as { readonly token?: unknown };
   if (typeof token === 'string') return token;
   throw invalid([
-    { field: 'token', description: 'standard input is neither a token nor an answer with one' },
+    { field: 'token', description: 'standard input is neither a token nor an answer that contains one' },
   ]);
 }
 
@@ -63,15 +63,15 @@ export function addLogin(program: Command): void {
     .command('login')
     .description('store a token, read from standard input, for a server')
     .option('--server <host:port>', 'gRPC address', '127.0.0.1:7863')
-    .option('--name <context>', 'name to store it under', 'default')
-    .option('--tls', 'encrypt; the system knows the authority of the certificate')
-    .option('--ca-file <file>', 'encrypt; authority of the server certificate (PEM)')
-    .option('--cert-file <file>', 'certificate of yours, for mutual TLS (PEM)')
+    .option('--name <context>', 'name of the stored context', 'default')
+    .option('--tls', 'use TLS with the certificate authorities of the system')
+    .option('--ca-file <file>', 'use TLS with this certificate authority (PEM)')
+    .option('--cert-file <file>', 'client certificate for mutual TLS (PEM)')
     .option('--key-file <file>', 'its key (PEM)')
     .action((options: LoginOptions) => login(options));
   withExamples(
     command,
     ['kedge login --server kedge.example.com:7863 --name prod --tls < token-file', 'Over TLS'],
-    ['kedge login', 'The local daemon; the token is typed'],
+    ['kedge login', 'Log in to the local daemon; type the token'],
   );
 }

@@ -17,14 +17,14 @@ async function reveal(word: string, key: string | undefined, { namespace }: Wher
     const secret = await client.call('SecretService.Get', { namespace, name, reveal: true });
     const data = (isJsonObject(secret.data) ? secret.data : {}) as Readonly<Record<string, string>>;
     if (key === undefined) {
-      if (Object.keys(data).length === 0) note(`secrets/${name} holds no values`);
+      if (Object.keys(data).length === 0) note(`secrets/${name} contains no values`);
       for (const [each, value] of Object.entries(data)) print(`${each}: ${value}`);
       return;
     }
     const value = data[key];
     if (value === undefined)
       throw invalid([
-        { field: 'KEY', description: `"${key}" is none of: ${Object.keys(data).join(', ')}` },
+        { field: 'KEY', description: `"${key}" must be one of: ${Object.keys(data).join(', ')}` },
       ]);
     print(value);
   } finally {

@@ -14,7 +14,7 @@ function ttlOf(text: string | undefined): number {
   const [, count = '', unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? [];
   const found = Number(count) * (seconds[unit] ?? 0);
   if (found > 0) return found;
-  throw invalid([{ field: '--ttl', description: `"${text}" must be such as 30m, 12h or 90d` }]);
+  throw invalid([{ field: '--ttl', description: `"${text}" must be a duration such as 30m, 12h or 90d` }]);
 }
 
 interface TokenOptions {
@@ -32,8 +32,8 @@ async function createToken(subject: string, options: TokenOptions): Promise<void
   try {
     const made = await client.call('AuthService.CreateToken', { token });
     const until = textOf(made, 'expiresAt');
-    const good = until === '' ? '' : `, good until ${until}`;
-    note(`Token ${String(made.name)} for ${subject}${good}; it is shown only now:`);
+    const good = until === '' ? '' : `, valid until ${until}`;
+    note(`Token ${String(made.name)} for ${subject}${good}; it is shown only once:`);
     print(String(made.token));
   } finally {
     client.close();
@@ -61,17 +61,17 @@ async function revokeToken(word: string): Promise<void> {
 
 /** `kedge token create|list|revoke` */
 export function addToken(program: Command): void {
-  const token = program.command('token').description('give and take access');
+  const token = program.command('token').description('create, list and revoke tokens');
   withExamples(
     token
       .command('create')
       .argument('<user>', 'NAME or user/NAME')
-      .description('make a token for a user or service account')
+      .description('create a token for a user or service account')
       .option(
         '--ttl <time>',
-        'how long it is good: 30m, 12h, 90d; default and limit: as long as your own token',
+        'validity: 30m, 12h, 90d; default and maximum: the validity of your own token',
       )
-      .option('--description <text>', 'what it is for')
+      .option('--description <text>', 'description of the token')
       .action((user: string, options: TokenOptions) =>
         createToken(nameOf(['User'], user), options),
       ),
@@ -80,7 +80,7 @@ export function addToken(program: Command): void {
   withExamples(
     token
       .command('list')
-      .description('tell whose tokens there are, and how long they are good')
+      .description('list tokens with their users and expiry times')
       .option('-o, --output <format>', objectFormats, 'table')
       .action((options: { readonly output: string }) => listTokens(options.output)),
     ['kedge token list', 'All tokens'],
@@ -88,9 +88,9 @@ export function addToken(program: Command): void {
   withExamples(
     token
       .command('revoke')
-      .argument('<id>', 'as "kedge token list" shows it: ID or token/ID')
-      .description('end a token, and every stream that is open with it')
+      .argument('<id>', 'the id that "kedge token list" prints: ID or token/ID')
+      .description('revoke a token and close all streams that use it')
       .action((id: string) => revokeToken(id)),
-    ['kedge token revoke 0123456789abcdef', 'End one, and what is open with it'],
+    ['kedge token revoke 0123456789abcdef', 'Revoke a token and close its streams'],
   );
 }

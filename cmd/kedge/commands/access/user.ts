@@ -11,14 +11,14 @@ interface UserOptions {
 
 /** `kedge user create|attach|detach` */
 export function addUser(program: Command): void {
-  const user = program.command('user').description('people and programs that have access');
+  const user = program.command('user').description('manage users and service accounts');
   withExamples(
     user
       .command('create')
       .argument('<name>')
       .description('make a user')
       .option('--service-account', 'for a program')
-      .option('--node <name>', 'for the agent of a node: it reaches only what belongs to that')
+      .option('--node <name>', 'for the agent of a node: restricts the account to objects of that node')
       .option('--policy <name...>', 'policies it has')
       .action((name: string, { serviceAccount, policy, node }: UserOptions) =>
         callAndSay(
@@ -34,12 +34,12 @@ export function addUser(program: Command): void {
           `users/${name} created`,
         ),
       ),
-    ['kedge user create ada --policy readonly', 'Somebody who may read'],
+    ['kedge user create ada --policy readonly', 'A user with read access'],
     ['kedge user create backup --service-account --policy admin', 'A program'],
   );
   const verbs = [
-    ['attach', 'AttachPolicy', 'give a policy to a user', 'has'],
-    ['detach', 'DetachPolicy', 'take a policy from a user', 'no longer has'],
+    ['attach', 'AttachPolicy', 'attach a policy to a user', 'has'],
+    ['detach', 'DetachPolicy', 'detach a policy from a user', 'no longer has'],
   ] as const;
   for (const [verb, method, description, done] of verbs)
     withExamples(

@@ -33,8 +33,8 @@ async function whoami(output: string): Promise<void> {
 export function addWhoami(program: Command): void {
   const command = program
     .command('whoami')
-    .description('tell whose token is in use')
+    .description('print the user of the current token')
     .option('-o, --output <format>', 'table, json or yaml', 'table')
     .action(({ output }: { output: string }) => whoami(output));
-  withExamples(command, ['kedge whoami', 'Who the server takes you for, and which server that is']);
+  withExamples(command, ['kedge whoami', 'The identity and the server that commands use']);
 }

@@ -9,7 +9,7 @@ async function rotateKeys(): Promise<void> {
   const client = await connect();
   try {
     const done = await client.call('AdminService.RotateKeys', {}, { timeoutMs: 3_600_000 });
-    print(`${Number(done.resealed)} objects were sealed again, with key ${textOf(done, 'keyId')}`);
+    print(`${Number(done.resealed)} objects were resealed with key ${textOf(done, 'keyId')}`);
   } finally {
     client.close();
   }
@@ -17,11 +17,11 @@ async function rotateKeys(): Promise<void> {
 
 /** `kedge admin backup|rotate-keys` */
 export function addAdmin(program: Command): void {
-  const admin = program.command('admin').description('act on the installation');
+  const admin = program.command('admin').description('administer the installation');
   addBackup(admin);
   const command = admin
     .command('rotate-keys')
-    .description('seal every secret value again under another key-encryption key')
+    .description('reseal all secret values with another key-encryption key')
     .action(() => rotateKeys());
   withExamples(command, ['kedge admin rotate-keys', 'Without an interruption']);
 }

@@ -11,7 +11,7 @@ function incomplete(detail: string): StatusError {
   return new StatusError({
     code: 'DataLoss',
     reason: 'BackupIncomplete',
-    message: `the backup is not whole (${detail}), and no file was written; try again`,
+    message: `the backup is incomplete (${detail}), and no file was written; retry`,
   });
 }
 
@@ -31,9 +31,9 @@ async function received(
     await sink(piece);
   }
   if (signal.aborted) throw incomplete('interrupted');
-  if (!done) throw incomplete('the daemon ended it early');
+  if (!done) throw incomplete('the daemon ended the stream early');
   if (Number(done.bytes) !== bytes)
-    throw incomplete(`${bytes} bytes came of ${Number(done.bytes)}`);
+    throw incomplete(`received ${bytes} of ${Number(done.bytes)} bytes`);
   return done;
 }
 
@@ -61,7 +61,7 @@ async function backup(file: string): Promise<void> {
     const { objects, revision, bytes } = await backupToFile(source, file);
     print(`${file}: ${objects} objects at revision ${revision}, ${bytes} bytes`);
     print(
-      `The key-encryption key is not in it: keep ${keyPlace}, on the daemon's machine, too, apart from it.`,
+      `The backup does not contain the key-encryption key: also keep ${keyPlace} of the daemon's machine, in another place.`,
     );
   } finally {
     client.close();
@@ -72,8 +72,8 @@ async function backup(file: string): Promise<void> {
 export function addBackup(admin: Command): void {
   const command = admin
     .command('backup')
-    .argument('<file>', 'the backup, on this machine; it appears whole or not at all')
-    .description('back up the running daemon: all objects at one revision, while writes go on')
+    .argument('<file>', 'the backup file on this machine, which is created atomically')
+    .description('back up the running daemon: all objects at one revision, without blocking writes')
     .action((file: string) => backup(file));
-  withExamples(command, ['kedge admin backup /srv/backups/kedge.backup', 'While writes go on']);
+  withExamples(command, ['kedge admin backup /srv/backups/kedge.backup', 'Without blocking writes']);
 }

@@ -16,19 +16,19 @@ export function addCompletion(program: Command): void {
   const command = program
     .command('completion')
     .addArgument(new Argument('<shell>', 'whose').choices(['bash', 'zsh', 'fish']))
-    .description('print what completes commands, options, types and names in a shell')
+    .description('print a script that completes commands, options, types and names in a shell')
     .addHelpText(
       'after',
-      '\nNames are asked of the server as you type; without an answer in a moment there are none.',
+      '\nNames are requested from the server as you type. If it does not answer quickly, no names are offered.',
     )
     .action((shell: Shell) => print(completionScript(shell).trimEnd()));
   withExamples(
     command,
     [
       'source <(kedge completion bash)',
-      'In bash, for this shell; put it into ~/.bashrc to keep it',
+      'In bash, for this shell; add the line to ~/.bashrc for all shells',
     ],
-    ['source <(kedge completion zsh)', 'In zsh, behind compinit; ~/.zshrc keeps it'],
+    ['source <(kedge completion zsh)', 'In zsh, after compinit; add the line to ~/.zshrc for all shells'],
     ['kedge completion fish > ~/.config/fish/completions/kedge.fish', 'In fish, for all shells'],
   );
   // Called by the completion scripts: the words after "kedge", the last one under the cursor.

@@ -52,9 +52,9 @@ function nodeRow(node: JsonObject): readonly string[] {
 
 /** The explanation of a store that refuses writes, by its state. */
 const refusals: Readonly<Record<string, string>> = {
-  FULL: 'the store is full: free some room on its disk, or delete objects, which is still taken',
+  FULL: 'the store is full: free space on its disk, or delete objects, which is still possible',
   POISONED:
-    'a write failed, and the store opens itself again; look at its disk and at the log of kedged',
+    'a write failed, and the store is being reopened; check its disk and the log of kedged',
 };
 
 /** The state of the daemon's store. */
@@ -103,12 +103,12 @@ async function status(output: string): Promise<void> {
     const refusal = refusals[store];
     if (refusal !== undefined) print(`\nWrites are refused: ${refusal}.`);
     if (open.length === 0 && refusal === undefined)
-      print(`\nEverything ${hidden.length > 0 ? 'that you may see ' : ''}is ready.`);
+      print(`\nAll ${hidden.length > 0 ? 'visible ' : ''}objects are ready.`);
     if (open.length > 0)
       print(
-        `\nNot ready:\n${table([['OBJECT', 'STATUS', 'CAUSE'], ...open.map(({ object, status: how, cause }) => [object, how, cause || 'nothing is told yet: kedge describe it'])])}`,
+        `\nNot ready:\n${table([['OBJECT', 'STATUS', 'CAUSE'], ...open.map(({ object, status: how, cause }) => [object, how, cause || 'no cause is reported yet: see kedge describe'])])}`,
       );
-    if (hidden.length > 0) note(`You may not list ${hidden.join(', ')}.`);
+    if (hidden.length > 0) note(`You are not permitted to list ${hidden.join(', ')}.`);
   } finally {
     client.close();
   }
@@ -118,7 +118,7 @@ async function status(output: string): Promise<void> {
 export function addStatus(program: Command): void {
   const command = program
     .command('status')
-    .description('tell how the installation is: daemon, nodes, what there is, what is not ready')
+    .description('show the status of the daemon and its nodes, the number of objects, and the objects that are not ready')
     .option('-o, --output <format>', 'table, json or yaml', 'table')
     .action((options: { readonly output: string }) => status(options.output));
   withExamples(command, ['kedge status', 'At a glance'], ['kedge status -o json', 'For a program']);

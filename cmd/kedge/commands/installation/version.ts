@@ -7,7 +7,7 @@ import { print } from '../../output/output.js';
 export function addVersion(program: Command): void {
   const command = program
     .command('version')
-    .description('tell the version of this program')
+    .description('print the version of this program')
     .action(() => print(version));
-  withExamples(command, ['kedge version', 'Of this program; kedge status tells that of the nodes']);
+  withExamples(command, ['kedge version', 'The version of this program; kedge status shows the versions of the nodes']);
 }

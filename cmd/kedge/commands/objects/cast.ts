@@ -27,7 +27,7 @@ function planLine(result: CastResult): string {
 }
 
 const { kedge } = installation();
-const goesOn = `what was cast is stored and goes on; ${kedge} get all shows how far it is, and ${kedge} delete -f FILE takes it back`;
+const goesOn = `the objects are stored, and kedged continues; ${kedge} get all shows their status, and ${kedge} delete -f FILE deletes them`;
 
 async function cast(paths: readonly string[], options: CastOptions): Promise<void> {
   const items = (await readCastFiles(paths)).map((item) => placed(item, options.namespace));
@@ -48,7 +48,7 @@ async function cast(paths: readonly string[], options: CastOptions): Promise<voi
     const results = resultsOf(await call(false));
     if (options.wait)
       await interruptible(goesOn, () => waitForCast(client, results, options.timeout * 1_000));
-    else note('Stored; not waiting for it to run.');
+    else note('Stored; not waiting for the objects to run.');
   } finally {
     client.close();
   }
@@ -70,22 +70,22 @@ export function addCast(program: Command): void {
   const command = program
     .command('cast')
     .alias('apply')
-    .argument('<files...>', 'YAML files, directories of them, or - for standard input')
-    .description('create objects from files, or replace those that exist, and wait until they run')
+    .argument('<files...>', 'YAML files, directories of YAML files, or - for standard input')
+    .description('create or replace objects from files, and wait until they run')
     .addHelpText(
       'after',
-      '\nAn object with metadata.resourceVersion is only replaced in that version.',
+      '\nAn object with metadata.resourceVersion is replaced only if it still has that version.',
     )
-    .option('-n, --namespace <name>', 'namespace of objects that name none')
-    .option('--dry-run', 'judge everything, store nothing')
-    .option('--wait', 'wait until it runs; this is the default', true)
-    .option('--no-wait', 'return once everything is stored')
+    .option('-n, --namespace <name>', 'namespace of objects without one')
+    .option('--dry-run', 'check all objects without storing them')
+    .option('--wait', 'wait until the objects run; this is the default', true)
+    .option('--no-wait', 'return once all objects are stored')
     .option('--timeout <seconds>', 'longest wait', wholeNumber('--timeout', waitSecondsMax), 300)
     .action((paths: string[], options: CastOptions) => cast(paths, options));
   withExamples(
     command,
-    ['kedge cast docs/examples/journal.yaml', 'Create or change what a file says, and wait'],
-    ['kedge cast docs/examples --dry-run', 'Tell what the files of a folder would change'],
+    ['kedge cast docs/examples/journal.yaml', 'Create or change the objects of a file, and wait'],
+    ['kedge cast docs/examples --dry-run', 'Show the changes that the files of a directory would make'],
     ['kedge apply -n dev --no-wait - < docs/examples/settings.yaml', 'From standard input'],
   );
 }

@@ -40,10 +40,10 @@ async function createWithValues(
 ): Promise<void> {
   const data = await valuesOf(options);
   if (Object.keys(data).length === 0)
-    note(`No values are given: it is empty. See --from-file, --from-env-file, --from-literal.`);
+    note(`The object has no values. See --from-file, --from-env-file, --from-literal.`);
   else if (kind.kind === 'Secret' && options.fromLiteral)
     note(
-      'Values of --from-literal can be seen in the list of processes and stay in the history of your shell; --from-file KEY=- reads one from standard input.',
+      'Values of --from-literal are visible in the process list and stay in the history of your shell; --from-file KEY=- reads a value from standard input.',
     );
   await create(kind, word, { data }, options);
 }
@@ -61,7 +61,7 @@ export function addCreate(program: Command): void {
       .command('namespace')
       .argument('<name>')
       .description('create a namespace')
-      .option('--dry-run', 'judge it, store nothing')
+      .option('--dry-run', 'check the object without storing it')
       .action((name: string, options: { readonly dryRun?: boolean }) =>
         create(namespaces, name, {}, { namespace: '', ...options }),
       ),
@@ -78,7 +78,7 @@ export function addCreate(program: Command): void {
       .description(`create ${article} with values from files, standard input or the command line`)
       .option(
         '--from-file <key=file>',
-        'a value that is the whole content of a file; KEY=- reads standard input; without KEY= the name of the file; may be repeated',
+        'the content of a file as a value; KEY=- reads standard input; the default key is the name of the file; may be repeated',
         more,
       )
       .option(
@@ -89,12 +89,12 @@ export function addCreate(program: Command): void {
       .option(
         '--from-literal <key=value>',
         kind.kind === 'Secret'
-          ? 'a value as it is typed: others on this machine can see it, and the shell keeps it'
-          : 'a value as it is typed; may be repeated',
+          ? 'a literal value: visible in the process list and in the history of the shell'
+          : 'a literal value; may be repeated',
         more,
       )
       .option('-n, --namespace <name>', 'namespace', 'default')
-      .option('--dry-run', 'judge it, store nothing')
+      .option('--dry-run', 'check the object without storing it')
       .action((name: string, options: CreateOptions) => createWithValues(kind, name, options));
     if (kind.kind === 'Secret')
       withExamples(

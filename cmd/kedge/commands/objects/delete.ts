@@ -54,7 +54,7 @@ async function objectsInFiles(
 async function remove(words: readonly string[], options: DeleteOptions): Promise<void> {
   const { namespace, filename = [] } = options;
   if ((words.length === 0) === (filename.length === 0))
-    throw usageError('give TYPE NAME..., TYPE/NAME..., or --filename FILE');
+    throw usageError('use TYPE NAME..., TYPE/NAME..., or --filename FILE');
   const targets =
     filename.length > 0
       ? await objectsInFiles(filename, namespace)
@@ -77,7 +77,7 @@ async function removeOne(client: ApiClient, target: Placed, options: DeleteOptio
     answer = await client.call(methodFor(kind, 'Delete'), request);
   } catch (error) {
     if (!options.ignoreNotFound || !hasCode(error, 'NotFound')) throw error;
-    print(`${slashed(target)} is not there`);
+    print(`${slashed(target)} does not exist`);
     return;
   }
   const metadata = answer.metadata as JsonObject | undefined;
@@ -85,7 +85,7 @@ async function removeOne(client: ApiClient, target: Placed, options: DeleteOptio
   if (finalizing && options.wait && !options.dryRun) {
     note(`${slashed(target)} is being deleted ...`);
     const { kedge } = installation();
-    const goesOn = `the deletion goes on; ${kedge} describe ${slashed(target)} tells what it waits for`;
+    const goesOn = `the deletion continues; ${kedge} describe ${slashed(target)} shows what it waits for`;
     const uid = textOf(metadata ?? {}, 'uid');
     await interruptible(goesOn, () => gone(client, target, uid, options));
   }
@@ -125,7 +125,7 @@ async function gone(
     throw new StatusError({
       code: 'DeadlineExceeded',
       reason: 'WaitTimeout',
-      message: `${kind.plural}/${name} is still being deleted; kedge describe tells what it waits for`,
+      message: `${kind.plural}/${name} is still being deleted; kedge describe shows what it waits for`,
     });
 }
 
@@ -134,13 +134,13 @@ export function addDelete(program: Command): void {
   const command = program
     .command('delete')
     .argument('[words...]', 'TYPE NAME... or TYPE/NAME...')
-    .description('delete objects and wait until they are gone')
+    .description('delete objects and wait for the end of the deletion')
     .option('-n, --namespace <name>', 'namespace', 'default')
-    .option('-f, --filename <files...>', 'the objects in these files instead, the last ones first')
-    .option('--ignore-not-found', 'objects that are not there are no failure')
-    .option('--cascade', 'of a namespace: delete its content first')
-    .option('--force', 'of a storage class: although volumes use it')
-    .option('--dry-run', 'judge it, delete nothing')
+    .option('-f, --filename <files...>', 'delete the objects in these files, in reverse order')
+    .option('--ignore-not-found', 'ignore objects that do not exist')
+    .option('--cascade', 'for a namespace: delete its objects first')
+    .option('--force', 'for a storage class: delete it although volumes use it')
+    .option('--dry-run', 'check the deletion without executing it')
     .option('--no-wait', 'return once the deletion is stored')
     .option('--timeout <seconds>', 'longest wait', wholeNumber('--timeout', waitSecondsMax), 120)
     .action((words: string[], options: DeleteOptions) => remove(words, options));
@@ -148,7 +148,7 @@ export function addDelete(program: Command): void {
     command,
     ['kedge delete volume data archive', 'Two volumes'],
     ['kedge delete service/web volume/data', 'A service, then a volume'],
-    ['kedge delete -f docs/examples/journal.yaml', 'What a file holds'],
-    ['kedge delete namespace dev --cascade', 'A namespace with its content'],
+    ['kedge delete -f docs/examples/journal.yaml', 'The objects of a file'],
+    ['kedge delete namespace dev --cascade', 'A namespace with its objects'],
   );
 }

@@ -99,7 +99,7 @@ export function addDescribe(program: Command): void {
   const command = program
     .command('describe')
     .argument('<words...>', 'TYPE NAME... or TYPE/NAME...')
-    .description('tell all there is to know about objects, and what to do next')
+    .description('show all details of objects, and the next step')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-o, --output <format>', 'table, json or yaml', 'table')
     .action((words: string[], options: DescribeOptions) =>
@@ -107,7 +107,7 @@ export function addDescribe(program: Command): void {
     );
   withExamples(
     command,
-    ['kedge describe volume data', 'Why it is as it is, and what to do next'],
+    ['kedge describe volume data', 'The state of a volume, its cause, and the next step'],
     ['kedge describe instance/web-0 volume/data -n prod', 'Two objects'],
   );
 }

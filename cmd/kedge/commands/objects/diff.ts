@@ -145,7 +145,7 @@ async function diff(paths: readonly string[], options: DiffOptions): Promise<voi
       if (action === 'created') await showCreated(client, item, kind);
       else await showUpdated(client, kind, item, result);
     }
-    if (differing === 0) print(`Nothing differs: ${items.length} objects are as the files say.`);
+    if (differing === 0) print(`No differences: ${items.length} objects match the files.`);
     else process.exitCode = exitCodes.error;
   } finally {
     client.close();
@@ -156,14 +156,14 @@ async function diff(paths: readonly string[], options: DiffOptions): Promise<voi
 export function addDiff(program: Command): void {
   const command = program
     .command('diff')
-    .argument('<files...>', 'YAML files, directories of them, or - for standard input')
-    .description('tell what casting files would change; exit code 1 when something differs')
-    .addHelpText('after', '\nValues of secrets are masked. Nothing is stored.')
-    .option('-n, --namespace <name>', 'namespace of objects that name none')
+    .argument('<files...>', 'YAML files, directories of YAML files, or - for standard input')
+    .description('show the changes that a cast of files would make; exit code 1 if there are differences')
+    .addHelpText('after', '\nValues of secrets are masked. No object is stored.')
+    .option('-n, --namespace <name>', 'namespace of objects without one')
     .action((paths: string[], options: DiffOptions) => diff(paths, options));
   withExamples(
     command,
-    ['kedge diff docs/examples/journal.yaml', 'What would change, value by value'],
-    ['kedge diff docs/examples || kedge cast docs/examples', 'Cast only what differs'],
+    ['kedge diff docs/examples/journal.yaml', 'The changes, value by value'],
+    ['kedge diff docs/examples || kedge cast docs/examples', 'Cast only if there are differences'],
   );
 }

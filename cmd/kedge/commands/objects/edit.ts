@@ -34,19 +34,19 @@ async function openEditor(file: string): Promise<void> {
   throw new StatusError({
     code: 'Unknown',
     reason: 'EditorFailed',
-    message: `the editor (${editor}) ended with exit code ${code ?? 'none'}, and nothing was changed; EDITOR names another one`,
+    message: `the editor (${editor}) ended with exit code ${code ?? 'none'}, and nothing was changed; set EDITOR to use another editor`,
   });
 }
 
 function header(target: Target): string {
-  return `# ${slashed(target)}: change it, store this file, and end the editor. Without a change nothing is written.\n# Masked values (********) are kept.\n`;
+  return `# ${slashed(target)}: edit it, save this file, and exit the editor. Without a change nothing is written.\n# Masked values (********) are kept.\n`;
 }
 
 async function edited(file: string, { kind, name }: Target): Promise<JsonObject> {
   const items = await readCastFiles([file]);
   const [item] = items;
   if (!item || items.length > 1)
-    throw invalid([{ field: file, description: 'must hold the one object that is edited' }]);
+    throw invalid([{ field: file, description: 'must contain exactly the edited object' }]);
   if (item.kind !== kind.kind || item.object.name !== name)
     throw invalid([{ field: item.locate('name'), description: "kind and name can't be changed" }]);
   return item.object;
@@ -99,16 +99,16 @@ async function putEdited(
 /** The same error with the location of the edited text, which would be lost otherwise. */
 function keptIn(file: string, error: unknown): unknown {
   const next = hasCode(error, 'Aborted')
-    ? 'somebody else has changed the object; edit it again, and take over what you wrote'
+    ? 'another client changed the object; edit it again, and copy your changes from the file'
     : 'fix it, or edit the object again';
   if (error instanceof StatusError && error.violations.length > 0)
-    return new AggregateError([error, new Error(`what you wrote is kept in ${file}: ${next}`)]);
+    return new AggregateError([error, new Error(`your text is kept in ${file}: ${next}`)]);
   if (!(error instanceof StatusError)) return error;
   const { code, reason, message, resource } = error;
   return new StatusError({
     code,
     reason,
-    message: `${message}; what you wrote is kept in ${file}: ${next}`,
+    message: `${message}; your text is kept in ${file}: ${next}`,
     ...(resource ? { resource } : {}),
   });
 }
@@ -162,7 +162,7 @@ export function addEdit(program: Command): void {
     .description('change an object as YAML in your editor (KEDGE_EDITOR, VISUAL, EDITOR, else vi)')
     .addHelpText(
       'after',
-      '\nIf it was changed meanwhile, nothing is written: this is an error (exit code 5), and your\ntext is kept in a file.',
+      '\nIf the object was changed meanwhile, nothing is written: the command fails (exit code 5), and your\ntext is kept in a file.',
     )
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((words: string[], options: EditOptions) => edit(words, options));

@@ -25,7 +25,7 @@ const scalars: Readonly<Record<number, string>> = {
 
 function plainType(field: DescField): string {
   if (field.message) return field.message.typeName.startsWith('google.protobuf') ? 'any' : 'object';
-  if (field.enum) return 'one of several words';
+  if (field.enum) return 'one of several values';
   return scalars[field.scalar ?? 0] ?? 'whole number';
 }
 
@@ -114,8 +114,8 @@ class Explanation {
       ['Type:', typeOf(field)],
       ['Required:', rules.required ? 'yes' : 'no'],
       ...(rules.defaultJson === undefined ? [] : [['Default:', rules.defaultJson]]),
-      ['Immutable:', rules.immutable ? "yes: it can't be changed once made" : 'no'],
-      ['Status:', rules.outputOnly ? 'yes: the server sets it' : 'no: you set it'],
+      ['Immutable:', rules.immutable ? "yes: it can't be changed after the creation" : 'no'],
+      ['Status:', rules.outputOnly ? 'yes: the server sets it' : 'no: users set it'],
       ...(rules.sensitive ? [['Sensitive:', 'yes: its value is never shown']] : []),
       ...(rules.format === '' ? [] : [['Format:', rules.format]]),
       ...(bounds.length === 0 ? [] : [['Bounds:', bounds.join(', ')]]),
@@ -152,13 +152,13 @@ export function addExplain(program: Command): void {
   const command = program
     .command('explain')
     .argument('<field>', 'KIND or KIND.FIELD.FIELD...')
-    .description('tell what fields objects have, as the server describes them')
-    .option('--recursive', 'all fields below, too')
+    .description('describe the fields of a kind, from the schema of the server')
+    .option('--recursive', 'include all nested fields')
     .action((text: string, options: ExplainOptions) => explain(text, options));
   withExamples(
     command,
     ['kedge explain volume', 'The fields of a volume'],
     ['kedge explain service.volumes.claimTemplate.size', 'One field'],
-    ['kedge explain service --recursive', 'All fields of a service, by their paths'],
+    ['kedge explain service --recursive', 'All fields of a service, with their paths'],
   );
 }

@@ -110,7 +110,7 @@ async function listed(
       groups.push({ kind, objects });
     } catch (error) {
       if (!all || !hasCode(error, 'PermissionDenied')) throw error;
-      note(`Without ${kind.plural}: you may not list them.`);
+      note(`Without ${kind.plural}: you are not permitted to list them.`);
       process.exitCode = exitCodes.auth;
     }
   return groups;
@@ -188,7 +188,7 @@ async function objectsOf(
   throw new StatusError({
     code: 'NotFound',
     reason: 'NotFound',
-    message: `${kind.kind} ${JSON.stringify(name)} is in none of the namespaces`,
+    message: `${kind.kind} ${JSON.stringify(name)} does not exist in any namespace`,
     resource: { kind: kind.kind, namespace: '-', name },
   });
 }
@@ -225,7 +225,7 @@ async function get(words: readonly string[], options: GetOptions): Promise<void>
     ? { kinds: allKinds.filter(isContent), objects: [] }
     : namedBy(words);
   if (objects.length > 0 && options.selector !== undefined)
-    throw usageError('give names or a selector, and not both');
+    throw usageError('use either names or a selector, not both');
   const client = await connect();
   try {
     if (options.watch) {
@@ -254,24 +254,24 @@ export function addGet(program: Command): void {
     .command('get')
     .argument(
       '<words...>',
-      'TYPE, TYPE,TYPE, TYPE NAME..., TYPE/NAME..., or all: everything in a namespace but events',
+      'TYPE, TYPE,TYPE, TYPE NAME..., TYPE/NAME..., or all: all objects of a namespace except events',
     )
     .description('show objects')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-A, --all-namespaces', 'objects of all namespaces')
     .option('-o, --output <format>', objectFormats, 'table')
     .option('-l, --selector <labels>', 'only objects with these labels: a=b,c!=d')
-    .option('-w, --watch', 'go on showing changes')
+    .option('-w, --watch', 'continue with changes')
     .action((words: string[], options: GetOptions) => get(words, options));
   withExamples(
     command,
     ['kedge get volumes', 'All volumes of namespace default'],
-    ['kedge get volume/data service/web -o yaml', 'Two objects, as they can be cast again'],
-    ['kedge get all -A', 'Everything in all namespaces'],
+    ['kedge get volume/data service/web -o yaml', 'Two objects, in a form that can be cast'],
+    ['kedge get all -A', 'All objects of all namespaces'],
     [
       `kedge get volumes -o jsonpath='{range .items[*]}{.name} {.status}{"\\n"}{end}'`,
-      'Chosen fields, a line each',
+      'Selected fields, one line per object',
     ],
-    ['kedge get instances -l app=web --watch', 'What changes, until Ctrl-C'],
+    ['kedge get instances -l app=web --watch', 'Changes, until Ctrl-C'],
   );
 }

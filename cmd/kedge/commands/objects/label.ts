@@ -39,7 +39,7 @@ function marked(before: unknown, marks: Marks, what: string, overwrite: boolean)
     else
       throw failedPrecondition(
         'ValueExists',
-        `${what} ${key} is ${JSON.stringify(now)} already; --overwrite replaces it`,
+        `${what} ${key} already is ${JSON.stringify(now)}; --overwrite replaces it`,
       );
   }
   return Object.fromEntries(after);
@@ -54,7 +54,7 @@ async function mark(
   const isMark = (word: string): boolean => word.includes('=') || word.endsWith('-');
   const marks = marksOf(words.filter(isMark));
   const targets = objectsNamedBy(words.filter((word) => !isMark(word)));
-  if (marks.size === 0) throw usageError(`nothing to do: give KEY=VALUE, or KEY- to remove one`);
+  if (marks.size === 0) throw usageError(`no change is given: use KEY=VALUE, or KEY- to remove a key`);
   const change = (object: JsonObject): JsonObject => {
     if (what === 'label')
       return { ...object, labels: marked(object.labels, marks, what, overwrite) };
@@ -81,13 +81,13 @@ export function addLabel(program: Command): void {
     .argument('<words...>', 'TYPE NAME... or TYPE/NAME..., then KEY=VALUE to set, KEY- to remove')
     .description('set and remove labels')
     .option('-n, --namespace <name>', 'namespace', 'default')
-    .option('--overwrite', 'replace values that are there')
-    .option('--dry-run', 'judge it, change nothing')
+    .option('--overwrite', 'replace existing values')
+    .option('--dry-run', 'check the change without storing it')
     .action((words: string[], options: MarkOptions) => mark('label', words, options));
   withExamples(
     label,
     ['kedge label volume data tier=gold', 'Set a label'],
-    ['kedge label volume/data service/web tier=silver --overwrite', 'Replace it on two objects'],
+    ['kedge label volume/data service/web tier=silver --overwrite', 'Replace a label of two objects'],
     ['kedge label volume data tier-', 'Remove it'],
   );
 }
@@ -99,8 +99,8 @@ export function addAnnotate(program: Command): void {
     .argument('<words...>', 'TYPE NAME... or TYPE/NAME..., then KEY=VALUE to set, KEY- to remove')
     .description('set and remove annotations')
     .option('-n, --namespace <name>', 'namespace', 'default')
-    .option('--overwrite', 'replace values that are there')
-    .option('--dry-run', 'judge it, change nothing')
+    .option('--overwrite', 'replace existing values')
+    .option('--dry-run', 'check the change without storing it')
     .action((words: string[], options: MarkOptions) => mark('annotation', words, options));
   withExamples(
     annotate,

@@ -51,15 +51,15 @@ export function addPatch(program: Command): void {
     .description('change some fields of objects')
     .addHelpText(
       'after',
-      '\nThe object is read, changed, and written in the version that was read; when somebody else is faster, again.\nA list is replaced as a whole. With metadata.resourceVersion in the patch only that version is changed.',
+      '\nThe object is read, changed, and written with the version that was read; a conflict is retried.\nA list is replaced as a whole. With metadata.resourceVersion in the patch, only that version is changed.',
     )
     .option('-n, --namespace <name>', 'namespace', 'default')
-    .option('--dry-run', 'judge it, change nothing')
+    .option('--dry-run', 'check the change without storing it')
     .action((words: string[], options: PatchOptions) => patchObjects(words, options));
   withExamples(
     patch,
     [`kedge patch volume data --patch '{"size": "2Gi"}'`, 'Change one field'],
     [`kedge patch service/web --patch 'env: {LEVEL: null}'`, 'Remove one key of a map'],
-    ['kedge patch service web --patch @change.yaml --dry-run', 'Try what a file says'],
+    ['kedge patch service web --patch @change.yaml --dry-run', 'Check the patch of a file'],
   );
 }

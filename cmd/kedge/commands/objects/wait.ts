@@ -131,7 +131,7 @@ async function waitForKind(
     throw new StatusError({
       code: 'NotFound',
       reason: 'NothingSelected',
-      message: `there are no such ${kind.plural} to wait for`,
+      message: `no ${kind.plural} match the selector`,
     });
   const onAway = (error: unknown): void =>
     note(`The server does not answer (${printable(messageOf(error))}); waiting until it does`);
@@ -151,9 +151,9 @@ async function waitForKind(
 function wantedOf(words: readonly string[], { all, selector }: WaitOptions): readonly Wanted[] {
   const { kinds, objects } = namedBy(words);
   if (kinds.length > 0 && all !== true && selector === undefined)
-    throw usageError('name the objects to wait for, or give --all or --selector');
+    throw usageError('use names, --all or --selector to select the objects to wait for');
   if (objects.length > 0 && (all === true || selector !== undefined))
-    throw usageError('give names, or --all or --selector, and not both');
+    throw usageError('use either names, or --all or --selector, not both');
   const named = new Set(objects.map(({ kind }) => kind));
   return [
     ...kinds.map((kind): Wanted => ({ kind, names: undefined })),
@@ -174,13 +174,13 @@ async function wait(words: readonly string[], options: WaitOptions): Promise<voi
   const signal = AbortSignal.any([limit, failed.signal]);
   try {
     const waits = wanted.map((each) => waitForKind(client, each, goal, options, signal));
-    const all = interruptible('nothing was changed by waiting', () => Promise.all(waits));
+    const all = interruptible('the wait changed nothing', () => Promise.all(waits));
     const open = (await all).flat();
     if (open.length > 0)
       throw new StatusError({
         code: 'DeadlineExceeded',
         reason: 'WaitTimeout',
-        message: `not so within ${options.timeout} s:\n  ${open.join('\n  ')}`,
+        message: `the condition was not met within ${options.timeout} s:\n  ${open.join('\n  ')}`,
       });
   } finally {
     failed.abort();
@@ -197,26 +197,26 @@ export function addWait(program: Command): void {
       '--for <goal>',
       'condition=TYPE, condition=TYPE=False, status=STATUS, or delete',
     )
-    .description('wait until objects are in a state, or gone')
+    .description('wait until objects have a state, or are deleted')
     .addHelpText(
       'after',
-      '\nEnds with exit code 7 when the time is over, and with 4 when an object is not there or goes away.\nA status of before the last change of an object does not count.',
+      '\nEnds with exit code 7 after the timeout, and with 4 if an object does not exist or is deleted.\nA status from before the last change of an object is ignored.',
     )
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-l, --selector <labels>', 'all objects with these labels: a=b,c!=d')
     .option('--all', 'all objects of the type')
     .option(
       '--timeout <seconds>',
-      'longest wait; 0 looks once',
+      'maximum wait; 0 checks once',
       wholeNumber('--timeout', waitSecondsMax),
       300,
     )
     .action((words: string[], options: WaitOptions) => wait(words, options));
   withExamples(
     command,
-    ['kedge wait volume data --for status=Available', 'Until a volume is made'],
-    ['kedge wait instance/web-0 --for condition=Ready --timeout 60', 'A minute at most'],
+    ['kedge wait volume data --for status=Available', 'Until a volume is provisioned'],
+    ['kedge wait instance/web-0 --for condition=Ready --timeout 60', 'At most a minute'],
     ['kedge wait service -l app=web --for status=Running', 'For all services with a label'],
-    ['kedge wait volume/data --for delete', 'Until it is gone'],
+    ['kedge wait volume/data --for delete', 'Until a volume is deleted'],
   );
 }

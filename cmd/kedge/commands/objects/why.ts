@@ -33,7 +33,7 @@ export async function why(
         throw invalid([
           {
             field: 'TYPE',
-            description: `${kind.plural} have no state that could be explained; see what one holds: kedge describe ${kind.kind.toLowerCase()}/${name}`,
+            description: `${kind.plural} have no state to explain; to show the object: kedge describe ${kind.kind.toLowerCase()}/${name}`,
           },
         ]);
       const told = {
@@ -58,13 +58,13 @@ export function addWhy(program: Command): void {
   const command = program
     .command('why')
     .argument('<words...>', 'TYPE NAME... or TYPE/NAME...')
-    .description('tell what keeps an object from being as it should be, and the command that helps')
+    .description('explain why an object is not ready, with the command that solves it')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-o, --output <format>', 'table, json or yaml', 'table')
     .action((words: string[], options: WhyOptions) => why(objectsNamedBy(words), options));
   withExamples(
     command,
-    ['kedge why service/web', 'The deepest cause, such as the volume of one of its instances'],
+    ['kedge why service/web', 'The root cause, such as a volume of one of its instances'],
     ['kedge why volume data -n prod -o json', 'For a program'],
   );
 }

@@ -38,7 +38,7 @@ async function makerOf(
       readonly createDriver?: unknown;
     };
     if (typeof module.createDriver !== 'function')
-      throw invalid([{ field: 'NAME', description: `${name} exports no function createDriver` }]);
+      throw invalid([{ field: 'NAME', description: `${name} does not export a function createDriver` }]);
     const create = module.createDriver as DriverFactory;
     return () => create(settings);
   }
@@ -48,12 +48,12 @@ async function makerOf(
     throw invalid([
       {
         field: 'NAME',
-        description: `${JSON.stringify(name)} is no driver; use one of ${names.join(', ')}, or the path of a module`,
+        description: `${JSON.stringify(name)} is not a driver; use one of ${names.join(', ')}, or the path of a module`,
       },
     ]);
   return async () => {
     const driver = await builtinDrivers(settings).get(name);
-    if (!driver) throw new TypeError(`driver ${name} is gone`);
+    if (!driver) throw new TypeError(`driver ${name} does not exist any more`);
     return driver;
   };
 }
@@ -122,13 +122,13 @@ async function list(): Promise<void> {
 
 /** `kedge driver list|test` */
 export function addDriver(program: Command): void {
-  const driver = program.command('driver').description('look at storage drivers and try them');
+  const driver = program.command('driver').description('list and test storage drivers');
   withExamples(
     driver
       .command('list')
       .description('the drivers of this release, their providers and their capabilities')
       .action(list),
-    ['kedge driver list', 'What each driver can do'],
+    ['kedge driver list', 'The capabilities of all drivers'],
   );
   withExamples(
     driver
@@ -137,19 +137,19 @@ export function addDriver(program: Command): void {
         '<name>',
         'a driver of this release, or the path of a module that exports createDriver',
       )
-      .description('run the conformance suite; it makes and deletes volumes with these parameters')
+      .description('run the conformance suite, which creates and deletes volumes with these parameters')
       .option('-p, --parameters <key=value>', 'a parameter; may be repeated', pair, {})
       .option('--size <quantity>', 'size of its volumes', '16Mi')
       .addOption(
         new Option('--node <name>', 'name of this node at the provider').default(
           hostname().toLowerCase(),
-          'that of this machine',
+          'the host name of this machine',
         ),
       )
-      .option('--no-mounts', 'leave out what mounts volumes here (needs root for block devices)')
+      .option('--no-mounts', 'skip the checks that mount volumes on this machine (block devices need root)')
       .option(
         '--root <directory>',
-        '[storage].localVolumeRoot; default: a folder that is removed again',
+        '[storage].localVolumeRoot; default: a temporary directory',
       )
       .option(
         '--host-path-allowlist <paths>',
@@ -161,7 +161,7 @@ export function addDriver(program: Command): void {
     ['kedge driver test local --size 16Mi', 'Run the conformance suite on this machine'],
     [
       'kedge driver test ./my-driver.js -p url=http://127.0.0.1:9000 --no-mounts',
-      'A driver of yours',
+      'Test your own driver',
     ],
   );
 }

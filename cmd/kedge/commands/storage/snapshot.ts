@@ -39,7 +39,7 @@ async function restore(word: string, options: RestoreOptions): Promise<void> {
 
 async function retry(word: string, { namespace }: SnapshotOptions): Promise<void> {
   const name = nameOf(['Snapshot'], word);
-  const done = `snapshots/${name} is tried again`;
+  const done = `snapshots/${name} is being retried`;
   await callAndSay('SnapshotService.Retry', { namespace, name }, done);
 }
 
@@ -47,37 +47,37 @@ async function retry(word: string, { namespace }: SnapshotOptions): Promise<void
 export function addSnapshot(program: Command): void {
   const snapshot = program
     .command('snapshot')
-    .description('copy volumes, and make volumes of copies');
+    .description('create and restore snapshots of volumes');
   withExamples(
     snapshot
       .command('create')
       .argument('<name>', 'NAME or snapshot/NAME')
       .requiredOption('--volume <name>', 'the volume to copy')
-      .description('copy a volume as it is now')
+      .description('create a snapshot of a volume')
       .option('-n, --namespace <name>', 'namespace', 'default')
       .action((name: string, options: CreateOptions) => create(name, options)),
-    ['kedge snapshot create before-upgrade --volume data', 'Copy a volume as it is now'],
+    ['kedge snapshot create before-upgrade --volume data', 'A snapshot of the current content of a volume'],
   );
   withExamples(
     snapshot
       .command('restore')
       .argument('<name>', 'NAME or snapshot/NAME')
       .requiredOption('--to <volume>', 'name of the new volume')
-      .description('make a new volume with the content of a snapshot')
+      .description('restore a snapshot to a new volume')
       .option('-n, --namespace <name>', 'namespace', 'default')
       .option('--to-namespace <name>', "namespace of the new volume; default: the snapshot's")
       .option('--size <quantity>', "size of the new volume; default: the snapshot's")
       .option('--storage-class <name>', "class of the new volume; default: the source's")
       .action((name: string, options: RestoreOptions) => restore(name, options)),
-    ['kedge snapshot restore before-upgrade --to restored', 'A new volume with its content'],
+    ['kedge snapshot restore before-upgrade --to restored', 'A new volume with the content of a snapshot'],
   );
   withExamples(
     snapshot
       .command('retry')
       .argument('<name>', 'NAME or snapshot/NAME')
-      .description('try a Failed snapshot again now')
+      .description('retry a Failed snapshot now')
       .option('-n, --namespace <name>', 'namespace', 'default')
       .action((name: string, options: SnapshotOptions) => retry(name, options)),
-    ['kedge snapshot retry before-upgrade', 'Try a Failed snapshot again'],
+    ['kedge snapshot retry before-upgrade', 'Retry a Failed snapshot'],
   );
 }

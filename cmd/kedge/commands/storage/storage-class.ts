@@ -7,10 +7,10 @@ import { withExamples } from '../../program/examples.js';
 export function addStorageClass(program: Command): void {
   const command = program
     .command('storageclass')
-    .description('act on storage classes')
+    .description('manage storage classes')
     .command('set-default')
     .argument('<name>', 'NAME or storageclass/NAME')
-    .description('make a class the one that volumes get when they name none')
+    .description('make a class the default of volumes without a class')
     .action((word: string) => {
       const name = nameOf(['StorageClass'], word);
       return callAndSay(
@@ -21,6 +21,6 @@ export function addStorageClass(program: Command): void {
     });
   withExamples(command, [
     'kedge storageclass set-default local',
-    'Volumes that name no class get this one',
+    'Volumes without a class use this one',
   ]);
 }

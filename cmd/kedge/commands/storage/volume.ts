@@ -30,29 +30,29 @@ export function addVolume(program: Command): void {
           'VolumeService.Resize',
           name,
           { namespace, size },
-          `is to grow to ${size}; kedge describe volume ${nameOf(['Volume'], name)} -n ${namespace} tells when it has`,
+          `is being resized to ${size}; kedge describe volume ${nameOf(['Volume'], name)} -n ${namespace} shows the progress`,
         ),
       ),
-    ['kedge volume resize data 20Gi', 'Grow a volume; its data stays'],
+    ['kedge volume resize data 20Gi', 'Grow a volume; its data is kept'],
   );
   withExamples(
     volume
       .command('retry-provision')
       .argument('<name>', 'NAME or volume/NAME')
-      .description('try a Failed volume again now')
+      .description('retry a Failed volume now')
       .option('-n, --namespace <name>', 'namespace', 'default')
       .action((name: string, { namespace }: VolumeOptions) =>
         call('VolumeService.RetryProvision', name, { namespace }, 'is tried again'),
       ),
-    ['kedge volume retry-provision data', 'Try a Failed volume again'],
+    ['kedge volume retry-provision data', 'Retry a Failed volume'],
   );
   withExamples(
     volume
       .command('detach')
       .argument('<name>', 'NAME or volume/NAME')
-      .description('take a volume from what used it, when its node does not do so')
+      .description('detach a volume from a deleted instance, or with --force from a node that is down')
       .option('-n, --namespace <name>', 'namespace', 'default')
-      .option('--force', 'also from a node that does not answer: make sure that it is down')
+      .option('--force', 'also from a node that is not Ready: make sure that it is down')
       .action((name: string, { namespace, force }: VolumeOptions & { readonly force?: boolean }) =>
         call(
           'VolumeService.Detach',
@@ -61,8 +61,8 @@ export function addVolume(program: Command): void {
           'is being detached',
         ),
       ),
-    ['kedge volume detach data', 'Take it from an instance that is gone'],
-    ['kedge volume detach volume/data --force', 'Its node is certainly down'],
+    ['kedge volume detach data', 'Detach a volume from a deleted instance'],
+    ['kedge volume detach volume/data --force', 'Detach a volume from a node that is down'],
   );
   withExamples(
     volume
@@ -73,7 +73,7 @@ export function addVolume(program: Command): void {
       .action((name: string, { namespace }: VolumeOptions) =>
         call('VolumeService.Reuse', name, { namespace }, 'is available again'),
       ),
-    ['kedge volume reuse data', 'Make a Released volume available again'],
+    ['kedge volume reuse data', 'Make a Released volume Available again'],
   );
   withExamples(
     volume
@@ -85,6 +85,6 @@ export function addVolume(program: Command): void {
       .action((name: string, options: VolumeOptions & { readonly output: string }) =>
         why([{ kind: volumes, name: nameOf(['Volume'], name) }], options),
       ),
-    ['kedge volume explain data', 'The last call of the driver, its answer, the next try'],
+    ['kedge volume explain data', 'The last driver call, its result, and the time of the next retry'],
   );
 }

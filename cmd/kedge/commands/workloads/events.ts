@@ -66,9 +66,9 @@ async function watchEvents(
   const { items, cursor } = await remote.list(selection);
   for (const event of sorted(items as readonly unknown[] as readonly JsonObject[]))
     await tell(event);
-  if (items.length === 0) note('No events yet; waiting for some, Ctrl-C ends this.');
+  if (items.length === 0) note('No events yet; waiting for events, Ctrl-C ends this.');
   const onAway = (error: unknown): void =>
-    note(`The server does not answer (${printable(messageOf(error))}); trying again until it does`);
+    note(`The server does not answer (${printable(messageOf(error))}); retrying until it does`);
   const changes = remote.follow({ ...selection, cursor, known: items, signal, onAway });
   // Deletions of events are ignored: events expire after a day.
   for await (const { type, object } of changes)
@@ -78,7 +78,7 @@ async function watchEvents(
 async function show(target: string | undefined, options: EventsOptions): Promise<void> {
   const format = parseFormat(options.output);
   if (target !== undefined && options.for !== undefined)
-    throw usageError('name the object once: TYPE/NAME, or --for TYPE/NAME');
+    throw usageError('use either TYPE/NAME or --for TYPE/NAME, not both');
   const selection = {
     namespace: options.allNamespaces ? '-' : options.namespace,
     fieldSelector: selectorFor(target ?? options.for),
@@ -107,17 +107,17 @@ async function show(target: string | undefined, options: EventsOptions): Promise
 export function addEvents(program: Command): void {
   const command = program
     .command('events')
-    .argument('[object]', 'TYPE/NAME: about one object only')
-    .description('tell what happened lately, the newest last')
+    .argument('[object]', 'TYPE/NAME: only events of this object')
+    .description('list recent events, the newest last')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-A, --all-namespaces', 'of all namespaces')
-    .option('--for <type/name>', 'about one object only')
+    .option('--for <type/name>', 'only events of this object')
     .option('-o, --output <format>', 'table, json, yaml or jsonpath=TEMPLATE', 'table')
-    .option('-w, --watch', 'go on with what happens, until Ctrl-C')
+    .option('-w, --watch', 'continue with new events, until Ctrl-C')
     .action((target: string | undefined, options: EventsOptions) => show(target, options));
   withExamples(
     command,
-    ['kedge events -A', 'What happened lately, everywhere'],
-    ['kedge events volume/data --watch', 'What happens to one object from now on'],
+    ['kedge events -A', 'Recent events of all namespaces'],
+    ['kedge events volume/data --watch', 'New events of one object'],
   );
 }

@@ -131,14 +131,14 @@ export function addExec(program: Command): void {
     .argument('<command...>', 'after --')
     .description('run a command in a running instance; ends with its exit code')
     .option('-n, --namespace <name>', 'namespace', 'default')
-    .option('-i, --stdin', 'pass standard input on')
-    .option('-t, --tty', 'give the command a terminal')
+    .option('-i, --stdin', 'pass standard input to the command')
+    .option('-t, --tty', 'allocate a terminal for the command')
     .action((instance: string, command: string[], options: ExecOptions) =>
       exec(instance, command, options),
     );
   withExamples(
     added,
-    ['kedge exec web-0 -- ls /data', 'What a mounted volume holds'],
+    ['kedge exec web-0 -- ls /data', 'List the content of a mounted volume'],
     ['kedge exec -it instance/web-0 -- sh', 'A shell inside'],
   );
 }

@@ -35,7 +35,7 @@ export function addHealth(program: Command): void {
   const command = program
     .command('health')
     .argument('[name]', 'NAME, service/NAME or instance/NAME')
-    .description('tell how workloads are')
+    .description('show the health of workloads')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((name: string | undefined, options: Where) => health(name, options));
   withExamples(

@@ -43,7 +43,7 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
       ? resumed({
           open,
           signal,
-          onLost: (why) => note(`${causeIn(why)}; going on when it is back ...`),
+          onLost: (why) => note(`${causeIn(why)}; continuing once the server answers ...`),
         })
       : open('');
     let silent = true;
@@ -54,7 +54,7 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
       process.stdout.write(`${prefix}${textOf(line, 'content')}\n`);
     }
     if (silent && !signal.aborted)
-      note(`${name} has written nothing${options.since ? ' in that time' : ''}.`);
+      note(`${name} has no output${options.since ? ' in that time' : ''}.`);
   } finally {
     client.close();
   }
@@ -67,20 +67,20 @@ export function addLogs(program: Command): void {
     .argument('<name>', 'NAME, instance/NAME, or service/NAME for all its instances')
     .description('show the output of workloads')
     .option('-n, --namespace <name>', 'namespace', 'default')
-    .option('-f, --follow', 'go on with new lines')
+    .option('-f, --follow', 'continue with new lines')
     .option(
       '--tail <lines>',
       'start with this many last lines; 0 means all',
       wholeNumber('--tail', 2 ** 31 - 1),
       0,
     )
-    .option('--since <time>', 'only what was written in this time: 30s, 5m, 2h, 1d')
-    .option('-p, --previous', 'the output of the run before the present one, which ended by itself')
+    .option('--since <time>', 'only lines of the last 30s, 5m, 2h, 1d')
+    .option('-p, --previous', 'the output of the previous run, if it ended by itself')
     .action((name: string, options: LogsOptions) => logs(name, options));
   withExamples(
     command,
     ['kedge logs web-0 --tail 20', 'The last lines of an instance'],
-    ['kedge logs web-0 --previous', 'What it said before it ended last'],
-    ['kedge logs service/web --follow --since 5m', 'All instances of a service, as they write'],
+    ['kedge logs web-0 --previous', 'The output of the previous run'],
+    ['kedge logs service/web --follow --since 5m', 'New lines of all instances of a service'],
   );
 }

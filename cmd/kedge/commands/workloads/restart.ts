@@ -35,7 +35,7 @@ export function addRestart(program: Command): void {
       '<words...>',
       'service NAME..., instance NAME..., service/NAME... or instance/NAME...',
     )
-    .description('stop and start workloads; those of a service one after the other')
+    .description('restart workloads; instances of a service one after the other')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((words: string[], options: Where) => restart(words, options));
   withExamples(

@@ -46,10 +46,10 @@ export function addScale(program: Command): void {
     .argument('<words...>', 'service NAME... or service/NAME...')
     .requiredOption(
       '--replicas <number>',
-      'how many instances it has',
+      'the number of replicas',
       wholeNumber('--replicas', replicasMax),
     )
-    .description('set how many replicas services have')
+    .description('set the number of replicas of services')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((words: string[], options: ScaleOptions) => scale(words, options));
   withExamples(

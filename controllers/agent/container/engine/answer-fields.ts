@@ -4,13 +4,13 @@ import { EngineError } from './engine-error.js';
 /** Checks that an answer is an object. @throws EngineError Malformed */
 export function objectOf(value: unknown, what: string): JsonObject {
   if (isJsonObject(value)) return value;
-  throw new EngineError('Malformed', `the engine's answer (${what}) is no object`);
+  throw new EngineError('Malformed', `the engine's answer (${what}) is not an object`);
 }
 
 /** Checks that an answer is a list of objects. @throws EngineError Malformed */
 export function listOf(value: unknown, what: string): readonly JsonObject[] {
   if (Array.isArray(value)) return value.map((item) => objectOf(item, what));
-  throw new EngineError('Malformed', `the engine's answer (${what}) is no list`);
+  throw new EngineError('Malformed', `the engine's answer (${what}) is not a list`);
 }
 
 /** An object inside an answer; empty if absent. */

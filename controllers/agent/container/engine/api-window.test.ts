@@ -16,19 +16,19 @@ describe('the version of the engine API', () => {
 
   it('an engine that is too old is refused with the versions of both sides and the remedy', () => {
     expect(() => commonVersion({ version, apiVersion: '1.40', minApiVersion: '1.12' })).to.throw(
-      'the container engine 20.10.24 speaks API 1.12 to 1.40, and kedged speaks 1.41 to 1.44; upgrade the engine (Docker 20.10 or later)',
+      'the container engine 20.10.24 supports API 1.12 to 1.40, and kedged supports 1.41 to 1.44; upgrade the engine (Docker 20.10 or later)',
     );
   });
 
   it('an engine that is too new is refused with the versions of both sides and the remedy', () => {
     expect(() => commonVersion({ version, apiVersion: '1.60', minApiVersion: '1.45' })).to.throw(
-      'speaks API 1.45 to 1.60, and kedged speaks 1.41 to 1.44; upgrade kedged, or use an older engine',
+      'supports API 1.45 to 1.60, and kedged supports 1.41 to 1.44; upgrade kedged, or use an older engine',
     );
   });
 
   it('what is no version is refused', () => {
     expect(() => commonVersion({ version, apiVersion: 'new', minApiVersion: '1.12' })).to.throw(
-      '"new" is no version',
+      '"new" is not a version',
     );
   });
 });

@@ -27,10 +27,10 @@ function compare(a: string, b: string): number {
 export function commonVersion(engine: EngineVersion): string {
   const { version, apiVersion, minApiVersion } = engine;
   const { oldest, newest } = apiWindow;
-  const both = `the container engine ${version} speaks API ${minApiVersion} to ${apiVersion}, and kedged speaks ${oldest} to ${newest}`;
+  const both = `the container engine ${version} supports API ${minApiVersion} to ${apiVersion}, and kedged supports ${oldest} to ${newest}`;
   for (const number of [apiVersion, minApiVersion])
     if (!/^\d+\.\d+$/.test(number))
-      throw new EngineError('Malformed', `"${number}" is no version of an engine's API`);
+      throw new EngineError('Malformed', `"${number}" is not a version of an engine's API`);
   if (compare(apiVersion, oldest) < 0)
     throw new EngineError('Unsupported', `${both}; upgrade the engine (Docker 20.10 or later)`);
   if (compare(minApiVersion, newest) > 0)

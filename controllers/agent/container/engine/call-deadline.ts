@@ -17,7 +17,7 @@ export class CallDeadline {
     this.#caller = caller;
     this.#onAbort = () => {
       this.#timer?.cancel();
-      const message = `${what} was given up by its caller`;
+      const message = `${what} was cancelled by its caller`;
       this.#controller.abort(new EngineError('Cancelled', message, { cause: caller.reason }));
     };
     if (caller.aborted) this.#onAbort();
@@ -39,7 +39,7 @@ export class CallDeadline {
     this.#timer = undefined;
     if (ms === undefined || this.signal.aborted) return;
     this.#timer = this.#clock.setTimer(() => {
-      const message = `the container engine did not go on with ${this.#what} within ${ms / 1_000} s`;
+      const message = `the container engine made no progress with ${this.#what} for ${ms / 1_000} s`;
       this.#controller.abort(new EngineError('Timeout', message));
     }, ms);
   }

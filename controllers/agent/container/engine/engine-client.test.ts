@@ -107,7 +107,7 @@ describe('EngineClient', () => {
     const error = await failing;
     expect(error.kind).to.equal('Timeout');
     expect(error.message).to.equal(
-      'the container engine did not go on with GET /v1.41/images/json within 30 s',
+      'the container engine made no progress with GET /v1.41/images/json for 30 s',
     );
     expect(clock.pending).to.equal(0);
   });
@@ -241,7 +241,7 @@ describe('EngineClient', () => {
       request.resume().on('end', () => response.writeHead(200).end());
     };
     expect((await errorOf(client.images.load(chunks(), signal))).message).to.match(
-      /holds no image/,
+      /contains no image/,
     );
   });
 
@@ -281,7 +281,7 @@ describe('EngineClient', () => {
     engine.upgrade = (_request, socket) =>
       void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
     const error = await errorOf(client.exec.start('e1', false, signal));
-    expect(error.message).to.match(/was answered with 200 in place of a connection/);
+    expect(error.message).to.match(/was answered with status 200 instead of an upgraded connection/);
   });
 
   it('names are part of one segment of the path, whatever is in them', async () => {

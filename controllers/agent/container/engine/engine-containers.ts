@@ -135,7 +135,7 @@ export class EngineContainers {
     try {
       return numberOf(objectOf(JSON.parse(String(Buffer.concat(chunks))), 'wait'), 'StatusCode');
     } catch (cause) {
-      throw new EngineError('Broken', 'the engine did not tell how a container ended', { cause });
+      throw new EngineError('Broken', 'the engine reported no exit code of a container', { cause });
     }
   }
 

@@ -75,7 +75,7 @@ export function socketError(socketPath: string, cause: NodeJS.ErrnoException): E
     case 'EPERM':
       return new EngineError(
         'Unreachable',
-        `${at} may not be opened by this user; add the user to the socket's group (usermod -aG docker USER) and start kedged again, or run kedged as root`,
+        `${at} can't be opened by the user of kedged; add the user to the socket's group (usermod -aG docker USER) and restart kedged, or run kedged as root`,
         { cause },
       );
     case 'ECONNREFUSED':

@@ -129,7 +129,10 @@ export class EngineImages {
       else if (textOf(line, 'status') !== '') onProgress(progressOf(line));
     }
     if (loaded.length === 0)
-      throw new EngineError('Failed', 'the tar holds no image; make one with docker save');
+      throw new EngineError(
+        'Failed',
+        'the tar archive contains no image; create it with docker save',
+      );
     return loaded;
   }
 

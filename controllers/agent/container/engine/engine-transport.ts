@@ -57,7 +57,7 @@ async function read(body: Readable, bytesMax: number): Promise<Buffer> {
   for await (const chunk of body as AsyncIterable<Buffer>) {
     size += chunk.length;
     if (size > bytesMax)
-      throw new EngineError('Malformed', `its answer is longer than ${bytesMax} bytes`);
+      throw new EngineError('Malformed', `the answer is longer than ${bytesMax} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -111,7 +111,7 @@ export class EngineTransport {
       return JSON.parse(body.toString('utf8')) as unknown;
     } catch (error) {
       if (error instanceof SyntaxError)
-        throw new EngineError('Malformed', `the answer to ${what} is no JSON`, { cause: error });
+        throw new EngineError('Malformed', `the answer to ${what} is not JSON`, { cause: error });
       throw error;
     } finally {
       deadline.over();
@@ -156,7 +156,7 @@ export class EngineTransport {
       if (opened.type === 'connection') return opened.connection;
       const { statusCode = 0 } = await this.#accepted(opened, deadline);
       opened.response.destroy();
-      const message = `${call.path} was answered with ${statusCode} in place of a connection`;
+      const message = `${call.path} was answered with status ${statusCode} instead of an upgraded connection`;
       throw new EngineError('Malformed', message);
     } finally {
       deadline.over();
@@ -211,7 +211,7 @@ export class EngineTransport {
   async #accepted(opened: Opened, deadline: CallDeadline): Promise<IncomingMessage> {
     if (opened.type === 'connection') {
       opened.connection.socket.destroy();
-      throw new EngineError('Malformed', 'the engine changed the protocol without being asked');
+      throw new EngineError('Malformed', 'the engine switched protocols without a request');
     }
     const { response } = opened;
     const { statusCode: status = 0 } = response;

@@ -31,7 +31,10 @@ export async function* jsonLines(
       }
       rest = Buffer.concat([rest, chunk.subarray(from)]);
       if (rest.length > lineBytesMax)
-        throw new EngineError('Malformed', `a line of the engine is over ${lineBytesMax} bytes`);
+        throw new EngineError(
+          'Malformed',
+          `a line of the engine's answer is longer than ${lineBytesMax} bytes`,
+        );
       stream.within(idleMs);
     }
     const object = parsed(rest);
@@ -55,5 +58,5 @@ function parsed(line: Buffer): JsonObject | undefined {
   } catch {
     // Reported below.
   }
-  throw new EngineError('Malformed', 'a line of the engine is no JSON object');
+  throw new EngineError('Malformed', "a line of the engine's answer is not a JSON object");
 }

@@ -58,7 +58,7 @@ describe('FrameSplitter', () => {
   it('refuses bytes that are no frames', () => {
     const splitter = new FrameSplitter();
     expect(() => [...splitter.split(Buffer.from('plain text of a terminal'))]).to.throw(
-      "a container's stream has no frames",
+      'the output stream of a container is not divided into frames',
     );
   });
 
@@ -74,6 +74,6 @@ describe('FrameSplitter', () => {
   it('a stream that ends inside a frame is broken', () => {
     const splitter = new FrameSplitter();
     void [...splitter.split(frame(1, 'abc').subarray(0, 10))];
-    expect(() => splitter.end()).to.throw('in the middle of a frame');
+    expect(() => splitter.end()).to.throw('ended within a frame');
   });
 });

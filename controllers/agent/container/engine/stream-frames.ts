@@ -48,7 +48,7 @@ export class FrameSplitter {
   /** @throws EngineError Broken if the stream ended inside a frame. */
   end(): void {
     if (this.#header.length > 0 || this.#left > 0)
-      throw new EngineError('Broken', "a container's stream ended in the middle of a frame");
+      throw new EngineError('Broken', 'the output stream of a container ended within a frame');
   }
 
   #takeHeader(chunk: Buffer): Buffer {
@@ -57,7 +57,10 @@ export class FrameSplitter {
     if (this.#header.length < headerBytes) return Buffer.alloc(0);
     const [type = 0, ...padding] = this.#header.subarray(0, 4);
     if (type > systemError || padding.some((byte) => byte !== 0))
-      throw new EngineError('Malformed', "a container's stream has no frames");
+      throw new EngineError(
+        'Malformed',
+        'the output stream of a container is not divided into frames',
+      );
     this.#type = type;
     this.#left = this.#header.readUInt32BE(4);
     this.#header = Buffer.alloc(0);
@@ -69,6 +72,9 @@ export class FrameSplitter {
     if (this.#left > 0) return;
     const text = this.#error.toString('utf8').trim();
     this.#error = Buffer.alloc(0);
-    throw new EngineError('Failed', text || "the engine reported an error on a container's stream");
+    throw new EngineError(
+      'Failed',
+      text || 'the engine reported an error in the output stream of a container',
+    );
   }
 }

@@ -73,7 +73,7 @@ export class Images {
     signal: AbortSignal,
   ): Promise<ProvidedImage> {
     const wanted = parseImage(text);
-    if (!wanted) throw new ImageError(`"${text}" is no name of an image`);
+    if (!wanted) throw new ImageError(`"${text}" is not a valid image reference`);
     const { images, records, clock } = this.#options;
     if (policy !== 'always' && pinned !== undefined) {
       const found = await images.inspect(pinned, signal);
@@ -148,7 +148,7 @@ export class Images {
       );
     }
     const image = await images.inspect(name, signal);
-    if (!image) throw new ImageError(`image ${name} was pulled, and is gone again`);
+    if (!image) throw new ImageError(`image ${name} was pulled, but was removed again`);
     await this.#record(image, name, before);
     return { id: image.id, digest: digestOf(image, name) };
   }

@@ -45,7 +45,7 @@ async function cancelled(
 export const cancellation: readonly Check[] = [
   {
     name: 'cancelled-calls-end',
-    behaviour: 'a call whose signal is aborted ends in time, and can be made again',
+    behaviour: 'a call with an aborted signal ends in time, and can be repeated',
     needs: [],
     body: async (trial) => {
       const driver = await trial.driver();
@@ -73,7 +73,7 @@ export const cancellation: readonly Check[] = [
   },
   {
     name: 'cancelled-restores-are-whole',
-    behaviour: 'a restore after one that was cancelled has all of the content',
+    behaviour: 'a restore after a cancelled one has the whole content',
     needs: ['content', 'snapshots'],
     body: async (trial) => {
       const source = await trial.provision();
@@ -86,14 +86,14 @@ export const cancellation: readonly Check[] = [
         await givenUp(afterMs, (signal) => driver.restore({ ...request, signal }));
         const restored = await trial.restore(snapshot, volume);
         await trial.mounted(restored, (path) =>
-          demandContent(path, 'source', 'restored after a restore was cancelled'),
+          demandContent(path, 'source', 'restored after a cancelled restore'),
         );
       }
     },
   },
   {
     name: 'cancelled-snapshots-are-of-one-time',
-    behaviour: 'a snapshot whose call was cancelled is whole, and of its time if it was answered',
+    behaviour: 'a snapshot after a cancelled call is complete, and has the point in time of the call if that was answered',
     needs: ['content', 'snapshots'],
     body: async (trial) => {
       const source = await trial.provision();
@@ -112,7 +112,7 @@ export const cancellation: readonly Check[] = [
           const label = (await labelOf(path)) ?? '';
           const right = label === before || (!answered && label === after);
           demand(right, `the content is "${label}" instead of "${before}"`);
-          await demandContent(path, label, 'restored from a snapshot that was cancelled');
+          await demandContent(path, label, 'restored from a snapshot after a cancelled call');
         });
       }
     },

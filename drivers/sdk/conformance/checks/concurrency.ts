@@ -13,14 +13,14 @@ async function atOnce<T>(call: () => Promise<T>): Promise<readonly T[]> {
 
 function demandOne(what: string, values: readonly string[]): void {
   const different = new Set(values);
-  demand(different.size === 1, `${what} at once gave ${[...different].join(', ')}`);
+  demand(different.size === 1, `concurrent calls of ${what} returned ${[...different].join(', ')}`);
 }
 
 /** Calls at once. */
 export const concurrency: readonly Check[] = [
   {
     name: 'provisions-at-once-make-one',
-    behaviour: 'provision of one volume several times at once makes one, whole when it is answered',
+    behaviour: 'concurrent calls of provision for one volume create one resource, which is complete at the answer',
     needs: [],
     body: async (trial) => {
       const volume = trial.identity();
@@ -37,25 +37,25 @@ export const concurrency: readonly Check[] = [
       await trial.delete({ volume, handle });
       const left = (await inventory()).filter((item) => !before.has(item));
       if (trial.capabilities.ownsData)
-        demand(left.length === 0, `after the one volume was deleted there is ${left.join(', ')}`);
+        demand(left.length === 0, `resources remain after the volume was deleted: ${left.join(', ')}`);
     },
   },
   {
     name: 'volumes-at-once-are-separate',
-    behaviour: 'volumes that are made at once share nothing, and are mounted at once',
+    behaviour: 'volumes that are provisioned concurrently share nothing, and can be mounted concurrently',
     needs: ['ownsData', 'content'],
     body: async (trial) => {
       const made = await atOnce(() => trial.provision());
-      demand(new Set(made.map(({ handle }) => handle)).size === made.length, 'they share a handle');
+      demand(new Set(made.map(({ handle }) => handle)).size === made.length, 'the volumes share a handle');
       for (const one of made)
         await trial.mounted(one, async (path) => {
-          await demandEmpty(path, 'made at the same time as others');
+          await demandEmpty(path, 'provisioned concurrently with others');
           await writeContent(path, one.volume.uid);
         });
       await Promise.all(
         made.map((one) =>
           trial.mounted(one, (path) =>
-            demandContent(path, one.volume.uid, 'mounted at the same time as others'),
+            demandContent(path, one.volume.uid, 'mounted concurrently with others'),
           ),
         ),
       );
@@ -63,7 +63,7 @@ export const concurrency: readonly Check[] = [
   },
   {
     name: 'attaches-at-once-give-one-device',
-    behaviour: 'attach several times at once gives one device, and detach takes away all there is',
+    behaviour: 'concurrent calls of attach return one device, and detach removes it completely',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -78,7 +78,7 @@ export const concurrency: readonly Check[] = [
   },
   {
     name: 'mounts-at-once-mount-once',
-    behaviour: 'mount several times at once leaves one mount',
+    behaviour: 'concurrent calls of mount leave one mount',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -99,7 +99,7 @@ export const concurrency: readonly Check[] = [
   },
   {
     name: 'one-node-wins',
-    behaviour: 'of attaches to two nodes at once at most one succeeds',
+    behaviour: 'at most one of two concurrent attaches to different nodes succeeds',
     needs: ['otherNode'],
     body: async (trial) => {
       if (!trial.capabilities.accessModes.includes('ReadWriteOnce'))
@@ -111,12 +111,12 @@ export const concurrency: readonly Check[] = [
         (await kindOf((await trial.driver()).attach(trial.call(made, to)))) === undefined;
       const won = await Promise.all([node, otherNode, node, otherNode].map(attach));
       const [here, there] = [won[0] || won[2], won[1] || won[3]];
-      demand(!(here && there), `both "${node}" and "${otherNode}" were told success`);
+      demand(!(here && there), `the attaches to "${node}" and to "${otherNode}" both succeeded`);
     },
   },
   {
     name: 'snapshots-at-once-make-one',
-    behaviour: 'a snapshot several times at once is one, and it is whole',
+    behaviour: 'concurrent calls of snapshot create one snapshot, which is complete',
     needs: ['snapshots', 'content'],
     body: async (trial) => {
       const source = await trial.provision();
@@ -137,7 +137,7 @@ export const concurrency: readonly Check[] = [
       );
       const { handle } = restored[0] ?? { handle: '' };
       await trial.mounted({ volume, handle }, (path) =>
-        demandContent(path, 'source', 'restored several times at once'),
+        demandContent(path, 'source', 'restored by concurrent calls'),
       );
     },
   },

@@ -6,7 +6,7 @@ import { demand } from '../failure.js';
 export const data: readonly Check[] = [
   {
     name: 'content-survives',
-    behaviour: 'content is whole after unmount, detach and a new instance, to the last byte',
+    behaviour: 'the content is complete after unmount, detach and a new driver instance, to the last byte',
     needs: ['content'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -21,7 +21,7 @@ export const data: readonly Check[] = [
   },
   {
     name: 'newest-content-wins',
-    behaviour: 'content written over earlier content is the one that is found, mount after mount',
+    behaviour: 'overwritten content is found at each mount',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -34,19 +34,19 @@ export const data: readonly Check[] = [
   },
   {
     name: 'deletions-survive',
-    behaviour: 'what was removed from a volume stays removed',
+    behaviour: 'a removed file is absent after the volume is mounted again',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const made = await trial.provision();
       await trial.mounted(made, (path) => writeContent(path, 'removed'));
       await trial.mounted(made, (path) => removeContent(path));
       const label = await trial.mounted(made, (path) => labelOf(path));
-      demand(label === undefined, `the removed content "${label ?? ''}" is there again`);
+      demand(label === undefined, `the removed content "${label ?? ''}" exists again`);
     },
   },
   {
     name: 'calls-spare-neighbours',
-    behaviour: 'no call about one volume touches the content of another, mounted or not',
+    behaviour: 'no call for one volume changes the content of another, mounted or not',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const idle = await trial.provision();

@@ -32,7 +32,7 @@ export const errors: readonly Check[] = [
   },
   {
     name: 'credentials-stay-hidden',
-    behaviour: 'neither answers nor errors contain the value of a sensitive parameter',
+    behaviour: 'answers and errors do not contain values of sensitive parameters',
     needs: ['sensitiveParameters'],
     body: async (trial) => {
       await provokeErrors(trial, trial.parameters);
@@ -61,13 +61,13 @@ export const errors: readonly Check[] = [
         const found = driver.validateParameters(parameters, { level });
         demand(
           found.some(({ key }) => key === 'no-such-parameter'),
-          `at level "${level}" an unknown parameter passes`,
+          `at level "${level}" the driver accepts an unknown parameter`,
         );
         const own = driver.validateParameters(trial.parameters, { level });
         const first = own[0];
         demand(
           first === undefined,
-          `at level "${level}" it refuses ${first?.key ?? ''}: ${first?.description ?? ''}`,
+          `at level "${level}" the driver rejects the valid parameter ${first?.key ?? ''}: ${first?.description ?? ''}`,
         );
       }
     },
@@ -75,7 +75,7 @@ export const errors: readonly Check[] = [
   {
     name: 'resolved-values-are-judged',
     behaviour:
-      'provision refuses values that are wrong once a reference is resolved, and makes nothing',
+      'provision rejects values that are invalid after references are resolved, and creates no resource',
     needs: ['invalidParameters'],
     body: async (trial) => {
       for (const invalid of trial.options.invalidParameters ?? []) {
@@ -95,7 +95,7 @@ export const errors: readonly Check[] = [
   },
   {
     name: 'foreign-handles-reach-nothing',
-    behaviour: "calls with another volume's handle are refused, or do not touch that volume",
+    behaviour: "calls with another volume's handle are rejected, or do not change that volume",
     needs: ['ownsData', 'content'],
     body: async (trial) => {
       const mine = await trial.provision();
@@ -110,8 +110,8 @@ export const errors: readonly Check[] = [
         // Accepted: then it must be the volume of the identity.
         const mounted = await trial.mountAs(request);
         const label = await labelOf(mounted.path);
-        demand(label === undefined, `the content "${label ?? ''}" of another volume is mounted`);
-        await demandEmpty(mounted.path, 'mounted by the handle of another volume');
+        demand(label === undefined, `the mounted content "${label ?? ''}" belongs to another volume`);
+        await demandEmpty(mounted.path, 'mounted with the handle of another volume');
         await trial.release(mounted);
       }
       if (trial.capabilities.expand)
@@ -119,7 +119,7 @@ export const errors: readonly Check[] = [
       await kindOf(driver.detach(trial.call(mixed)));
       await kindOf(trial.delete(mixed));
       const found = await driver.observe({ ...trial.context(other.volume), handle: other.handle });
-      demand(found.handle === other.handle, `observe answers handle ${found.handle}`);
+      demand(found.handle === other.handle, `observe returns handle ${found.handle}`);
       await trial.mounted(other, (path) =>
         demandContent(path, 'other', 'after calls with its handle for another volume'),
       );
@@ -127,7 +127,7 @@ export const errors: readonly Check[] = [
   },
   {
     name: 'stale-handles-are-refused',
-    behaviour: 'the handle of a deleted volume opens no volume that was made later under its name',
+    behaviour: 'the handle of a deleted volume gives no access to a later volume of the same name',
     needs: ['ownsData'],
     body: async (trial) => {
       const stale = await trial.provision();
@@ -142,7 +142,7 @@ export const errors: readonly Check[] = [
   },
   {
     name: 'teardown-judges-nothing',
-    behaviour: 'detach and delete of what was made are not refused for the sake of parameters',
+    behaviour: 'detach and delete of a provisioned volume are not rejected because of its parameters',
     needs: ['ownsData', 'invalidParameters'],
     body: async (trial) => {
       for (const invalid of trial.options.invalidParameters ?? []) {
@@ -154,9 +154,9 @@ export const errors: readonly Check[] = [
         const request = { ...trial.call(made), parameters };
         const what = `with ${JSON.stringify(invalid)}`;
         const detached = await kindOf(driver.detach(request));
-        demand(detached !== 'InvalidParameters', `detach ${what} is refused`);
+        demand(detached !== 'InvalidParameters', `detach ${what} is rejected`);
         const deleted = await kindOf(driver.delete(request));
-        demand(deleted !== 'InvalidParameters', `delete ${what} is refused`);
+        demand(deleted !== 'InvalidParameters', `delete ${what} is rejected`);
       }
     },
   },

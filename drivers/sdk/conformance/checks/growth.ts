@@ -16,7 +16,7 @@ async function expand(trial: Trial, made: Made, sizeBytes: bigint): Promise<bigi
 export const growth: readonly Check[] = [
   {
     name: 'expand-reaches-its-size',
-    behaviour: 'expand answers at least the size asked for, again and again, and observe agrees',
+    behaviour: 'expand returns at least the requested size at each call, and observe returns the same size',
     needs: ['expand'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -28,13 +28,13 @@ export const growth: readonly Check[] = [
       const found = await (await trial.driver()).observe(trial.call(made));
       demand(
         found.sizeBytes === undefined || found.sizeBytes >= wanted,
-        `observe answers ${found.sizeBytes ?? 0n} bytes, not ${wanted}`,
+        `observe returns ${found.sizeBytes ?? 0n} bytes, not ${wanted}`,
       );
     },
   },
   {
     name: 'expanded-sizes-are-real',
-    behaviour: 'the device of a volume has the size that expand answers',
+    behaviour: 'the device of a volume has the size that expand returns',
     needs: ['expand', 'content'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -42,7 +42,7 @@ export const growth: readonly Check[] = [
       await (await trial.driver()).detach(trial.call(made));
       const reached = await expand(trial, made, trial.sizeBytes * 2n);
       const bytes = await deviceBytes(await trial.device(made));
-      demand(bytes >= reached, `expand answers ${reached} bytes, the device has ${bytes}`);
+      demand(bytes >= reached, `expand returns ${reached} bytes, and the device has ${bytes}`);
     },
   },
   {
@@ -60,11 +60,11 @@ export const growth: readonly Check[] = [
   },
   {
     name: 'expand-keeps-data-in-use',
-    behaviour: 'expand of a mounted volume keeps the content, also of files written meanwhile',
+    behaviour: 'expand of a mounted volume keeps the content, also of files that are written during the call',
     needs: ['expand', 'content'],
     body: async (trial) => {
       if (!trial.capabilities.onlineExpand)
-        trial.leaveOut('the driver grows no volumes in use (capability onlineExpand)');
+        trial.leaveOut('the driver does not expand volumes in use (capability onlineExpand)');
       const made = await trial.provision();
       const mounted = await trial.mount(made);
       await writeContent(mounted.path, 'before');
@@ -77,7 +77,7 @@ export const growth: readonly Check[] = [
   },
   {
     name: 'file-systems-grow',
-    behaviour: 'the file system has the size asked for at the latest after the next mount',
+    behaviour: 'the file system has the requested size after the next mount at the latest',
     needs: ['expand', 'content'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -97,7 +97,7 @@ export const growth: readonly Check[] = [
   },
   {
     name: 'expand-never-shrinks',
-    behaviour: 'expand to a smaller size than there is changes nothing, refused or not',
+    behaviour: 'expand to a smaller size changes nothing, whether rejected or not',
     needs: ['expand', 'content'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -107,7 +107,7 @@ export const growth: readonly Check[] = [
       const found = await (await trial.driver()).observe(trial.call(made));
       demand(
         found.sizeBytes === undefined || found.sizeBytes >= large,
-        `it shrank from ${large} to ${found.sizeBytes ?? 0n} bytes`,
+        `the volume shrank from ${large} to ${found.sizeBytes ?? 0n} bytes`,
       );
       await trial.mounted(
         made,
@@ -118,10 +118,10 @@ export const growth: readonly Check[] = [
   },
   {
     name: 'missing-growth-is-said',
-    behaviour: 'a driver that grows no volumes answers Unsupported',
+    behaviour: 'expand of a driver without expansion is Unsupported',
     needs: [],
     body: async (trial) => {
-      if (trial.capabilities.expand) trial.leaveOut('the driver grows volumes');
+      if (trial.capabilities.expand) trial.leaveOut('the driver expands volumes');
       const made = await trial.provision();
       const expanded = expand(trial, made, trial.sizeBytes * 2n);
       await demandKind('expand', expanded, 'Unsupported');

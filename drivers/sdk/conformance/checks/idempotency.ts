@@ -9,7 +9,7 @@ export const idempotency: readonly Check[] = [
   {
     name: 'provision-answers-the-same',
     behaviour:
-      'provision again, by another instance, answers the same handle and at least the size',
+      'a repeated provision, by another driver instance, returns the same handle and at least the requested size',
     needs: [],
     body: async (trial) => {
       const first = await trial.provision();
@@ -26,7 +26,7 @@ export const idempotency: readonly Check[] = [
   },
   {
     name: 'provision-makes-one-resource',
-    behaviour: 'provision again leaves the inventory as it was',
+    behaviour: 'a repeated provision leaves the inventory unchanged',
     needs: ['ownsData', 'inventory'],
     body: async (trial) => {
       const inventory = async (): Promise<string> =>
@@ -35,12 +35,12 @@ export const idempotency: readonly Check[] = [
       const before = await inventory();
       await trial.provision(made.volume);
       const after = await inventory();
-      demand(after === before, `the inventory was ${before}; it is ${after}`);
+      demand(after === before, `the inventory changed from ${before} to ${after}`);
     },
   },
   {
     name: 'provision-keeps-data',
-    behaviour: 'provision again keeps the content, also while the volume is mounted',
+    behaviour: 'a repeated provision keeps the content, also while the volume is mounted',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -55,7 +55,7 @@ export const idempotency: readonly Check[] = [
   },
   {
     name: 'restore-keeps-data',
-    behaviour: 'restore again keeps what was written into the restored volume',
+    behaviour: 'a repeated restore keeps later writes to the restored volume',
     needs: ['content', 'snapshots'],
     body: async (trial) => {
       const source = await trial.provision();
@@ -72,7 +72,7 @@ export const idempotency: readonly Check[] = [
   },
   {
     name: 'absent-is-success',
-    behaviour: 'delete, unmount, detach and deleteSnapshot of what is not there succeed',
+    behaviour: 'delete, unmount, detach and deleteSnapshot of absent resources succeed',
     needs: [],
     body: async (trial) => {
       const driver = await trial.driver();
@@ -106,13 +106,13 @@ export const idempotency: readonly Check[] = [
   },
   {
     name: 'mount-again-mounts-once',
-    behaviour: 'mount again answers the same path, stacks nothing, and keeps the content',
+    behaviour: 'a repeated mount returns the same path, stacks no mounts, and keeps the content',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const mounted = await trial.mount(await trial.provision());
       await writeContent(mounted.path, 'mounted');
       const { path } = await (await trial.driver()).mount({ ...mounted.request, mayFormat: false });
-      demand(path === mounted.path, `the second mount answers ${path}, the first ${mounted.path}`);
+      demand(path === mounted.path, `the second mount returns ${path}, the first ${mounted.path}`);
       const there = (await readMountTable()).filter((e) => e.target === mounted.request.target);
       demand(there.length <= 1, `${there.length} mounts are stacked at the target`);
       await demandContent(path, 'mounted', 'after a second mount');
@@ -121,7 +121,7 @@ export const idempotency: readonly Check[] = [
   },
   {
     name: 'attach-again-gives-the-same',
-    behaviour: 'attach again, by another instance, answers the same device and keeps its content',
+    behaviour: 'a repeated attach, by another driver instance, returns the same device and keeps its content',
     needs: ['content'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -129,7 +129,7 @@ export const idempotency: readonly Check[] = [
       const mounted = await trial.mount(made);
       await writeContent(mounted.path, 'attached');
       const { devicePath } = await (await trial.driver()).attach(trial.call(made));
-      demand(devicePath === first, `the second attach answers ${devicePath}, the first ${first}`);
+      demand(devicePath === first, `the second attach returns ${devicePath}, the first ${first}`);
       await demandContent(mounted.path, 'attached', 'after a second attach');
       await trial.release(mounted);
       await trial.mounted(made, (path) =>

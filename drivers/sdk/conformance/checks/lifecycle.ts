@@ -10,42 +10,42 @@ import type { Made } from '../made.js';
 export const lifecycle: readonly Check[] = [
   {
     name: 'observe-what-was-made',
-    behaviour: 'a volume is observed with and without its handle, and is as large as asked',
+    behaviour: 'a volume is observed with and without its handle, and has at least the requested size',
     needs: [],
     body: async (trial) => {
       const { volume, handle, sizeBytes } = await trial.provision();
       demand(handle !== '', 'the handle is empty');
       demand(
         sizeBytes >= trial.sizeBytes,
-        `provision made ${sizeBytes} bytes, ${trial.sizeBytes} were asked for`,
+        `provision returned ${sizeBytes} bytes, and ${trial.sizeBytes} were requested`,
       );
       for (const known of [handle, undefined]) {
         const request = { ...trial.context(volume), handle: known };
         const found = await (await trial.driver()).observe(request);
-        demand(found.handle === handle, `observe answers handle ${found.handle}, not ${handle}`);
+        demand(found.handle === handle, `observe returns handle ${found.handle}, not ${handle}`);
         demand(
           found.sizeBytes === undefined || found.sizeBytes >= trial.sizeBytes,
-          `observe answers ${found.sizeBytes ?? 0n} bytes, ${trial.sizeBytes} were asked for`,
+          `observe returns ${found.sizeBytes ?? 0n} bytes, and ${trial.sizeBytes} were requested`,
         );
       }
     },
   },
   {
     name: 'sizes-are-real',
-    behaviour: 'the device of a volume has the size that provision answers',
+    behaviour: 'the device of a volume has the size that provision returns',
     needs: ['content'],
     body: async (trial) => {
       const made = await trial.provision();
       const bytes = await deviceBytes(await trial.device(made));
       demand(
         bytes >= made.sizeBytes,
-        `provision answers ${made.sizeBytes} bytes, the device has ${bytes}`,
+        `provision returns ${made.sizeBytes} bytes, and the device has ${bytes}`,
       );
     },
   },
   {
     name: 'absent-volumes-are-not-found',
-    behaviour: 'observe, attach, expand and snapshots of what was never made are NotFound',
+    behaviour: 'observe, attach, expand and snapshot of a volume that was never provisioned are NotFound',
     needs: ['ownsData'],
     body: async (trial) => {
       const driver = await trial.driver();
@@ -53,18 +53,18 @@ export const lifecycle: readonly Check[] = [
       const made = await trial.provision();
       await trial.delete(made);
       const never = { ...trial.context(trial.identity()), handle: undefined };
-      await demandKind('observe of what was never made', driver.observe(never), 'NotFound');
+      await demandKind('observe of a volume that was never provisioned', driver.observe(never), 'NotFound');
       const call = trial.call(made);
-      await demandKind('attach of what is deleted', driver.attach(call), 'NotFound');
+      await demandKind('attach of a deleted volume', driver.attach(call), 'NotFound');
       if (trial.capabilities.expand) {
         const expand = driver.expand({ ...call, sizeBytes: trial.sizeBytes * 2n });
-        await demandKind('expand of what is deleted', expand, 'NotFound');
+        await demandKind('expand of a deleted volume', expand, 'NotFound');
       }
       if (trial.capabilities.snapshots) {
         const snapshot = driver.createSnapshot(
           trial.snapshotRequest(made, trial.snapshotIdentity()),
         );
-        await demandKind('a snapshot of what is deleted', snapshot, 'NotFound');
+        await demandKind('a snapshot of a deleted volume', snapshot, 'NotFound');
       }
     },
   },
@@ -89,7 +89,7 @@ export const lifecycle: readonly Check[] = [
   {
     name: 'delete-needs-no-handle',
     behaviour:
-      'delete without a handle takes away what was made for the identity, as after a crash',
+      'delete without a handle removes the resource of the identity, as after a crash',
     needs: ['ownsData'],
     body: async (trial) => {
       const { volume } = await trial.provision();
@@ -101,19 +101,19 @@ export const lifecycle: readonly Check[] = [
   },
   {
     name: 'delete-forgets-content',
-    behaviour: 'a volume made again under the identity of a deleted one is empty',
+    behaviour: 'a volume that is provisioned again under the identity of a deleted one is empty',
     needs: ['ownsData', 'content'],
     body: async (trial) => {
       const made = await trial.provision();
       await trial.mounted(made, (path) => writeContent(path, 'deleted'));
       await trial.delete(made);
       const again = await trial.provision(made.volume);
-      await trial.mounted(again, (path) => demandEmpty(path, 'made again after its deletion'));
+      await trial.mounted(again, (path) => demandEmpty(path, 'provisioned again after its deletion'));
     },
   },
   {
     name: 'delete-spares-others',
-    behaviour: 'deleting a volume leaves the others and their content, attached or not',
+    behaviour: 'a deletion of a volume keeps other volumes and their content, attached or not',
     needs: ['ownsData', 'content'],
     body: async (trial) => {
       const idle = await trial.provision();
@@ -153,7 +153,7 @@ export const lifecycle: readonly Check[] = [
   },
   {
     name: 'new-volumes-are-empty',
-    behaviour: 'a new volume has nothing of a deleted one',
+    behaviour: 'a new volume has no content of a deleted one',
     needs: ['ownsData', 'content'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -162,12 +162,12 @@ export const lifecycle: readonly Check[] = [
       // Under the same name, as a user who creates it again.
       const volume = trial.identity(undefined, made.volume.name);
       const other = await trial.provision(volume);
-      await trial.mounted(other, (path) => demandEmpty(path, 'made after another was deleted'));
+      await trial.mounted(other, (path) => demandEmpty(path, 'provisioned after another one was deleted'));
     },
   },
   {
     name: 'volumes-are-separate',
-    behaviour: 'volumes of different uids share neither handle nor content, whatever their names',
+    behaviour: 'volumes with different uids share neither handle nor content, also with the same name',
     needs: ['ownsData', 'content'],
     body: async (trial) => {
       const volumes: Made[] = [];
@@ -177,21 +177,21 @@ export const lifecycle: readonly Check[] = [
         volumes.push(await trial.provision({ ...volume, namespace }));
       }
       const handles = new Set(volumes.map(({ handle }) => handle));
-      demand(handles.size === volumes.length, `they have the handles ${[...handles].join(', ')}`);
+      demand(handles.size === volumes.length, `objects with different uids share a handle: ${[...handles].join(', ')}`);
       for (const made of volumes)
         await trial.mounted(made, async (path) => {
-          await demandEmpty(path, 'new beside others of its name');
+          await demandEmpty(path, 'new, with the name of others');
           await writeContent(path, made.volume.uid);
         });
       for (const made of volumes)
         await trial.mounted(made, (path) =>
-          demandContent(path, made.volume.uid, 'after others of its name were written'),
+          demandContent(path, made.volume.uid, 'after others with its name were written'),
         );
     },
   },
   {
     name: 'deleted-identities-stay-deleted',
-    behaviour: 'calls about a deleted volume do not reach the one made later under its name',
+    behaviour: 'calls for a deleted volume do not affect a later volume of the same name',
     needs: ['ownsData', 'content'],
     body: async (trial) => {
       const stale = await trial.provision();
@@ -208,13 +208,13 @@ export const lifecycle: readonly Check[] = [
       await demandKind('observe of the deleted volume', observed, 'NotFound');
       await kindOf(trial.delete(stale));
       await trial.mounted(fresh, (path) =>
-        demandContent(path, 'fresh', 'after calls about the deleted volume'),
+        demandContent(path, 'fresh', 'after calls for the deleted volume'),
       );
     },
   },
   {
     name: 'instances-agree',
-    behaviour: 'an instance sees at once what another one made, deleted and made again',
+    behaviour: 'a driver instance sees at once the volumes that another one provisioned, deleted and provisioned again',
     needs: ['ownsData'],
     body: async (trial) => {
       const [one, other] = [await trial.driver(), await trial.driver()];
@@ -224,14 +224,14 @@ export const lifecycle: readonly Check[] = [
         await demandKind(`observe before the ${round} provision`, one.observe(request), 'NotFound');
         const { handle } = await other.provision(trial.request(volume));
         const found = await one.observe(request);
-        demand(found.handle === handle, `observe answers handle ${found.handle}, not ${handle}`);
+        demand(found.handle === handle, `observe returns handle ${found.handle}, not ${handle}`);
         await one.attach({ ...request, handle });
         await one.detach({ ...request, handle });
         await other.delete({ ...request, handle });
         const observed = one.observe({ ...request, handle });
-        await demandKind('observe of what another instance deleted', observed, 'NotFound');
+        await demandKind('observe of a volume that another instance deleted', observed, 'NotFound');
         const attached = one.attach({ ...request, handle });
-        await demandKind('attach of what another instance deleted', attached, 'NotFound');
+        await demandKind('attach of a volume that another instance deleted', attached, 'NotFound');
       }
     },
   },

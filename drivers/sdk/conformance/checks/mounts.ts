@@ -25,7 +25,7 @@ async function writable(path: string): Promise<boolean> {
 export const mounts: readonly Check[] = [
   {
     name: 'read-only-is-obeyed',
-    behaviour: 'a volume mounted read-only can be read and not written',
+    behaviour: 'a volume that is mounted read-only can be read, but not written',
     needs,
     body: async (trial) => {
       const made = await trial.provision();
@@ -41,7 +41,7 @@ export const mounts: readonly Check[] = [
   },
   {
     name: 'read-only-is-not-answered-by-writable',
-    behaviour: 'asked read-only, a mount that is there and writable is not answered as success',
+    behaviour: 'a read-only mount does not succeed if the target is already mounted writable',
     needs,
     body: async (trial) => {
       const made = await trial.provision();
@@ -55,26 +55,26 @@ export const mounts: readonly Check[] = [
   },
   {
     name: 'formats-only-with-consent',
-    behaviour: 'without mayFormat nothing is written to a device that holds nothing',
+    behaviour: 'mount without mayFormat writes nothing to a blank device',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const made = await trial.provision();
       const device = await trial.device(made);
       const before = await deviceHead(device);
       if (!before.every((byte) => byte === 0))
-        trial.leaveOut('the driver formats where it provisions');
+        trial.leaveOut('the driver formats at provision');
       const request = await trial.mountRequest(made, { mayFormat: false });
       await demandRefusal('mount of a blank device without mayFormat', trial.mountAs(request));
       const after = await deviceHead(await trial.device(made));
       demand(after.equals(before), 'the device was written');
       const there = await mountAt(request.target);
-      demand(there === undefined, 'something is mounted at the target');
+      demand(there === undefined, 'the target is a mount point');
     },
   },
   {
     name: 'formats-once',
     behaviour:
-      'mayFormat again, after a crash lost that the volume was formatted, keeps the content',
+      'a repeated mayFormat, after a crash lost the record of the format, keeps the content',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -96,12 +96,12 @@ export const mounts: readonly Check[] = [
       const request = await trial.mountRequest(made, { mayFormat: true });
       await demandRefusal('mount of foreign data', trial.mountAs(request));
       const after = await deviceHead(await trial.device(made), foreign.length);
-      demand(after.equals(foreign), 'the data was written over');
+      demand(after.equals(foreign), 'the data was overwritten');
     },
   },
   {
     name: 'unmount-unmounts',
-    behaviour: 'after unmount nothing is mounted at the target, and the content is untouched',
+    behaviour: 'unmount leaves no mount at the target, and the content unchanged',
     needs,
     body: async (trial) => {
       const made = await trial.provision();
@@ -114,7 +114,7 @@ export const mounts: readonly Check[] = [
   },
   {
     name: 'unmount-spares-others',
-    behaviour: 'unmount of one volume leaves the mounts of others, also when it names their target',
+    behaviour: 'unmount of one volume keeps mounts of others, also if it names their target',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const mine = await trial.mount(await trial.provision());
@@ -125,14 +125,14 @@ export const mounts: readonly Check[] = [
       await kindOf((await trial.driver()).unmount({ ...mine.request, target }));
       demand((await mountAt(target)) !== undefined, "another volume's target was unmounted");
       await trial.unmount(mine);
-      demand((await mountAt(target)) !== undefined, 'another volume was unmounted, too');
+      demand((await mountAt(target)) !== undefined, 'another volume was also unmounted');
       await demandContent(other.path, 'other', 'after another volume was unmounted');
       await trial.release(other);
     },
   },
   {
     name: 'unmount-refuses-in-use',
-    behaviour: 'unmount while a file is open is InUse, and the volume stays mounted and whole',
+    behaviour: 'unmount with an open file is InUse, and the volume stays mounted with its content',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const mounted = await trial.mount(await trial.provision());
@@ -143,7 +143,7 @@ export const mounts: readonly Check[] = [
         const unmounted = (await trial.driver()).unmount(mounted.request);
         await demandKind('unmount while a file is open', unmounted, 'InUse');
         const { target } = mounted.request;
-        demand((await mountAt(target)) !== undefined, 'it is not mounted any more');
+        demand((await mountAt(target)) !== undefined, 'the volume is no longer mounted');
         await demandContent(mounted.path, 'used', 'after a refused unmount');
       } finally {
         await file.close();
@@ -153,7 +153,7 @@ export const mounts: readonly Check[] = [
   },
   {
     name: 'detach-refuses-mounted',
-    behaviour: 'detach while the device is mounted is refused, and takes nothing away',
+    behaviour: 'detach of a mounted device is rejected and removes nothing',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -163,7 +163,7 @@ export const mounts: readonly Check[] = [
       await writeContent(mounted.path, 'mounted');
       const detached = (await trial.driver()).detach(mounted.request);
       await demandRefusal('detach of a mounted volume', detached);
-      demand((await mountAt(mounted.path)) !== undefined, 'it is not mounted any more');
+      demand((await mountAt(mounted.path)) !== undefined, 'the volume is no longer mounted');
       await demandContent(mounted.path, 'mounted', 'after a refused detach');
       await trial.release(mounted);
       await trial.mounted(made, (path) => demandContent(path, 'mounted', 'after a refused detach'));
@@ -171,7 +171,7 @@ export const mounts: readonly Check[] = [
   },
   {
     name: 'detach-takes-the-device',
-    behaviour: 'after detach no device of the volume is left on the node',
+    behaviour: 'detach leaves no device of the volume on the node',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -187,7 +187,7 @@ export const mounts: readonly Check[] = [
   {
     name: 'mount-follows-no-link',
     behaviour:
-      'a target that is a symbolic link is not followed: nothing is mounted where it leads',
+      'a target that is a symbolic link is not followed: its destination is not mounted over',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const usual = await trial.mount(await trial.provision());
@@ -207,8 +207,8 @@ export const mounts: readonly Check[] = [
         await rm(join(outside, 'precious'), { force: true });
         await rm(request.target, { force: true });
       }
-      demand(!covered, `it is mounted at ${outside}, where the target leads`);
-      demand(names.join() === 'precious', `where the target leads is now: ${names.join(', ')}`);
+      demand(!covered, `the volume is mounted at ${outside}, the destination of the target link`);
+      demand(names.join() === 'precious', `the destination of the target link was changed; it contains: ${names.join(', ')}`);
     },
   },
 ];

@@ -6,7 +6,7 @@ import type { Trial } from '../trial.js';
 
 /** The second node. The need `otherNode` makes sure of it. */
 function otherNode(trial: Trial): string {
-  return trial.options.otherNode ?? trial.leaveOut('there is no option "otherNode"');
+  return trial.options.otherNode ?? trial.leaveOut('the option "otherNode" is not set');
 }
 
 function demandOneNode(trial: Trial): void {
@@ -18,7 +18,7 @@ function demandOneNode(trial: Trial): void {
 export const nodes: readonly Check[] = [
   {
     name: 'unknown-nodes-are-refused',
-    behaviour: 'attach to a node that can not be found is refused, and attaches nowhere',
+    behaviour: 'attach to an unknown node is rejected, and the volume stays unattached',
     needs: ['unknownNode'],
     body: async (trial) => {
       const { unknownNode = '' } = trial.options;
@@ -49,7 +49,7 @@ export const nodes: readonly Check[] = [
   },
   {
     name: 'attach-steals-nothing',
-    behaviour: 'attach to a second node does not take an unmounted volume from the first one',
+    behaviour: 'attach to a second node does not detach an unmounted volume from the first one',
     needs: ['otherNode'],
     body: async (trial) => {
       demandOneNode(trial);
@@ -60,13 +60,13 @@ export const nodes: readonly Check[] = [
       const again = await (await trial.driver()).attach(trial.call(made));
       demand(
         again.devicePath === first.devicePath,
-        `the first node has ${again.devicePath}, it had ${first.devicePath}`,
+        `the device on the first node changed from ${first.devicePath} to ${again.devicePath}`,
       );
     },
   },
   {
     name: 'detach-is-of-its-node',
-    behaviour: 'detach from a node that has not the volume leaves it where it is',
+    behaviour: 'detach from a node where the volume is not attached keeps its attachment to another node',
     needs: ['otherNode'],
     body: async (trial) => {
       demandOneNode(trial);

@@ -39,7 +39,7 @@ const needs = ['content', 'snapshots'] as const;
 export const snapshots: readonly Check[] = [
   {
     name: 'snapshots-are-of-their-time',
-    behaviour: 'what is written after a snapshot is not in it',
+    behaviour: 'a snapshot does not contain later writes',
     needs,
     body: async (trial) => {
       const source = await written(trial, 'before');
@@ -51,7 +51,7 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'snapshots-of-mounted-volumes',
-    behaviour: 'a snapshot of a mounted volume has what was synced before, and the volume goes on',
+    behaviour: 'a snapshot of a mounted volume contains the data that was synced before, and the volume stays usable',
     needs,
     body: async (trial) => {
       const source = await trial.provision();
@@ -67,7 +67,7 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'snapshots-are-made-once',
-    behaviour: 'a snapshot asked for again is the first one: its point in time does not move',
+    behaviour: 'a repeated snapshot call returns the first snapshot, with the same point in time',
     needs,
     body: async (trial) => {
       const source = await written(trial, 'before');
@@ -75,7 +75,7 @@ export const snapshots: readonly Check[] = [
       await trial.mounted(source, (path) => writeContent(path, 'after'));
       const again = await trial.snapshot(source, snapshot.snapshot);
       demand(again.handle === snapshot.handle, `the second answer has handle ${again.handle}`);
-      await demandRestored(trial, snapshot, 'before', 'restored after it was asked for again');
+      await demandRestored(trial, snapshot, 'before', 'restored after a repeated snapshot call');
     },
   },
   {
@@ -91,7 +91,7 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'restore-gives-its-snapshot',
-    behaviour: 'of several snapshots of several volumes each is restored with its own content',
+    behaviour: 'each of several snapshots of several volumes is restored with its own content',
     needs,
     body: async (trial) => {
       const one = await written(trial, 'one-early');
@@ -106,7 +106,7 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'restored-volumes-are-separate',
-    behaviour: 'what is written into a restored volume is in neither snapshot, source nor sibling',
+    behaviour: 'writes to a restored volume appear in neither its snapshot, its source nor its siblings',
     needs,
     body: async (trial) => {
       const source = await written(trial, 'source');
@@ -123,7 +123,7 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'snapshots-are-separate',
-    behaviour: 'snapshots of different uids share neither handle nor content, whatever their names',
+    behaviour: 'snapshots with different uids share neither handle nor content, also with the same name',
     needs,
     body: async (trial) => {
       const labels = ['one', 'two', 'three'];
@@ -135,19 +135,19 @@ export const snapshots: readonly Check[] = [
         taken.push(await trial.snapshot(source, { ...identity, namespace }));
       }
       const handles = new Set(taken.map(({ handle }) => handle));
-      demand(handles.size === taken.length, `they have the handles ${[...handles].join(', ')}`);
+      demand(handles.size === taken.length, `objects with different uids share a handle: ${[...handles].join(', ')}`);
       for (const [n, snapshot] of taken.entries())
         await demandRestored(
           trial,
           snapshot,
           labels[n] ?? '',
-          'restored beside others of its name',
+          'restored with the name of others',
         );
     },
   },
   {
     name: 'restored-volumes-outlive-their-source',
-    behaviour: 'a restored volume keeps its content when source and snapshot are deleted',
+    behaviour: 'a restored volume keeps its content after source and snapshot are deleted',
     needs,
     body: async (trial) => {
       const source = await written(trial, 'source');
@@ -165,7 +165,7 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'large-files-survive',
-    behaviour: 'a restored volume has a file of several mebibytes to the last byte',
+    behaviour: 'a restored volume contains a file of several mebibytes completely',
     needs,
     body: async (trial) => {
       const source = await trial.provision();
@@ -177,10 +177,10 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'owners-survive',
-    behaviour: 'files of a restored volume belong to those who owned them',
+    behaviour: 'files of a restored volume keep their owners',
     needs,
     body: async (trial) => {
-      if (process.getuid?.() !== 0) trial.leaveOut('files of others need root');
+      if (process.getuid?.() !== 0) trial.leaveOut('changing the owner of files needs root');
       const source = await trial.provision();
       await trial.mounted(source, writeOwned);
       const restored = await trial.restore(await trial.snapshot(source));
@@ -190,25 +190,25 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'restored-sizes-are-real',
-    behaviour: 'a volume restored larger has the size asked for, and all of the content',
+    behaviour: 'a volume that is restored to a larger size has the requested size and the whole content',
     needs,
     body: async (trial) => {
       const source = await written(trial, 'source');
       const snapshot = await trial.snapshot(source);
       const asked = trial.sizeBytes * 2n;
       const restored = await trial.restore(snapshot, undefined, asked);
-      demand(restored.sizeBytes >= asked, `it has ${restored.sizeBytes} bytes, not ${asked}`);
+      demand(restored.sizeBytes >= asked, `the volume has ${restored.sizeBytes} bytes, not ${asked}`);
       await trial.mounted(restored, (path) => demandContent(path, 'source', 'restored larger'));
       const bytes = await deviceBytes(await trial.device(restored));
       demand(
         bytes >= asked,
-        `restore answers ${restored.sizeBytes} bytes, the device has ${bytes}`,
+        `restore returns ${restored.sizeBytes} bytes, and the device has ${bytes}`,
       );
     },
   },
   {
     name: 'absent-snapshots-are-not-restored',
-    behaviour: 'restore of a snapshot that is not there is NotFound, and makes no volume',
+    behaviour: 'restore of an absent snapshot is NotFound, and creates no volume',
     needs: ['snapshots'],
     body: async (trial) => {
       const source = await trial.provision();
@@ -218,12 +218,12 @@ export const snapshots: readonly Check[] = [
       const volume = trial.identity();
       await demandKind('restore', trial.restore(snapshot, volume), 'NotFound');
       const observed = driver.observe({ ...trial.context(volume), handle: undefined });
-      await demandKind('observe of what was not restored', observed, 'NotFound');
+      await demandKind('observe of a volume that was not restored', observed, 'NotFound');
     },
   },
   {
     name: 'deleted-snapshots-are-gone',
-    behaviour: 'a deleted snapshot is NotFound; one asked for again under its identity is of now',
+    behaviour: 'a deleted snapshot is NotFound; a new one under its identity has the current content',
     needs,
     body: async (trial) => {
       const source = await written(trial, 'before');
@@ -231,7 +231,7 @@ export const snapshots: readonly Check[] = [
       const driver = await trial.driver();
       const request = { ...trial.call(source), ...snapshot };
       const found = await driver.observeSnapshot(request);
-      demand(found.handle === snapshot.handle, `observe answers handle ${found.handle}`);
+      demand(found.handle === snapshot.handle, `observe returns handle ${found.handle}`);
       await driver.deleteSnapshot(request);
       await driver.deleteSnapshot(request);
       for (const handle of [snapshot.handle, undefined]) {
@@ -246,7 +246,7 @@ export const snapshots: readonly Check[] = [
   {
     name: 'deleting-snapshots-spares-others',
     behaviour:
-      'deleting a snapshot leaves its source, other snapshots and what was restored from it',
+      'a deletion of a snapshot keeps its source, other snapshots and restored volumes',
     needs,
     body: async (trial) => {
       const source = await written(trial, 'early');
@@ -256,16 +256,16 @@ export const snapshots: readonly Check[] = [
       const kept = await trial.snapshot(source);
       await (await trial.driver()).deleteSnapshot({ ...trial.call(source), ...doomed });
       await trial.mounted(source, (path) => demandContent(path, 'late', 'in the source'));
-      await trial.mounted(restored, (path) => demandContent(path, 'early', 'in what was restored'));
+      await trial.mounted(restored, (path) => demandContent(path, 'early', 'in the restored volume'));
       await demandRestored(trial, kept, 'late', 'restored after another snapshot was deleted');
     },
   },
   {
     name: 'missing-snapshots-are-said',
-    behaviour: 'a driver without snapshots answers Unsupported',
+    behaviour: 'snapshot of a driver without snapshots is Unsupported',
     needs: [],
     body: async (trial) => {
-      if (trial.capabilities.snapshots) trial.leaveOut('the driver has snapshots');
+      if (trial.capabilities.snapshots) trial.leaveOut('the driver supports snapshots');
       const made = await trial.provision();
       const request = trial.snapshotRequest(made, trial.snapshotIdentity());
       const created = (await trial.driver()).createSnapshot(request);

@@ -20,7 +20,7 @@ async function cutTails(folder: string): Promise<void> {
 export const dataMutants: readonly Mutant[] = [
   {
     name: 'detach-loses-unflushed-data',
-    breaks: 'The last page of every file is not flushed before the device goes.',
+    breaks: 'The last page of every file is not flushed before the detach.',
     silent: true,
     killedBy: 'content-survives',
     change: (driver, memory) => ({
@@ -33,7 +33,7 @@ export const dataMutants: readonly Mutant[] = [
   },
   {
     name: 'writes-go-to-an-overlay',
-    breaks: 'What is written after the second mount is discarded at unmount.',
+    breaks: 'Writes after the second mount are discarded at unmount.',
     silent: true,
     killedBy: 'newest-content-wins',
     change: (driver, memory) => ({
@@ -61,7 +61,7 @@ export const dataMutants: readonly Mutant[] = [
   },
   {
     name: 'removed-files-return',
-    breaks: 'What is removed from a volume is there again at the next mount.',
+    breaks: 'Removed files exist again at the next mount.',
     silent: true,
     killedBy: 'deletions-survive',
     change: (driver, memory) => ({
@@ -88,7 +88,7 @@ export const dataMutants: readonly Mutant[] = [
   },
   {
     name: 'foreign-handles-are-obeyed',
-    breaks: 'A call reaches the volume of its handle, whatever volume it is about.',
+    breaks: 'A call affects the volume of its handle, also if its identity is of another volume.',
     silent: true,
     killedBy: 'foreign-handles-reach-nothing',
     change: (driver, memory) => {
@@ -108,7 +108,7 @@ export const dataMutants: readonly Mutant[] = [
   },
   {
     name: 'stale-handles-are-accepted',
-    breaks: 'Attach does not look at the handle: that of a deleted volume opens its namesake.',
+    breaks: 'Attach ignores the handle: the handle of a deleted volume attaches a volume of the same name.',
     silent: false,
     killedBy: 'stale-handles-are-refused',
     change: (driver, memory) =>

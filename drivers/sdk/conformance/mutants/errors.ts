@@ -52,14 +52,14 @@ function passable(driver: SynchronousDriver, { parameters }: CallContext): Param
 export const errorMutants: readonly Mutant[] = [
   {
     name: 'errors-are-raw',
-    breaks: 'Calls throw what the system threw, no DriverError.',
+    breaks: 'Calls throw system errors instead of a DriverError.',
     silent: false,
     killedBy: 'errors-are-driver-errors',
     change: (driver) => rethrowing(driver, (error) => new Error(String(error))),
   },
   {
     name: 'absent-is-unavailable',
-    breaks: 'What does not exist is Unavailable, and asked for again for ever.',
+    breaks: 'Absent resources are reported as Unavailable and retried forever.',
     silent: false,
     killedBy: 'absent-volumes-are-not-found',
     change: (driver) =>
@@ -97,7 +97,7 @@ export const errorMutants: readonly Mutant[] = [
   },
   {
     name: 'handles-hold-credentials',
-    breaks: 'Handles, which everybody may read, hold the credentials of the call.',
+    breaks: 'Handles, which are not secret, contain the credentials of the call.',
     silent: true,
     killedBy: 'credentials-stay-hidden',
     change: (driver) => ({
@@ -109,7 +109,7 @@ export const errorMutants: readonly Mutant[] = [
   },
   {
     name: 'resolved-values-are-not-judged',
-    breaks: 'Values that are wrong once resolved are accepted and passed over.',
+    breaks: 'Values that are invalid after references are resolved are accepted and ignored.',
     silent: true,
     killedBy: 'resolved-values-are-judged',
     change: (driver) => ({

@@ -7,7 +7,7 @@ import type { Mutant } from './mutant.js';
 export const growthMutants: readonly Mutant[] = [
   {
     name: 'expand-erases',
-    breaks: 'Expand of a volume that is not mounted creates it again, empty.',
+    breaks: 'Expand of an unmounted volume recreates it empty.',
     silent: true,
     killedBy: 'expand-keeps-data',
     change: (driver, memory) => ({
@@ -33,7 +33,7 @@ export const growthMutants: readonly Mutant[] = [
   },
   {
     name: 'expand-shrinks',
-    breaks: 'Expand to a smaller size makes the volume smaller.',
+    breaks: 'Expand to a smaller size shrinks the volume.',
     silent: true,
     killedBy: 'expand-never-shrinks',
     change: (driver, memory) => ({
@@ -54,7 +54,7 @@ export const growthMutants: readonly Mutant[] = [
   },
   {
     name: 'expand-only-tells',
-    breaks: 'Expand does nothing and answers the size asked for; observe repeats it.',
+    breaks: 'Expand does nothing and returns the requested size; observe repeats it.',
     silent: false,
     killedBy: 'expanded-sizes-are-real',
     change: (driver, memory) => ({
@@ -71,7 +71,7 @@ export const growthMutants: readonly Mutant[] = [
   },
   {
     name: 'expand-reaches-less',
-    breaks: 'Expand answers less than what was asked for.',
+    breaks: 'Expand returns less than the requested size.',
     silent: false,
     killedBy: 'expand-reaches-its-size',
     change: (driver) => ({
@@ -83,7 +83,7 @@ export const growthMutants: readonly Mutant[] = [
   },
   {
     name: 'file-systems-stay-small',
-    breaks: 'The device grows, and no mount ever grows the file system.',
+    breaks: 'The device is expanded, but no mount expands the file system.',
     silent: false,
     killedBy: 'file-systems-grow',
     change: (driver, memory) => ({

@@ -20,7 +20,7 @@ function uidOf(name: string): string {
 export const hiddenMutants: readonly Mutant[] = [
   {
     name: 'snapshots-keyed-by-name',
-    breaks: 'Snapshots of one name are one, whatever their uids and sources.',
+    breaks: 'Snapshots of one name are one snapshot, although their uids and sources differ.',
     silent: true,
     killedBy: 'snapshots-are-separate',
     change: (driver, memory) => ({
@@ -43,7 +43,7 @@ export const hiddenMutants: readonly Mutant[] = [
   },
   {
     name: 'restored-volumes-need-their-source',
-    breaks: 'Deleting a volume empties what was restored from its snapshots.',
+    breaks: 'Deleting a volume empties the volumes restored from its snapshots.',
     silent: true,
     killedBy: 'restored-volumes-outlive-their-source',
     change: (driver, memory) => ({
@@ -59,7 +59,7 @@ export const hiddenMutants: readonly Mutant[] = [
   },
   {
     name: 'expand-takes-a-neighbour',
-    breaks: 'Expand of one volume writes over another one.',
+    breaks: 'Expand of one volume overwrites another one.',
     silent: true,
     killedBy: 'calls-spare-neighbours',
     change: (driver, memory) => ({
@@ -72,7 +72,7 @@ export const hiddenMutants: readonly Mutant[] = [
   },
   {
     name: 'cancelled-restores-count-as-made',
-    breaks: 'A restore that was cancelled leaves an empty volume, which the next one answers.',
+    breaks: 'A cancelled restore leaves an empty volume, which the next restore returns.',
     silent: true,
     killedBy: 'cancelled-restores-are-whole',
     change: (driver) => ({
@@ -89,7 +89,7 @@ export const hiddenMutants: readonly Mutant[] = [
   {
     name: 'cancelled-snapshots-are-of-another-time',
     breaks:
-      'A snapshot that was cancelled is answered as one of the time when it was asked for again.',
+      'A cancelled snapshot gets the point in time of the repeated call.',
     silent: true,
     killedBy: 'cancelled-snapshots-are-of-one-time',
     change: (driver, memory) => ({
@@ -112,7 +112,7 @@ export const hiddenMutants: readonly Mutant[] = [
   },
   {
     name: 'observe-answers-from-a-cache',
-    breaks: 'An instance goes on seeing a volume that another one deleted.',
+    breaks: 'A driver instance still reports a volume that another one deleted.',
     silent: false,
     killedBy: 'instances-agree',
     change: (driver) => {
@@ -129,7 +129,7 @@ export const hiddenMutants: readonly Mutant[] = [
   },
   {
     name: 'restore-gives-files-to-root',
-    breaks: 'Restored files belong to root and not to those who owned them.',
+    breaks: 'Restored files belong to root instead of their owners.',
     silent: true,
     killedBy: 'owners-survive',
     change: (driver, memory) => ({
@@ -164,7 +164,7 @@ export const hiddenMutants: readonly Mutant[] = [
   },
   {
     name: 'teardown-judges-parameters',
-    breaks: 'Delete refuses a volume whose parameters are not right any more.',
+    breaks: 'Delete rejects a volume whose parameters are no longer valid.',
     silent: false,
     killedBy: 'teardown-judges-nothing',
     change: (driver) => ({

@@ -8,7 +8,7 @@ import type { Mutant } from './mutant.js';
 export const idempotencyMutants: readonly Mutant[] = [
   {
     name: 'provision-wipes',
-    breaks: 'Provision of a volume that is there empties it.',
+    breaks: 'Provision of an existing volume empties it.',
     silent: true,
     killedBy: 'provision-keeps-data',
     change: (driver, memory) => ({
@@ -22,7 +22,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: 'provision-makes-another',
-    breaks: 'Provision again makes a second resource and answers its handle.',
+    breaks: 'A repeated provision creates a second resource and returns its handle.',
     silent: false,
     killedBy: 'provision-answers-the-same',
     change: (driver, memory) => ({
@@ -36,7 +36,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: 'provision-leaves-duplicates',
-    breaks: 'Provision again makes a second resource and answers the first one.',
+    breaks: 'A repeated provision creates a second resource and returns the handle of the first.',
     silent: false,
     killedBy: 'provision-makes-one-resource',
     change: (driver, memory) => ({
@@ -48,7 +48,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: 'handles-change',
-    breaks: 'Provision answers another handle each time.',
+    breaks: 'Each provision returns another handle.',
     silent: false,
     killedBy: 'provision-answers-the-same',
     change: (driver, memory) => ({
@@ -63,7 +63,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: 'restore-overwrites',
-    breaks: 'Restore into a volume that is there writes the snapshot over what is newer.',
+    breaks: 'A repeated restore overwrites newer content with the snapshot.',
     silent: true,
     killedBy: 'restore-keeps-data',
     change: (driver) => ({
@@ -75,7 +75,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: 'detach-again-fails',
-    breaks: 'Detach of what is not attached is NotFound.',
+    breaks: 'Detach of a detached volume is NotFound.',
     silent: false,
     killedBy: 'absent-is-success',
     change: (driver, memory) => ({
@@ -88,7 +88,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: 'mount-again-stacks',
-    breaks: 'Mount of what is mounted mounts it a second time on top.',
+    breaks: 'A repeated mount stacks a second mount.',
     silent: false,
     killedBy: 'mount-again-mounts-once',
     needsDevice: true,
@@ -104,7 +104,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: 'attach-again-discards-writes',
-    breaks: 'Attach of what is attached loses what was written since.',
+    breaks: 'A repeated attach loses the writes since the first.',
     silent: true,
     killedBy: 'attach-again-gives-the-same',
     change: (driver, memory) => ({
@@ -118,7 +118,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: 'provisions-at-once-make-two',
-    breaks: 'Two provisions of one volume at once make two resources and answer the first.',
+    breaks: 'Two concurrent provisions of one volume create two resources and return the handle of the first.',
     silent: false,
     killedBy: 'provisions-at-once-make-one',
     change: (driver, memory) => ({
@@ -134,7 +134,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: 'volumes-at-once-share',
-    breaks: 'Volumes that are made at the same time get one storage.',
+    breaks: 'Volumes that are provisioned concurrently share one storage.',
     silent: true,
     killedBy: 'volumes-at-once-are-separate',
     change: (driver, memory) => {
@@ -161,7 +161,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: 'attaches-at-once-both-win',
-    breaks: 'Of attaches to two nodes at once each is told the device of the first.',
+    breaks: 'Concurrent attaches to two nodes both return the device of the first.',
     silent: true,
     killedBy: 'one-node-wins',
     change: (driver, memory) => ({

@@ -24,7 +24,7 @@ const gone = (uid: string): never => {
 export const lifecycleMutants: readonly Mutant[] = [
   {
     name: 'volumes-share-storage',
-    breaks: 'Every volume made while another one is there gets its storage, under its own handle.',
+    breaks: 'Each volume that is provisioned while another one exists shares its storage, under another handle.',
     silent: true,
     killedBy: 'volumes-are-separate',
     change: (driver, memory) =>
@@ -32,7 +32,7 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: 'volumes-keyed-by-name',
-    breaks: 'Volumes of one name have one storage, whatever their namespaces and uids.',
+    breaks: 'Volumes of one name share one storage, although their namespaces and uids differ.',
     silent: true,
     killedBy: 'volumes-are-separate',
     change: (driver, memory) =>
@@ -42,7 +42,7 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: 'uids-cut-at-the-end',
-    breaks: 'Provider-side names have all but the last digit of the uid.',
+    breaks: 'Names at the provider lack the last digit of the uid.',
     silent: true,
     killedBy: 'volumes-are-separate',
     change: (driver, memory) =>
@@ -54,7 +54,7 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: 'uids-cut-at-the-start',
-    breaks: 'Provider-side names have all but the first digit of the uid.',
+    breaks: 'Names at the provider lack the first digit of the uid.',
     silent: true,
     killedBy: 'volumes-are-separate',
     change: (driver, memory) =>
@@ -94,14 +94,14 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: 'delete-does-nothing',
-    breaks: 'Delete answers success and leaves the volume.',
+    breaks: 'Delete returns success but keeps the volume.',
     silent: false,
     killedBy: 'delete-is-final',
     change: () => ({ delete: () => Promise.resolve() }),
   },
   {
     name: 'delete-hides',
-    breaks: 'Delete hides the volume; made again under its identity it has the old content.',
+    breaks: 'Delete only hides the volume; a new one under its identity has the old content.',
     silent: true,
     killedBy: 'delete-forgets-content',
     change: (driver, memory) => ({
@@ -137,7 +137,7 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: 'delete-by-name',
-    breaks: 'Deleting a volume that is gone deletes the one that has its name now.',
+    breaks: 'Deleting an already deleted volume deletes another volume with the same name.',
     silent: true,
     killedBy: 'deleted-identities-stay-deleted',
     change: (driver, memory) => ({
@@ -151,7 +151,7 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: 'stale-identity-opens-its-namesake',
-    breaks: 'Attaching a deleted volume attaches the one that has its name now.',
+    breaks: 'Attaching a deleted volume attaches another volume with the same name.',
     silent: true,
     killedBy: 'deleted-identities-stay-deleted',
     change: (driver, memory) =>
@@ -161,7 +161,7 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: 'delete-while-mounted',
-    breaks: 'Delete takes a mounted volume from under its user.',
+    breaks: 'Delete removes a volume that is mounted.',
     silent: true,
     killedBy: 'delete-refuses-mounted',
     change: (driver, memory) => ({
@@ -177,7 +177,7 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: 'delete-needs-its-handle',
-    breaks: 'Delete without a handle answers success and deletes nothing.',
+    breaks: 'Delete without a handle returns success but deletes nothing.',
     silent: false,
     killedBy: 'delete-needs-no-handle',
     change: (driver) => ({
@@ -187,7 +187,7 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: 'observe-invents',
-    breaks: 'Observe says of a deleted volume that it is there.',
+    breaks: 'Observe reports a deleted volume as existing.',
     silent: false,
     killedBy: 'delete-is-final',
     change: (driver, memory) => ({
@@ -200,7 +200,7 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: 'attach-invents',
-    breaks: 'Attaching a volume whose storage is lost makes an empty one in its place.',
+    breaks: 'Attaching a volume whose storage is lost creates an empty replacement.',
     silent: true,
     killedBy: 'absent-volumes-are-not-found',
     change: (driver, memory) => ({
@@ -213,7 +213,7 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: 'sizes-are-only-told',
-    breaks: 'Provision makes half of the size and answers what was asked for.',
+    breaks: 'Provision creates half of the size and returns the requested size.',
     silent: false,
     killedBy: 'sizes-are-real',
     change: (driver) => ({
@@ -226,7 +226,7 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: 'sizes-are-rounded-down',
-    breaks: 'Provision makes, and tells, half of the size.',
+    breaks: 'Provision creates and returns half of the size.',
     silent: false,
     killedBy: 'observe-what-was-made',
     change: (driver) => ({

@@ -13,14 +13,14 @@ const blank = (): Buffer => Buffer.alloc(1024 * 1024);
 export const mountMutants: readonly Mutant[] = [
   {
     name: 'read-only-is-ignored',
-    breaks: 'A volume asked for read-only is mounted writable.',
+    breaks: 'A read-only mount is writable.',
     silent: true,
     killedBy: 'read-only-is-obeyed',
     change: (driver) => ({ mount: (request) => driver.mount({ ...request, readOnly: false }) }),
   },
   {
     name: 'writable-mount-answers-read-only',
-    breaks: 'Asked read-only, it answers the writable mount that is there.',
+    breaks: 'A read-only mount returns the existing writable mount.',
     silent: true,
     killedBy: 'read-only-is-not-answered-by-writable',
     change: (driver) => ({
@@ -39,7 +39,7 @@ export const mountMutants: readonly Mutant[] = [
   },
   {
     name: 'formats-again',
-    breaks: 'With mayFormat a device is formatted whatever it holds.',
+    breaks: 'With mayFormat, a device is formatted regardless of its content.',
     silent: true,
     killedBy: 'formats-once',
     needsDevice: true,
@@ -71,14 +71,14 @@ export const mountMutants: readonly Mutant[] = [
   },
   {
     name: 'unmount-does-nothing',
-    breaks: 'Unmount answers success and leaves the volume mounted.',
+    breaks: 'Unmount returns success but leaves the volume mounted.',
     silent: false,
     killedBy: 'unmount-unmounts',
     change: () => ({ unmount: () => Promise.resolve() }),
   },
   {
     name: 'unmount-is-lazy',
-    breaks: 'Unmount detaches the tree from under open files, which are written on.',
+    breaks: 'Unmount is lazy (umount -l): processes can still write to files that they have open.',
     silent: true,
     killedBy: 'unmount-refuses-in-use',
     change: (driver) => ({
@@ -114,7 +114,7 @@ export const mountMutants: readonly Mutant[] = [
   },
   {
     name: 'detach-while-mounted',
-    breaks: 'Detach of a mounted volume answers success and takes the device away.',
+    breaks: 'Detach of a mounted volume returns success and removes the device.',
     silent: true,
     killedBy: 'detach-refuses-mounted',
     change: (driver, memory) => ({
@@ -128,14 +128,14 @@ export const mountMutants: readonly Mutant[] = [
   },
   {
     name: 'detach-does-nothing',
-    breaks: 'Detach answers success and leaves the device on the node.',
+    breaks: 'Detach returns success but leaves the device on the node.',
     silent: true,
     killedBy: 'detach-takes-the-device',
     change: () => ({ detach: () => Promise.resolve() }),
   },
   {
     name: 'mount-follows-links',
-    breaks: 'A target that is a symbolic link is followed: the volume covers what it leads to.',
+    breaks: 'A target that is a symbolic link is followed: the volume is mounted over its destination.',
     silent: true,
     killedBy: 'mount-follows-no-link',
     change: (driver) => ({

@@ -6,7 +6,7 @@ import type { Mutant } from './mutant.js';
 export const nodeMutants: readonly Mutant[] = [
   {
     name: 'wrong-node-accepted',
-    breaks: 'A node that can not be found is taken for the one the volume was made for.',
+    breaks: 'An unknown node is treated as the node that the volume was provisioned for.',
     silent: true,
     killedBy: 'unknown-nodes-are-refused',
     change: (driver, memory) => ({
@@ -35,7 +35,7 @@ export const nodeMutants: readonly Mutant[] = [
   },
   {
     name: 'attach-steals',
-    breaks: 'Attach to a second node takes the volume from the first one.',
+    breaks: 'Attach to a second node detaches the volume from the first one.',
     silent: true,
     killedBy: 'attach-steals-nothing',
     change: (driver, memory) => ({
@@ -49,7 +49,7 @@ export const nodeMutants: readonly Mutant[] = [
   },
   {
     name: 'detach-from-any-node',
-    breaks: 'Detach from one node takes the volume from the node that has it.',
+    breaks: 'Detach from one node detaches the volume from another node.',
     silent: true,
     killedBy: 'detach-is-of-its-node',
     change: (driver, memory) => ({

@@ -19,7 +19,7 @@ async function retake(driver: SynchronousDriver, request: SnapshotRequest): Prom
 export const snapshotMutants: readonly Mutant[] = [
   {
     name: 'snapshots-share-blocks',
-    breaks: 'A snapshot shares its blocks with the source: what is written later shows in it.',
+    breaks: 'A snapshot shares its blocks with the source: later writes appear in it.',
     silent: true,
     killedBy: 'snapshots-are-of-their-time',
     change: (driver, memory) => ({
@@ -32,7 +32,7 @@ export const snapshotMutants: readonly Mutant[] = [
   },
   {
     name: 'snapshots-are-redone',
-    breaks: 'A snapshot asked for again is taken again: its point in time moves.',
+    breaks: 'A repeated snapshot call creates the snapshot again, with a later point in time.',
     silent: true,
     killedBy: 'snapshots-are-made-once',
     change: (driver, memory) => ({
@@ -71,7 +71,7 @@ export const snapshotMutants: readonly Mutant[] = [
   },
   {
     name: 'restore-gives-the-latest',
-    breaks: 'Restore gives the content of the latest snapshot, whichever was asked for.',
+    breaks: 'Restore uses the latest snapshot instead of the requested one.',
     silent: true,
     killedBy: 'restore-gives-its-snapshot',
     change: (driver, memory) => ({
@@ -87,7 +87,7 @@ export const snapshotMutants: readonly Mutant[] = [
   },
   {
     name: 'restored-volumes-share',
-    breaks: 'What is written into a restored volume is in the next one from the same snapshot.',
+    breaks: 'Writes to a restored volume appear in the next volume from the same snapshot.',
     silent: true,
     killedBy: 'restored-volumes-are-separate',
     change: (driver, memory) => ({
@@ -108,7 +108,7 @@ export const snapshotMutants: readonly Mutant[] = [
   },
   {
     name: 'restored-sizes-are-only-told',
-    breaks: 'Restore makes a volume as large as the snapshot and answers what was asked for.',
+    breaks: 'Restore creates a volume with the size of the snapshot and returns the requested size.',
     silent: false,
     killedBy: 'restored-sizes-are-real',
     change: (driver) => ({
@@ -121,7 +121,7 @@ export const snapshotMutants: readonly Mutant[] = [
   },
   {
     name: 'restore-invents',
-    breaks: 'Restore of a snapshot that is gone makes an empty volume.',
+    breaks: 'Restore of a deleted snapshot creates an empty volume.',
     silent: true,
     killedBy: 'absent-snapshots-are-not-restored',
     change: (driver) => ({
@@ -138,7 +138,7 @@ export const snapshotMutants: readonly Mutant[] = [
   },
   {
     name: 'restore-copies-the-top-only',
-    breaks: 'Restore leaves out what is in nested directories.',
+    breaks: 'Restore omits the content of nested directories.',
     silent: true,
     killedBy: 'snapshots-are-of-their-time',
     change: (driver, memory) => ({
@@ -170,7 +170,7 @@ export const snapshotMutants: readonly Mutant[] = [
   },
   {
     name: 'delete-snapshot-empties-the-restored',
-    breaks: 'Deleting a snapshot takes the blocks away from what was restored from it.',
+    breaks: 'Deleting a snapshot removes the blocks of volumes restored from it.',
     silent: true,
     killedBy: 'deleting-snapshots-spares-others',
     change: (driver, memory) => ({
@@ -183,7 +183,7 @@ export const snapshotMutants: readonly Mutant[] = [
   },
   {
     name: 'delete-snapshot-does-nothing',
-    breaks: 'DeleteSnapshot answers success and leaves the snapshot.',
+    breaks: 'DeleteSnapshot returns success but keeps the snapshot.',
     silent: false,
     killedBy: 'deleted-snapshots-are-gone',
     change: () => ({ deleteSnapshot: () => Promise.resolve() }),
