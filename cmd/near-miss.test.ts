@@ -43,7 +43,7 @@ describe('a misspelt word', () => {
     expect(() => kindNamed('volums')).to.throw(/"volums" is not a kind; did you mean volumes\?/);
     expect(() => kindNamed('sevice')).to.throw(/did you mean service\?/);
     expect(() => kindNamed('deployments')).to.throw(
-      /"deployments" is none of: configmaps, events, /,
+      /"deployments" must be one of: configmaps, events, /,
     );
   });
 });

@@ -128,14 +128,13 @@ const program = withSettings(new Command('kedged'))
   .description('The Kedge daemon: API, controllers and node agent in one process')
   .version(version)
   .option('--local', 'profile for one local user: bootstraps itself and stores a CLI context')
-  .option(
-    '--check-config',
-    'print the effective configuration as a file, change nothing, and exit',
-  )
+  .option('--check-config', 'print the effective configuration as a file, change nothing, and exit')
   .exitOverride()
   .action((options: ConfigOptions) => serve(options));
 withSettings(
-  program.command('recover-root').description('create a new root token; the daemon must be stopped'),
+  program
+    .command('recover-root')
+    .description('create a new root token; the daemon must be stopped'),
 ).action((_options: ConfigOptions, command: Command) => recover(command.optsWithGlobals()));
 addDataCommands(program);
 addUpgradeCommand(program);

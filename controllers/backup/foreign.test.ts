@@ -180,7 +180,9 @@ describe('a restored cluster', () => {
         const error = await each().catch((e: unknown) => e);
         expect(error).to.be.instanceOf(DriverError);
         expect((error as DriverError).kind).to.equal(kind);
-        expect((error as DriverError).message).to.include('and this store is a copy of that cluster');
+        expect((error as DriverError).message).to.include(
+          'and this store is a copy of that cluster',
+        );
       }
     };
     const ofVolume = everything(foreignVolume, own);

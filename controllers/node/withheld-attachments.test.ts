@@ -59,7 +59,7 @@ describe('a status write by the node of a volume', () => {
     const changed: Attachment = { ...theirs, devicePath: '/dev/sda' };
     for (const attachments of [[mine], [changed, mine], [{ ...theirs, node: 'near' }, mine]])
       expect(refused(before, { attachments }).join()).to.contain(
-        'node near may not change attachments of other nodes',
+        'node near is not permitted to change attachments of other nodes',
       );
   });
 

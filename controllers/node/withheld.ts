@@ -196,7 +196,9 @@ function withheldAttachments(
   const next = after.attachments ?? [];
   const foreign = (all: readonly Attachment[]) => all.filter((a) => a.node !== node);
   if (!same(foreign(known), foreign(next)))
-    return [{ field, description: `node ${node} may not change attachments of other nodes` }];
+    return [
+      { field, description: `node ${node} is not permitted to change attachments of other nodes` },
+    ];
   const mine = next.filter((a) => a.node === node);
   const claims = new Set(next.map(({ claim }) => claim));
   if (claims.size < next.length) return [{ field, description: 'a claim is listed twice' }];

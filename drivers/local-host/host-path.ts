@@ -12,7 +12,8 @@ export function isWithin(path: string, directory: string): boolean {
 export function hostPathProblem(path: string, allowlist: readonly string[]): string | undefined {
   if (!path.startsWith('/')) return `${JSON.stringify(path)} must be an absolute path`;
   if (path.includes('\0')) return 'must not contain a NUL character';
-  if (path.split('/').includes('..')) return `${JSON.stringify(path)} must not contain a .. segment`;
+  if (path.split('/').includes('..'))
+    return `${JSON.stringify(path)} must not contain a .. segment`;
   if (allowlist.some((entry) => isWithin(normalize(path), normalize(entry)))) return undefined;
   const allowed = allowlist.length === 0 ? 'it is empty' : `it allows ${allowlist.join(', ')}`;
   return `${JSON.stringify(path)} is not under [storage].hostPathAllowlist; ${allowed}`;

@@ -49,7 +49,10 @@ export function imageBytes(asked: bigint, parameters: Parameters): bigint {
 
 async function setSize(files: HostFiles, path: string, bytes: bigint): Promise<void> {
   if (bytes > BigInt(Number.MAX_SAFE_INTEGER))
-    throw new DriverError('InvalidParameters', `${bytes} bytes exceed the maximum size of an image`);
+    throw new DriverError(
+      'InvalidParameters',
+      `${bytes} bytes exceed the maximum size of an image`,
+    );
   await files.extend(path, Number(bytes));
 }
 

@@ -235,7 +235,9 @@ describe('callbacks of the embedder that fail', () => {
     controller.enqueue({ name: 'b' });
     await clock.advance(2_000);
     expect(runs).to.equal(3);
-    expect(logger.fieldsOf('the result of a reconcile could not be processed; the key is retried')).to.have.length(1);
+    expect(
+      logger.fieldsOf('the result of a reconcile could not be processed; the key is retried'),
+    ).to.have.length(1);
   });
 
   it('a selector that throws fails its own list and its own watch, and no other', async () => {

@@ -37,5 +37,6 @@ export function demandAtRest(state: ElectorState): void {
 
 /** @throws TypeError for an illegal transition, which is a bug of the elector */
 export function demandMove(from: ElectorState, to: ElectorState): void {
-  if (!moves[from].includes(to)) throw new TypeError(`invalid transition of the elector from ${from} to ${to}`);
+  if (!moves[from].includes(to))
+    throw new TypeError(`invalid transition of the elector from ${from} to ${to}`);
 }

@@ -93,13 +93,17 @@ export class Candidacy {
       (error: unknown) => (signal.aborted ? undefined : { error }),
     );
     if (failure)
-      logger.error('the leader could not start and steps down', { error: messageOf(failure.error) });
+      logger.error('the leader could not start and steps down', {
+        error: messageOf(failure.error),
+      });
     else await over;
     this.#lost = !this.#stopping;
     // Not again: the queues of a stopped controller are closed.
     this.#withdrawn.abort();
     if (this.#lost) {
-      logger.error('this process is no longer the leader; the manager is being stopped', { lease: this.#election.name });
+      logger.error('this process is no longer the leader; the manager is being stopped', {
+        lease: this.#election.name,
+      });
       lost(this.#lossError(failure), this.elector.handoverMs);
     }
     await rest(this.elector.handoverMs);

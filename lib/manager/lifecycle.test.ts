@@ -103,7 +103,7 @@ describe('the life of a manager', () => {
       await settle();
       await stopping;
       expect(await starting)
-        .to.contain('was stopped while it was starting')
+        .to.contain('was stopped during its start')
         .and.contain('slow');
       expect(log).to.deep.equal(['+a', '-slow', '-a']);
     });

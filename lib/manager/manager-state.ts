@@ -13,7 +13,8 @@ const moves: Readonly<Record<ManagerState, readonly ManagerState[]>> = {
 
 /** @throws TypeError for an illegal transition, which is a bug of the manager */
 export function demandMove(from: ManagerState, to: ManagerState): void {
-  if (!moves[from].includes(to)) throw new TypeError(`invalid transition of the manager from ${from} to ${to}`);
+  if (!moves[from].includes(to))
+    throw new TypeError(`invalid transition of the manager from ${from} to ${to}`);
 }
 
 /** @throws StatusError FailedPrecondition, reason ManagerStopped, once a manager is stopping */

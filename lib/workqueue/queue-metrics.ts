@@ -39,10 +39,7 @@ export class QueueMetrics<K> {
       spec('unfinished_work_seconds', 'Seconds of work in progress, summed over all workers'),
     );
     this.#longest = metrics.gauge(
-      spec(
-        'longest_running_processor_seconds',
-        'Seconds since the longest running worker started',
-      ),
+      spec('longest_running_processor_seconds', 'Seconds since the longest running worker started'),
     );
   }
 

@@ -108,7 +108,7 @@ describe('what one object may hold', function () {
       const refused = await create('more', max + 1);
       expect(refused.status).to.equal(400);
       expect(refused.body.message).to.equal(
-        `${what}: has ${max + 1} entries, at most ${max} are allowed`,
+        `${what}: has ${max + 1} entries, and at most ${max} are allowed`,
       );
       expect((await create('most', max)).status).to.equal(200);
     });

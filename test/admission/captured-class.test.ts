@@ -109,7 +109,11 @@ describe('a volume and the class that it names', () => {
 
   it('one that nothing was made of can name another class once its own is gone', async () => {
     await orphan('local', {}, {});
-    expectViolation(await put({}), 'storageClassName', /"gone" does not exist; create it, or name/);
+    expectViolation(
+      await put({}),
+      'storageClassName',
+      /"gone" does not exist; create it, or use another/,
+    );
     expectViolation(await put({ storageClassName: 'typo' }), 'storageClassName', /"typo" does not/);
     const mended = await put({ storageClassName: 'local' });
     expect(mended.body).to.include({ storageClassName: 'local' });

@@ -50,11 +50,11 @@ describe('detach of a volume that several nodes have', () => {
   it('is refused where there is none to take it from, and names the one that force would help with', async () => {
     const silent = await api.rest('POST', `${path}/v:detach`, {});
     expect(silent.status).to.equal(412);
-    expect(JSON.stringify(silent.body)).to.contain('"NodeLost"').and.to.contain('use force');
+    expect(JSON.stringify(silent.body)).to.contain('"NodeLost"').and.to.contain('use --force');
     await api.store.updateStatus(nodes, { name: 'off' }, { status: 'Ready' });
     const used = await api.rest('POST', `${path}/v:detach`, { force: true });
     expect(used.status).to.equal(412);
-    expect(JSON.stringify(used.body)).to.contain('"InUse"').and.to.contain('which answers');
+    expect(JSON.stringify(used.body)).to.contain('"InUse"').and.to.contain('which is Ready');
     expect(await states()).to.deep.equal({ alive: 'Attached', off: 'Attached' });
   });
 });

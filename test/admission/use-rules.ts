@@ -140,7 +140,7 @@ export const useRules: readonly LookingRule[] = [
       path: `${inDefault('snapshots')}/snap/status`,
       body: { restoreSize: '2147483648' },
     },
-    refused: { status: 400, message: /less than snapshot "snap" needs: 2147483648/ },
+    refused: { status: 400, message: /less than snapshot "snap" requires: 2147483648/ },
   },
   {
     rule: 'Snapshot :restore: it is Ready and not being deleted',
@@ -185,7 +185,7 @@ export const useRules: readonly LookingRule[] = [
     },
     write: { method: 'POST', path: `${inDefault('volumes')}/v:detach`, body: { force: true } },
     against: { method: 'PUT', path: '/v1/nodes/n/status', body: { status: 'Ready' } },
-    refused: { status: 412, message: /on node n, which answers/ },
+    refused: { status: 412, message: /on node n, which is Ready/ },
   },
   {
     rule: 'User: its policies exist',
@@ -197,7 +197,7 @@ export const useRules: readonly LookingRule[] = [
     write: post('User', '/v1/admin/users', { name: 'u', policies: ['p'] }),
     against: remove('/v1/admin/policies/p'),
     refused: { status: 400, message: /policy "p" does not exist/ },
-    mirrored: { status: 412, message: /held by 1 users \(u\)/, guard: { kind: 'User' } },
+    mirrored: { status: 412, message: /attached to 1 users \(u\)/, guard: { kind: 'User' } },
   },
   {
     rule: 'User :attachPolicy: the policy exists',
@@ -214,7 +214,7 @@ export const useRules: readonly LookingRule[] = [
     write: { method: 'POST', path: '/v1/admin/users/u:attachPolicy', body: { policy: 'p' } },
     against: remove('/v1/admin/policies/p'),
     refused: { status: 400, message: /policy "p" does not exist/ },
-    mirrored: { status: 412, message: /held by 1 users \(u\)/, guard: { kind: 'User' } },
+    mirrored: { status: 412, message: /attached to 1 users \(u\)/, guard: { kind: 'User' } },
   },
   {
     rule: 'User: the writer has what the policies that are added allow',
@@ -235,7 +235,7 @@ export const useRules: readonly LookingRule[] = [
         rules: [{ resources: ['secrets'], verbs: ['reveal'], namespaces: ['*'] }],
       },
     },
-    refused: { status: 400, message: /grants reveal on secrets.*you may not do yourself/ },
+    refused: { status: 400, message: /grants reveal on secrets.*a right that you do not have/ },
   },
   {
     rule: 'Token: its user exists, and the writer has what that user may do',

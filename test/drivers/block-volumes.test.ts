@@ -103,7 +103,7 @@ describe('block volumes on real devices', function () {
     );
     instances.set('n1', ['i-2', 'i-1', 'i-1']);
     const several = await reason(node.mount('a', 'v'));
-    expect(several).to.match(/the Name tag of 2 instances in zone "here" fits node "n1": i-1, i-2/);
+    expect(several).to.match(/2 instances in zone "here" match node "n1" by Name tag: i-1, i-2/);
     expect(await node.volume('v')).to.include({ status: 'Available' });
     expect(await named.inventory()).to.have.length(1);
     // An id takes precedence over names.
@@ -177,7 +177,7 @@ describe('block volumes on real devices', function () {
         return result;
       },
     });
-    expect(await reason(node.mount('a', 'v'))).to.contain('serial is another');
+    expect(await reason(node.mount('a', 'v'))).to.contain('the serial of another volume');
     expect((await readFile(other)).every((byte) => byte === 0)).to.equal(true);
     expect(await block.inventory()).to.include(metadata.uid);
   });

@@ -122,8 +122,12 @@ describe('copies of images', function () {
   });
 
   for (const [what, spoil, told] of [
-    ['emptied', ['truncate', '-s', '0'], 'holds no file system'],
-    ['zeroed', ['dd', 'if=/dev/zero', 'bs=1M', 'count=1', 'conv=notrunc'], 'holds no file system'],
+    ['emptied', ['truncate', '-s', '0'], 'contains no file system'],
+    [
+      'zeroed',
+      ['dd', 'if=/dev/zero', 'bs=1M', 'count=1', 'conv=notrunc'],
+      'contains no file system',
+    ],
     ['cut', ['truncate', '-s', '100M'], 'was cut'],
   ] as const)
     it(`an image that was ${what} is not copied, and the answer says so`, async () => {

@@ -168,6 +168,9 @@ describe('driver local on real file systems', function () {
       const request = { ...call(identity(), { backing }), ...wanted };
       const error: unknown = await driver.provision(request).catch((thrown: unknown) => thrown);
       expect(error).to.have.property('kind', 'QuotaExceeded');
-      expect(error).to.have.property('message').that.contains(root).and.contains('make room on it');
+      expect(error)
+        .to.have.property('message')
+        .that.contains(root)
+        .and.contains('free space on it');
     });
 });

@@ -114,7 +114,7 @@ describe('an image that somebody changes while it is mounted', function () {
         const { kind, message } = await refusal(work(context));
         expect(kind).to.equal('InUse');
         expect(message)
-          .to.contain(`${handle} was replaced: ${devicePath} has the file that was there before`)
+          .to.contain(`${handle} was replaced: ${devicePath} uses the previous file`)
           .and.contain(remedy(handle, devicePath))
           .and.contain(`losetup --detach ${devicePath}`);
         await untouched();

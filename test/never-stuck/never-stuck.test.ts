@@ -65,4 +65,4 @@ describe('whatever is broken, in whatever phase', function () {
 });
 
 /** The required content of a refusal besides the problem. */
-const wayOut = /first|wait until|create it|only what its content waits for/;
+const wayOut = /first|wait until|create it|only objects that its remaining objects need/;

@@ -121,6 +121,6 @@ describe('power loss', function () {
 
   it('is seen: with syncing off the same test loses acknowledged writes', async () => {
     const { lost } = await run(shim, false, 10, 2);
-    expect(lost.join()).to.match(/is lost|are missing|tail is lost/);
+    expect(lost.join()).to.match(/is lost|are missing|is truncated/);
   });
 });

@@ -12,7 +12,7 @@ export const ofCommands: readonly Mistake[] = [
     given: ({ file }) => file(volumeText('size: 1Mi\n parameters:\n   backing: image\n')),
     command: 'kedge cast -n $NS $FILE',
     code: 6,
-    words: ['$NS.yaml:6', 'is indented further than the line before', 'line it up'],
+    words: ['$NS.yaml:6', 'is indented further than the previous line', 'align it'],
   },
   {
     name: 'a size that can not be read',
@@ -75,14 +75,14 @@ export const ofCommands: readonly Mistake[] = [
     given: ({ post }) => post('secrets', { name: 'login', data: { password: 'x' } }),
     command: 'kedge why secret/login -n $NS',
     code: 6,
-    words: ['secrets have no state that could be explained', 'kedge describe secret/login'],
+    words: ['secrets have no state to explain', 'kedge describe secret/login'],
   },
   {
     name: 'nothing: a service that runs',
     given: ({ post }) => post('services', service()),
     until: ['services/web', '"status":"Running"'],
     command: 'kedge why service/web -n $NS',
-    words: ['Service $NS/web is Running', 'Nothing keeps it from being as it should be'],
+    words: ['Service $NS/web is Running', 'It has no problem'],
   },
   {
     name: 'a token that is not good, or is no longer',

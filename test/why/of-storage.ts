@@ -248,7 +248,7 @@ export const ofStorage: readonly Mistake[] = [
     until: ['volumes/data', 'TopologyUnsatisfied'],
     command: whyData,
     words: [
-      'none of 1 nodes has labels',
+      'none of 1 nodes has the labels',
       'kedge label node/here zone=$NS',
       '"allowedTopologies":null',
     ],

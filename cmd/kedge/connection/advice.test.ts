@@ -21,7 +21,9 @@ describe('what a command says about a call that did not arrive', () => {
       'Is kedged running at host:1? Start it with: npm start',
     );
     expect(advice('Protocol error')).to.contain('is not the gRPC port').and.contain('7863');
-    expect(advice('Name resolution failed for target dns:host')).to.contain('give HOST:PORT');
+    expect(advice('Name resolution failed for target dns:host')).to.contain(
+      'set the server to HOST:PORT',
+    );
     expect(advice('Received HTTP status code 404', 'Unimplemented')).to.contain('http_proxy');
   });
 

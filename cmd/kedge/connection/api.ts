@@ -77,7 +77,8 @@ export function kindNamed(word: string): AnyKind {
   const names = allKinds.flatMap((k) => [k.plural, k.kind.toLowerCase(), ...k.shortNames]);
   const meant = nearest(word, names);
   const known = allKinds.map((k) => k.plural).join(', ');
-  const why = meant === undefined ? `must be one of: ${known}` : `is not a kind; did you mean ${meant}?`;
+  const why =
+    meant === undefined ? `must be one of: ${known}` : `is not a kind; did you mean ${meant}?`;
   throw invalid([{ field: 'TYPE', description: `${JSON.stringify(word)} ${why}` }]);
 }
 

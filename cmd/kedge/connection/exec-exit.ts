@@ -33,6 +33,7 @@ export async function shownExit(
   throw new StatusError({
     code: 'Unavailable',
     reason: 'ExitUnknown',
-    message: 'the daemon closed the connection before the command ended: the exit code of the command is unknown',
+    message:
+      'the daemon closed the connection before the command ended: the exit code of the command is unknown',
   });
 }

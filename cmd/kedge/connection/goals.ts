@@ -70,7 +70,7 @@ export function reached(goal: Goal, object: JsonObject): boolean {
 
 /** The goal as text that follows the name of an object. */
 export function goalText(goal: Goal): string {
-  if (goal.type === 'delete') return 'is gone';
+  if (goal.type === 'delete') return 'is deleted';
   if (goal.type === 'status') return `is ${goal.status}`;
   return `has condition ${goal.condition}=${goal.status}`;
 }
@@ -86,7 +86,9 @@ export function presentState(goal: Goal, object: JsonObject): string {
       const has = known.length === 0 ? 'it has no conditions yet' : `it has ${known.join(', ')}`;
       return `has no condition ${goal.condition} (${has})${didYouMean(goal.condition, known)}`;
     }
-    const stale = isStale(object, condition.observedGeneration) ? ' (from before its last change)' : '';
+    const stale = isStale(object, condition.observedGeneration)
+      ? ' (from before its last change)'
+      : '';
     return `${condition.type} is ${condition.status}${stale}: ${condition.reason} ${condition.message}`.trimEnd();
   }
   const wrong = conditions.find((condition) => condition.status === 'False');

@@ -35,7 +35,9 @@ async function lookFor(
   const elsewhere = (await all('-')).find(
     (object) => object.name === name && object.namespace !== namespace,
   );
-  return elsewhere ? `an object of this name exists in another namespace: add -n ${elsewhere.namespace}` : '';
+  return elsewhere
+    ? `an object of this name exists in another namespace: add -n ${elsewhere.namespace}`
+    : '';
 }
 
 /** A suggestion for a missing object, or nothing. */

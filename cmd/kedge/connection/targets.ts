@@ -36,7 +36,9 @@ export function namedBy(words: readonly string[]): Named {
   const kinds = first.split(',').filter((word) => word !== '');
   if (names.length === 0) return { kinds: [...new Set(kinds.map(kindNamed))], objects: [] };
   if (kinds.length > 1)
-    throw usageError('write the names of objects of several types as TYPE/NAME, such as volume/data');
+    throw usageError(
+      'write the names of objects of several types as TYPE/NAME, such as volume/data',
+    );
   const kind = kindNamed(first);
   return { kinds: [], objects: names.map((name) => ({ kind, name })) };
 }
@@ -64,7 +66,9 @@ export function nameOf(kinds: readonly string[], word: string): string {
   const { kind, name } = pairOf(word);
   if (kinds.includes(kind.kind)) return name;
   const wanted = kinds.map((each) => each.toLowerCase()).join(' or ');
-  throw usageError(`${JSON.stringify(word)} is a ${kind.kind.toLowerCase()}; use the name of a ${wanted}`);
+  throw usageError(
+    `${JSON.stringify(word)} is a ${kind.kind.toLowerCase()}; use the name of a ${wanted}`,
+  );
 }
 
 /** The namespace of a request for a kind; empty if the kind has none. */

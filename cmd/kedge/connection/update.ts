@@ -17,7 +17,9 @@ export async function readObject(
 ): Promise<JsonObject> {
   const { kind, name } = target;
   if (!canDo(kind, 'Update'))
-    throw invalid([{ field: 'TYPE', description: `${kind.plural} can't be changed after their creation` }]);
+    throw invalid([
+      { field: 'TYPE', description: `${kind.plural} can't be changed after their creation` },
+    ]);
   const request = { ...scopeOf(kind, namespace), name };
   return writableOf(kind, await client.call(methodFor(kind, 'Get'), request));
 }

@@ -135,7 +135,9 @@ class CastWatch {
     const ended = current && !going && instances.length >= scale && stuck;
     const subject = { kind: 'Service', object: service as unknown as Service } as const;
     const cause = causeOf(subject, this.#world);
-    const detail = cause ? `${cause.object}: ${cause.message}` : 'its controller has not reported a status yet';
+    const detail = cause
+      ? `${cause.object}: ${cause.message}`
+      : 'its controller has not reported a status yet';
     return { state: ended ? 'stuck' : 'going', detail };
   }
 

@@ -31,10 +31,7 @@ async function textOf(path: string, option: string): Promise<string> {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw refuse(
-      option,
-      `${path} is not valid UTF-8; encode it first, for example with base64`,
-    );
+    throw refuse(option, `${path} is not valid UTF-8; encode it first, for example with base64`);
   }
 }
 

@@ -60,7 +60,10 @@ function step(shape: Shape, segment: Segment, root: Shape): Shape {
         `field ${JSON.stringify(segment.name)} does not exist${didYouMean(segment.name, shape.fields.keys()) || `; fields: ${[...shape.fields.keys()].join(', ')}`}`,
       );
     }
-    const hint = shape.type === 'list' ? 'is a field of the items of a list: add [*]' : 'is a field of a value without fields';
+    const hint =
+      shape.type === 'list'
+        ? 'is a field of the items of a list: add [*]'
+        : 'is a field of a value without fields';
     throw refuse(`the field ${JSON.stringify(segment.name)} ${hint}`);
   }
   if (segment.type === 'all' && shape.type === 'object') return unknown;

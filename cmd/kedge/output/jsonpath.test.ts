@@ -47,9 +47,9 @@ describe('a JSONPath template', () => {
     ['{.a[x]}', 'is expected'],
     ['{range .a}', 'without {end}'],
     ['{end}', 'without a range'],
-    ['{"a}', 'a quote without its end'],
-    ['{.a[?(.b)]}', 'begins with "@"'],
-    [`${'{range .a}'.repeat(20)}${'{end}'.repeat(20)}`, 'more than 8 ranges'],
+    ['{"a}', 'an unterminated quote'],
+    ['{.a[?(.b)]}', 'starts with "@"'],
+    [`${'{range .a}'.repeat(20)}${'{end}'.repeat(20)}`, 'more than 8 nested ranges'],
     ['x'.repeat(5_000), 'more than 4096 characters'],
   ] as const)
     it(`is refused with the place: ${template.slice(0, 30)}`, () => {
@@ -107,7 +107,7 @@ describe('a JSONPath template', () => {
     ['{.items[0].statsu}', false, 'did you mean status?'],
     ['{range .items[*]}{.conditions[*].typ}{end}', false, 'did you mean type?'],
     ['{.conditions.type}', true, 'add [*]'],
-    ['{.size.unit}', true, 'part of no value'],
+    ['{.size.unit}', true, 'a value without fields'],
     ['{.conditions[?(@.statu=="True")].type}', true, 'did you mean status?'],
   ] as const)
     it(`to a field that no volume has is refused: ${template}`, () => {

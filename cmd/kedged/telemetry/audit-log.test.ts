@@ -168,7 +168,7 @@ describe('audit log', () => {
     log.record(entry('ann', 'lost'));
     await log.close();
     expect(await readFile(other, 'utf8')).to.equal('precious');
-    expect(JSON.stringify(warnings)).to.contain('is a link');
+    expect(JSON.stringify(warnings)).to.contain('by a symbolic link');
   });
 
   it('a link that is configured is followed once, to the file that is rotated', async () => {

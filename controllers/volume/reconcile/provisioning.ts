@@ -157,12 +157,7 @@ export class Provisioning {
       ...neverUsed(volume),
       formatted: isFormatted(volume, driver),
       ...this.#effects.succeeded(call, startedAt),
-      ...this.#effects.made(
-        volume,
-        'True',
-        'Provisioned',
-        `driver ${driver.name} provisioned the volume`,
-      ),
+      ...this.#effects.made(volume, 'True', 'Provisioned', `provisioned by driver ${driver.name}`),
     });
     return requeueAfter(0);
   }
@@ -267,12 +262,7 @@ export class Provisioning {
         reason: 'Provisioned',
         ...neverUsed(volume),
         ...this.#effects.succeeded('observe', startedAt),
-        ...this.#effects.made(
-          volume,
-          'True',
-          'Provisioned',
-          `driver ${driver.name} reports the volume`,
-        ),
+        ...this.#effects.made(volume, 'True', 'Provisioned', `found by driver ${driver.name}`),
       });
       return requeueAfter(0);
     } catch (thrown) {

@@ -38,7 +38,10 @@ export async function waitForDevice(
     });
     if (real !== undefined) {
       if ((await files.kindAt(real)) === 'blockDevice') return real;
-      throw new DriverError('InvalidParameters', `${path} points to ${real}, which is not a block device`);
+      throw new DriverError(
+        'InvalidParameters',
+        `${path} points to ${real}, which is not a block device`,
+      );
     }
     if (waited >= waitMs)
       throw new DriverError(

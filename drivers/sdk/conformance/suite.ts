@@ -62,7 +62,10 @@ function missing(
     case 'ownsData':
       return said(capabilities.ownsData, 'the driver does not own the data (capability ownsData)');
     case 'snapshots':
-      return said(capabilities.snapshots, 'the driver does not support snapshots (capability snapshots)');
+      return said(
+        capabilities.snapshots,
+        'the driver does not support snapshots (capability snapshots)',
+      );
     case 'expand':
       return said(capabilities.expand, 'the driver does not support expansion (capability expand)');
     case 'inventory':
@@ -118,9 +121,12 @@ export function conformanceCase(
     const left = (await inventory()).filter((item) => !before.has(item));
     await clean(trial);
     if (problem)
-      throw new ConformanceError(`the resources of the check can't be removed: ${problem.message}`, {
-        cause: problem,
-      });
+      throw new ConformanceError(
+        `the resources of the check can't be removed: ${problem.message}`,
+        {
+          cause: problem,
+        },
+      );
     demand(left.length === 0, `resources remain after the check: ${left.join(', ')}`);
     return outcome;
   };

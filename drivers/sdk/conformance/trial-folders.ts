@@ -12,7 +12,10 @@ export async function makeFolder(): Promise<string> {
 /** Never recursively: a volume may still be mounted below. */
 export async function removeFolder(folder: string): Promise<void> {
   const target = join(folder, 'target');
-  demand((await mountAt(target)) === undefined, `${target} is still mounted; unmount it manually (umount ${target})`);
+  demand(
+    (await mountAt(target)) === undefined,
+    `${target} is still mounted; unmount it manually (umount ${target})`,
+  );
   for (const path of [target, folder])
     await rmdir(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;

@@ -194,7 +194,10 @@ export class Trial {
     const { path } = await this.#retried((driver) => driver.mount(request));
     const own = path === request.target;
     if (own)
-      demand((await mountAt(path)) !== undefined, `mount returned its target, but the target is not mounted`);
+      demand(
+        (await mountAt(path)) !== undefined,
+        `mount returned its target, but the target is not mounted`,
+      );
     const mounted = { request, path, own };
     this.#mounted.set(request.target, mounted);
     return mounted;

@@ -36,7 +36,10 @@ export function validateByRules(
   for (const key of Object.keys(parameters)) {
     if (known.has(key)) continue;
     const list = [...known].join(', ') || 'none';
-    violations.push({ key, description: `is not a parameter of this driver; its parameters: ${list}` });
+    violations.push({
+      key,
+      description: `is not a parameter of this driver; its parameters: ${list}`,
+    });
   }
   for (const rule of rules) {
     const key = [rule.key, ...(rule.aliases ?? [])].find((k) => parameters[k] !== undefined);

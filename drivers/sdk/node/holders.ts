@@ -87,7 +87,8 @@ function wayOutOf(holder: Holder): string {
 /** The holders of a volume with the remedy, for an error: `held by pid 12 (postgres); end process 12`. */
 export function describeHolders(holders: readonly Holder[]): string {
   const [first] = holders;
-  if (!first) return 'held by a process or mount that kedged can not see; find it as root (lsof, findmnt)';
+  if (!first)
+    return 'held by a process or mount that kedged can not see; find it as root (lsof, findmnt)';
   const names = holders.slice(0, toldMax).map(nameOf);
   const more = holders.length > toldMax ? `, and ${holders.length - toldMax} more` : '';
   const ways = [...new Set(holders.slice(0, toldMax).map(wayOutOf))];

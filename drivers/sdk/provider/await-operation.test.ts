@@ -161,7 +161,7 @@ describe('an operation of a provider as a driver call', () => {
     await call();
     provider.states.clear();
     provider.underWay = 0;
-    expect(await refused(call())).to.contain('names it again');
+    expect(await refused(call())).to.contain('returned its id again');
     expect(await call()).to.deep.equal(pending);
     expect(new Set(provider.keys).size).to.equal(2);
   });

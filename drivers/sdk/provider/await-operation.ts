@@ -187,6 +187,8 @@ async function doneUnseen<R>(
 /** @throws DriverError Timeout when the signal is aborted */
 async function waitUntil(ms: number, signal: AbortSignal): Promise<void> {
   await pause(ms, undefined, { signal }).catch((cause: unknown) => {
-    throw new DriverError('Timeout', 'the wait for an operation of the provider was cancelled', { cause });
+    throw new DriverError('Timeout', 'the wait for an operation of the provider was cancelled', {
+      cause,
+    });
   });
 }

@@ -18,7 +18,8 @@ export class ResourceRequests {
         standard?.kind.kind === kind.kind ? [[standard.verb, id] as const] : [],
       ),
     );
-    if (!this.#methods.has('Get')) throw new TypeError(`the API has no methods for kind ${kind.kind}`);
+    if (!this.#methods.has('Get'))
+      throw new TypeError(`the API has no methods for kind ${kind.kind}`);
   }
 
   /** The method of a verb. @throws TypeError when the API has none */

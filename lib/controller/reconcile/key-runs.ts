@@ -80,7 +80,10 @@ export class KeyRuns {
         await this.#settle(key, result, priority);
       } catch (error) {
         // A port that fails must cost neither the worker nor the key.
-        logger.error('the result of a reconcile could not be processed; the key is retried', { key, error });
+        logger.error('the result of a reconcile could not be processed; the key is retried', {
+          key,
+          error,
+        });
         queue.addAfter(key, unsettledMs, priority);
       }
       this.#options.onEnd(key);

@@ -86,7 +86,10 @@ function checkEnum(
     );
   for (const value of values)
     if (!enumValue.test(value))
-      fail(path, `"${value}" is not a valid enumeration value; use letters, digits and _, starting with a letter`);
+      fail(
+        path,
+        `"${value}" is not a valid enumeration value; use letters, digits and _, starting with a letter`,
+      );
   const numbers = [...enumNumbers(shape)];
   for (const [at, [value, number]] of numbers.entries()) {
     if (!Number.isInteger(number) || number < 1 || number >= 2 ** 31)

@@ -49,7 +49,7 @@ describe('defining a kind', () => {
     [{ scope: 'cluster' }, /^Lamp\.scope: "cluster" can't be used; give "Namespaced" or "Cluster"/],
     [{ scope: undefined }, /^Lamp\.scope: undefined/],
     [{ shortNames: ['l', 'l'] }, /^Lamp\.shortNames: "l" can't be used; it is listed twice/],
-    [{ shortNames: ['lamps'] }, /^Lamp\.shortNames: "lamps" .* is the plural already/],
+    [{ shortNames: ['lamps'] }, /^Lamp\.shortNames: "lamps" .* is the same as the plural/],
     [{ shortNames: 'l' }, /^Lamp\.shortNames: "l" can't be used; give a list/],
     [{ statusFields: undefined }, /^Lamp\.statusFields: undefined .* or \[\] for none/],
     [

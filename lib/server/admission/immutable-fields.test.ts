@@ -62,7 +62,7 @@ describe('an immutable field', () => {
       expect(text).to.not.contain(secret);
       return `${answer.status} ${/"message":"([^;]*)/.exec(text)?.[1] ?? ''}`.trim();
     };
-    const refused = '400 code: is immutable: it has another value';
+    const refused = '400 code: is immutable: it has a different value';
     expect(await put('stranger', { room: 'hall', code: 'wrong' })).to.equal(refused);
     expect(await put('stranger', { room: 'hall', code: secret })).to.equal(refused);
     expect(await put('stranger', { room: 'hall' })).to.equal(refused);

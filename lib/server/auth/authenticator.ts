@@ -80,7 +80,9 @@ export class Authenticator implements Authentication {
     this.#binding = {
       store,
       onFailure: (error) => {
-        this.#logger.warn('a policy was not bound to its user, will retry', { error: messageOf(error) });
+        this.#logger.warn('a policy was not bound to its user, will retry', {
+          error: messageOf(error),
+        });
       },
     };
   }

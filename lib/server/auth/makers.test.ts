@@ -131,7 +131,9 @@ describe('a token that was made with another one', () => {
       demandFewMakers(caller);
       caller = await callerOf(await issue('ann', 0, caller));
     }
-    expect(() => demandFewMakers(caller)).to.throw(`token "${caller.tokenId}" hangs on 8 others`);
+    expect(() => demandFewMakers(caller)).to.throw(
+      `token "${caller.tokenId}" was created through a chain of 8 other tokens`,
+    );
     expect(await refusal(callerOf(await issue('ann', 0, caller)))).to.equal('InvalidToken');
   });
 });

@@ -68,7 +68,9 @@ class Reflection {
       const number = Number(extension.extensionNumber);
       return this.file((schemas) => schemas.fileOfExtension(type, number), sent);
     }
-    return failure('this kind of reflection request is not supported; list services, or request a symbol');
+    return failure(
+      'this kind of reflection request is not supported; list services, or request a symbol',
+    );
   }
 }
 

@@ -204,9 +204,15 @@ function parsePrecondition(
     });
   const none = type === 'CREATE' || type === 'OVERWRITE';
   if (none && other)
-    violations.push({ field, description: `${type} does not use it; add a CHECK to the transaction` });
+    violations.push({
+      field,
+      description: `${type} does not use it; add a CHECK to the transaction`,
+    });
   if (type === 'CHECK' && !absent && !other)
-    violations.push({ field, description: 'is required: a CHECK without a precondition has no effect' });
+    violations.push({
+      field,
+      description: 'is required: a CHECK without a precondition has no effect',
+    });
   return { resourceVersion, uid, absent, fields, generation, notDeleting };
 }
 

@@ -44,7 +44,7 @@ describe('what the object service takes', () => {
       {
         field: 'operations[0].precondition.fields',
         description:
-          'holds 101 fields, at most 100 are allowed; compare resourceVersion, or use several checks',
+          'has 101 fields, and at most 100 are allowed; compare resourceVersion, or use several checks',
       },
     ]);
     const fields = Object.fromEntries(

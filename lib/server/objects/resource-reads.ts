@@ -129,7 +129,9 @@ export class ResourceReads {
   async list(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
     const limit = typeof request.limit === 'number' ? request.limit : 0;
     if (limit < 0)
-      throw invalid([{ field: 'limit', description: `${limit} is below 0; omit it for all objects` }]);
+      throw invalid([
+        { field: 'limit', description: `${limit} is below 0; omit it for all objects` },
+      ]);
     const namespace = requestNamespace(served.kind, request);
     const pageToken = textOf(request, 'pageToken');
     const labels = selectorOf(request);

@@ -7,8 +7,8 @@ describe('a JSON body', () => {
   it('refuses a JSON body of more values than a request may have, and takes text with commas', () => {
     const few = limits.requestItemsMax - 2;
     expect(parseBody(`[${'0,'.repeat(few)}0]`)).to.have.length(few + 1);
-    expect(() => parseBody(`[${'0,'.repeat(few + 5)}0]`)).to.throw(/values, at most 65536/);
-    expect(() => parseBody(`[${'{},'.repeat(few / 2 + 5)}{}]`)).to.throw(/values, at most/);
+    expect(() => parseBody(`[${'0,'.repeat(few + 5)}0]`)).to.throw(/values, and at most 65536/);
+    expect(() => parseBody(`[${'{},'.repeat(few / 2 + 5)}{}]`)).to.throw(/values, and at most/);
     expect(parseBody(JSON.stringify(','.repeat(500_000)))).to.have.length(500_000);
   });
   it('refuses deep nesting, __proto__ and what is not JSON', () => {

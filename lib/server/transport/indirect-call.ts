@@ -22,7 +22,8 @@ export function indirection({ host, origin, names }: CallHeaders, own: string): 
   const proxied = names.find(
     (name) => proxyHeaders.includes(name) || name.startsWith('x-forwarded-'),
   );
-  if (proxied !== undefined) return `a proxy forwarded the call (header ${proxied.slice(0, shownMax)})`;
+  if (proxied !== undefined)
+    return `a proxy forwarded the call (header ${proxied.slice(0, shownMax)})`;
   const named = hostOf(host ?? '');
   if (!isLoopback(named) && named !== own.toLowerCase())
     return `the call was sent to host ${JSON.stringify(named.slice(0, shownMax))}`;

@@ -100,7 +100,8 @@ export class PacedWrites {
       new StatusError({
         code: 'ResourceExhausted',
         reason: 'SlowReader',
-        message: 'the stream was not read while other streams needed its memory; resume it and keep reading',
+        message:
+          'the stream was not read while other streams needed its memory; resume it and keep reading',
         retryAfterMs: 1_000,
       }),
     );

@@ -78,7 +78,8 @@ async function* frames(
     let at = 0;
     while (rest.length - at >= 5) {
       const length = rest.readUInt32BE(at);
-      if (length < 1 || length > frameBytesMax) throw damaged(path, `frame length ${length} is invalid`);
+      if (length < 1 || length > frameBytesMax)
+        throw damaged(path, `frame length ${length} is invalid`);
       if (rest.length - at < 4 + length) break;
       const body = rest.subarray(at + 5, at + 4 + length);
       const type = rest[at + 4] ?? 0;
@@ -121,7 +122,10 @@ export async function readBackup(
       await onRecord(recordIn(path, address, body));
       objects += 1;
     } else {
-      throw damaged(path, `frame type ${type} is unknown or out of place, or the frame is too short`);
+      throw damaged(
+        path,
+        `frame type ${type} is unknown or out of place, or the frame is too short`,
+      );
     }
   }
   if (!header || !trailer) throw damaged(path, 'its end is missing');

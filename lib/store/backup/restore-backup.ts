@@ -186,7 +186,10 @@ export async function restoreBackup(
   const { random = systemRandom, afterRevision = 0 } = options;
   if (!Number.isSafeInteger(afterRevision) || afterRevision < 0)
     throw invalid([
-      { field: 'afterRevision', description: `${afterRevision} is not a revision; use a whole number, 0 or more` },
+      {
+        field: 'afterRevision',
+        description: `${afterRevision} is not a revision; use a whole number, 0 or more`,
+      },
     ]);
   const rewrite = rewriting(options.rewrite);
   let objects = 0;

@@ -47,7 +47,7 @@ describe('why a database can not be opened', () => {
         }).catch((e: unknown) => e);
         const { reason, message } = failed as StatusError;
         expect(reason, message).to.equal('DatabaseUnavailable');
-        expect(message).to.contain(text).and.contain('try again').and.not.contain('backup');
+        expect(message).to.contain(text).and.contain('retry').and.not.contain('backup');
       }
       expect(readingError('db', ofLevel).reason).to.equal('DatabaseUnavailable');
       await (await openStore({ engine: new LevelEngine({ directory }) })).close();

@@ -133,7 +133,7 @@ describe('compaction whose writes fail', () => {
     expect(store.health().state).to.equal('full');
     await store.deleteByName(things, { name: 't1' });
     const refused: unknown = await store.create(things, { name: 'more' }).catch((e: unknown) => e);
-    expect(String(refused)).to.contain('bytes left');
+    expect(String(refused)).to.contain('bytes free');
   });
 
   it('counts the bytes of history right afterwards, whether the mark was written or not', async () => {

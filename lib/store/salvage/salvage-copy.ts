@@ -67,7 +67,10 @@ function damagedTable(
       const { entries, blocks, damagedBlocks } = readTable(bytes);
       return { detail: `${damagedBlocks} of ${blocks} blocks are lost`, entries };
     } catch {
-      return { detail: `the file can't be read and its whole content is lost: ${whole}`, entries: [] };
+      return {
+        detail: `the file can't be read and its whole content is lost: ${whole}`,
+        entries: [],
+      };
     }
   }
 }
@@ -92,7 +95,10 @@ export async function copyForSalvage(
     try {
       read = await readAnyhow(files, join(from, name));
     } catch (error) {
-      damagedFiles.push({ name, detail: `the file can't be read and its whole content is lost: ${messageOf(error)}` });
+      damagedFiles.push({
+        name,
+        detail: `the file can't be read and its whole content is lost: ${messageOf(error)}`,
+      });
       continue;
     }
     const table = /\.(ldb|sst)$/.test(name) ? damagedTable(read.bytes) : undefined;

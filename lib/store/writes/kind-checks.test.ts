@@ -294,7 +294,7 @@ describe('checks of a kind', () => {
       value: 'blue',
     } as const;
     const error = await refusal(store.transact([check]));
-    expect(error?.message).to.match(/known from revision 1 on only; read it again/);
+    expect(error?.message).to.match(/known only from revision 1 on; read it again/);
     await store.transact([{ ...check, revision: 1 }]);
     await store.close();
   });

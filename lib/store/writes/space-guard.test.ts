@@ -206,7 +206,7 @@ describe('a store with a reserve', () => {
     await clock.advance(10_000);
     expect(store.health().state).to.equal('full');
     const refused: unknown = await store.create(things, { name: 'new' }).catch((e: unknown) => e);
-    expect(String(refused)).to.match(/\(\/data\) has 0 bytes left and 33554432 in its reserve/);
+    expect(String(refused)).to.match(/\(\/data\) has 0 bytes free and 33554432 in its reserve/);
     expect(disk.held, 'what is refused uses nothing up').to.equal(floor / 2);
     await store.deleteByName(things, key('a'));
     await store.updateStatus(things, key('a'), { state: 'Deleting' });
@@ -265,7 +265,9 @@ describe('a store with a reserve', () => {
     disk.free = 0.7 * floor;
     await clock.advance(10_000);
     expect(disk.held).to.equal(floor / 8);
-    const warning = logger.lines.find(({ message }) => message.includes('no room for the whole'));
+    const warning = logger.lines.find(({ message }) =>
+      message.includes('too little space for the whole'),
+    );
     expect(warning?.fields).to.include({ directory: '/data', reserveBytes: floor / 2 });
     await store.close();
   });

@@ -45,7 +45,7 @@ describe("what a node's token writes into volumes", function () {
     [
       'attachment for another node',
       { attachments: [{ ...attachment, node: 'elsewhere' }] },
-      /attachments: node .* may not change attachments of other nodes/,
+      /attachments: node .* is not permitted to change attachments of other nodes/,
     ],
     [
       'attachment for an instance that does not mount it',
@@ -70,7 +70,7 @@ describe("what a node's token writes into volumes", function () {
     [
       'attachment that is being detached',
       { attachments: [{ ...attachment, state: 'Detaching' }] },
-      /attachments: Detaching of/,
+      /attachments: state Detaching of/,
     ],
     [
       'condition of a controller',
@@ -89,7 +89,7 @@ describe("what a node's token writes into volumes", function () {
         expect(refusal.message, way).to.match(message);
       }
       for (const [way, refusal] of Object.entries(await caller.write('Volume', 'foreign', status)))
-        expect(refusal.message, way).to.contain('it does not belong to it');
+        expect(refusal.message, way).to.contain('the object does not belong to this account');
       const after = await caller.daemon.ok('GET', `${base}/volumes/disk`);
       for (const field of Object.keys(status))
         if (field !== 'conditions') expect(after[field], field).to.deep.equal(before[field]);
@@ -170,7 +170,7 @@ describe("what a node's token writes into volumes", function () {
       object: JSON.stringify({ ...ofBoth, effects }),
     });
     expect(others.code, 'the call of the other node').to.match(denied);
-    expect(others.message).to.contain(`a node writes driver attach ${caller.node} and`);
+    expect(others.message).to.contain(`a node writes only driver attach ${caller.node} and`);
     expect(await attach([])).to.equal(200);
     expect((await caller.read('EffectRecord', name)).code).to.match(denied);
     const { kind } = record;

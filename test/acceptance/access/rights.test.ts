@@ -34,7 +34,7 @@ describe('rights in a running daemon', function () {
       const answer = await daemon.rest(method, path, body, clerk);
       return `${answer.status} ${String(answer.body.message)}`;
     };
-    const refused = /^400 .*grants .* may not do yourself/;
+    const refused = /^400 .*grants .* a right that you do not have/;
     expect(await attempt('POST', '/v1/admin/users', { name: 'mole', policies: ['root'] })).to.match(
       refused,
     );
@@ -209,7 +209,7 @@ describe('rights in a running daemon', function () {
     const environment = { ...daemon.cliEnvironment, KEDGE_TOKEN: String(maker.token) };
     const command = ['cmd/bin/kedge.mjs', 'token', 'create', 'guest'];
     const said = await finish(process.execPath, command, environment);
-    expect(said.stderr).to.contain(`good until ${String(maker.expiresAt)}`);
+    expect(said.stderr).to.contain(`valid until ${String(maker.expiresAt)}`);
     const statuses = async () =>
       Promise.all(
         [lasting.token, said.stdout.trim()].map(

@@ -134,7 +134,7 @@ describe('TLS on both ports', function () {
     });
     // Certificates and keys that do not match are refused.
     execFileSync('sh', ['-c', 'cp server.crt live.crt'], { cwd: folder });
-    await eventually('the warning', () => daemon.log.includes('the old ones stay'));
+    await eventually('the warning', () => daemon.log.includes('the previous ones stay in use'));
     expect(await subjectOf(daemon.restAddress)).to.equal('later');
     expect((await rest('GET', '/v1/nodes', false)).status).to.equal(200);
   });

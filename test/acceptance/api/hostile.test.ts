@@ -109,9 +109,7 @@ describe('hostile input', function () {
         const path = `/${service.typeName}/${name}`;
         const outer = await refusal(path, unknown);
         expect(outer?.code, path).to.equal(status.INVALID_ARGUMENT);
-        expect(outer?.details, path).to.contain(
-          `${input.typeName} has no field with number 5000`,
-        );
+        expect(outer?.details, path).to.contain(`${input.typeName} has no field with number 5000`);
         const field = input.fields.find((f) => f.fieldKind === 'message' && f.number < 16);
         if (!field?.message) continue;
         const nested = [Buffer.from([field.number * 8 + 2, unknown.length]), unknown];

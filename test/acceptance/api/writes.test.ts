@@ -236,7 +236,7 @@ describe('writes to a running daemon', () => {
     [
       'none beside a capability',
       { capabilities: ['chown', 'none'] },
-      /capabilities\[1\].*"none" stands alone/,
+      /capabilities\[1\].*"none" excludes other capabilities/,
     ],
     [
       'a capability listed twice',

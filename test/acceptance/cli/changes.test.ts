@@ -50,7 +50,7 @@ describe('commands that change an object', function () {
     expect((await stored(`${volumes}/data`)).labels).to.deep.equal({ tier: 'silver', a: '1' });
     await run('label volume/data tier- a-');
     expect((await stored(`${volumes}/data`)).labels).to.deep.equal({});
-    expect(await run('label volume/data', 2)).to.contain('nothing to do');
+    expect(await run('label volume/data', 2)).to.contain('no change is given');
   });
 
   it('annotate sets and removes annotations', async () => {
@@ -82,13 +82,13 @@ describe('commands that change an object', function () {
   it('patch refuses fields that are not there, those of the server, and another version', async () => {
     const refused = async (patch: string, code: number) =>
       run(['patch', 'volume', 'data', '-p', patch], code);
-    expect(await refused('siez: 1Gi', 6)).to.contain('siez: is no field; did you mean size?');
+    expect(await refused('siez: 1Gi', 6)).to.contain('siez: is not a field; did you mean size?');
     expect(await refused('status: Bound', 6)).to.contain('is set by the server');
     expect(await refused('name: else', 6)).to.contain("can't be changed");
     expect(await refused('[1]', 6)).to.contain('must be an object');
     expect(await refused('size: [', 6)).to.contain('neither JSON nor YAML');
     const stale = '{"metadata": {"resourceVersion": "1"}, "size": "64Mi"}';
-    expect(await refused(stale, 5)).to.contain('was changed since it was read');
+    expect(await refused(stale, 5)).to.contain('changed since it was read');
     expect((await stored(`${volumes}/data`)).size).to.equal('32Mi');
   });
 
@@ -159,7 +159,7 @@ describe('commands that change an object', function () {
         'volume data',
       );
       expect(code, said).to.equal(5);
-      expect(said).to.contain('somebody else has changed the object');
+      expect(said).to.contain('another client changed the object');
       expect(await kept(said)).to.contain('size: 128Mi');
       expect((await stored(`${volumes}/data`)).size).to.equal('64Mi');
     });

@@ -80,7 +80,7 @@ describe('commands that go on while the daemon is killed and started again', fun
     expect(await logs.ended).to.equal(0);
     const all = lines(logs.output);
     expect(all).to.deep.equal(all.map((_, at) => at + 1));
-    expect(logs.output).to.contain('going on when it is back');
+    expect(logs.output).to.contain('continuing once the server answers');
     await daemon.ok('DELETE', '/v1/namespaces/default/services/counts');
   });
 

@@ -53,7 +53,9 @@ describe('kedge cast tells whether it runs', function () {
 
   it('what holds nothing is told so', async () => {
     await daemon.ok('POST', '/v1/namespaces/default/secrets', { name: 'hollow' });
-    expect((await daemon.cli('secret', 'reveal', 'hollow')).stderr).to.contain('holds no values');
+    expect((await daemon.cli('secret', 'reveal', 'hollow')).stderr).to.contain(
+      'contains no values',
+    );
     const none = await daemon.cli('get', 'configmaps', '-o', 'name', '-l', 'a=b');
     expect(none.stdout).to.equal('');
     expect(none.stderr).to.contain('No configmaps found');
@@ -123,7 +125,9 @@ describe('kedge cast tells whether it runs', function () {
       return now.ready?.includes('ready in') ? now : undefined;
     });
     // A later report has less time left.
-    expect(waiting.ready).to.match(/^False Starting process \d+ runs; ready in (600|5\d\d) s$/);
+    expect(waiting.ready).to.match(
+      /^False Starting process \d+ is running; ready in (600|5\d\d) s$/,
+    );
     expect((await daemon.ok('GET', `${path}/services/slow`)).status).to.equal('Pending');
     // It takes effect on the running process.
     expect((await put({ minReadySeconds: 0 })).status).to.equal(200);

@@ -202,7 +202,7 @@ describe('the command line on the examples', function () {
     expect(code, stderr).to.equal(0);
     const without = await login({ secret: 'tide' });
     expect(without.code).to.equal(6);
-    expect(without.stderr).to.contain('neither a token nor an answer with one');
+    expect(without.stderr).to.contain('neither a token nor an answer that contains one');
     expect(without.stderr).to.not.contain('tide');
   });
 

@@ -53,7 +53,9 @@ describe('the installation on the command line', function () {
       expect(await run('status'))
         .to.match(/that you may see/)
         .and.match(/You are not permitted to list .*secrets/);
-      expect(await run('get all', 3)).to.contain('Without secrets: you are not permitted to list them.');
+      expect(await run('get all', 3)).to.contain(
+        'Without secrets: you are not permitted to list them.',
+      );
       const rights = await run('auth can-i --list');
       expect(rights).to.equal('RESOURCE   VERBS\nvolumes    get list\n');
     } finally {
@@ -100,7 +102,7 @@ describe('the installation on the command line', function () {
     expect(await sh('kedge context list')).to.match(/^\* +first /m);
     expect(await sh('kedge whoami')).to.contain('root');
     expect(await sh('kedge context use frist', 4)).to.contain('did you mean first?');
-    expect(await sh('kedge context delete first')).to.contain('until it ends or is revoked');
+    expect(await sh('kedge context delete first')).to.contain('until it expires or is revoked');
     expect(await sh('kedge whoami', 3)).to.contain('kedge login');
     await sh('kedge context use second');
     const file = join(daemon.home, 'config/kedge/config.yaml');

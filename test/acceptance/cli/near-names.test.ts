@@ -26,7 +26,7 @@ describe('a misspelt word on the command line', function () {
     ['describe volume jornal', 4, 'Did you mean journal?'],
     ['delete volume jornal', 4, 'Did you mean journal?'],
     ['logs wbe', 4, 'Did you mean web?'],
-    ['get volume ledger', 4, 'There is one in another namespace: add -n prod'],
+    ['get volume ledger', 4, 'An object of this name exists in another namespace: add -n prod'],
     ['get volume nothing-like-it', 4, 'Volume "default/nothing-like-it" does not exist'],
     ['get volumes -n prdo', 4, 'Did you mean prod?'],
     ['cast docs/examples/journl.yaml', 4, 'did you mean docs/examples/journal.yaml?'],

@@ -96,11 +96,13 @@ describe('objects on the command line', function () {
     expect(both)
       .to.match(/Kind: +Volume/)
       .and.match(/Kind: +Service/);
-    expect(await run('logs service/web')).to.equal('web has written nothing.\n');
+    expect(await run('logs service/web')).to.equal('web has no output.\n');
     expect(await run('restart service/web')).to.equal('services/web restarts\n');
     expect(await run('health service/web')).to.contain('web');
     expect(await run('health volume/one', 2)).to.contain('is a volume; name a service or instance');
-    expect(await run('volume resize volume/two 32Mi')).to.contain('volumes/two is being resized to 32Mi');
+    expect(await run('volume resize volume/two 32Mi')).to.contain(
+      'volumes/two is being resized to 32Mi',
+    );
     expect(await run('volume resize service/web 32Mi', 2)).to.contain('name a volume');
   });
 
@@ -118,7 +120,7 @@ describe('objects on the command line', function () {
     );
     expect(await run(['delete', '-f', path], 4)).to.contain('"default/a" does not exist');
     expect(await run('delete configmap a b --ignore-not-found')).to.equal(
-      'configmaps/a is not there\nconfigmaps/b is not there\n',
+      'configmaps/a does not exist\nconfigmaps/b does not exist\n',
     );
     for (const name of ['c', 'd'])
       await daemon.ok('POST', `${base}/configmaps`, { name, data: {} });
@@ -143,7 +145,7 @@ describe('objects on the command line', function () {
       key: 'line\nline\n',
       x: 'y',
     });
-    expect(await run('create configmap nothing')).to.contain('No values are given');
+    expect(await run('create configmap nothing')).to.contain('The object has no values');
     expect(
       await run(['create', 'configmap', 'twice', '--from-literal', 'x=1', ...args], 6),
     ).to.contain('x: is given twice');
@@ -161,7 +163,7 @@ describe('objects on the command line', function () {
     expect(piped.stdout + piped.stderr).to.equal('secrets/piped created\n');
     expect(await run('secret reveal piped word')).to.equal('sesame\n');
     const typed = await run('create secret typed --from-literal word=sesame');
-    expect(typed).to.contain('list of processes').and.not.contain('sesame');
+    expect(typed).to.contain('process list').and.not.contain('sesame');
     const wrong = await run('create secret wrong --from-literal sesame', 6);
     expect(wrong).to.contain('must be KEY=VALUE').and.not.contain('sesame');
   });
@@ -171,7 +173,7 @@ describe('objects on the command line', function () {
       'same.yaml',
       'kind: Volume\nname: one\nsize: 16Mi\naccessMode: ReadWriteOnce\n',
     );
-    expect(await run(['diff', same])).to.contain('Nothing differs');
+    expect(await run(['diff', same])).to.contain('No differences');
     const path = await file(
       'diff.yaml',
       [
@@ -190,7 +192,7 @@ describe('objects on the command line', function () {
     expect((await daemon.ok('GET', `${base}/volumes/one`))['size']).to.equal('16Mi');
     expect((await daemon.rest('GET', `${base}/secrets/fresh`)).status).to.equal(404);
     const equal = await file('equal.yaml', 'kind: Secret\nname: login\ndata: {password: tide}\n');
-    expect(await run(['diff', equal])).to.contain('Nothing differs');
+    expect(await run(['diff', equal])).to.contain('No differences');
     const bad = await file(
       'bad.yaml',
       'kind: Volume\nname: one\nsize: x\naccessMode: ReadWriteOnce\n',
@@ -201,8 +203,8 @@ describe('objects on the command line', function () {
   it('explain tells fields as the server describes them', async () => {
     const volume = await run('explain volume');
     expect(volume).to.match(/^A unit of durable storage/m);
-    expect(volume).to.match(/^accessMode +one of several words +required, immutable/m);
-    expect(volume).to.match(/^status +one of several words +status/m);
+    expect(volume).to.match(/^accessMode +one of several values +required, immutable/m);
+    expect(volume).to.match(/^status +one of several values +status/m);
     expect(volume).to.match(/^reclaimPolicy .*Default: the class's policy/m);
     const mode = await run('explain volumes.accessMode');
     expect(mode).to.match(/^Immutable: +yes/m);

@@ -49,17 +49,19 @@ describe('kedge wait', function () {
 
   it('whose time is over ends with exit code 7 and tells how far it is', async () => {
     expect(await run('wait volume/web --for status=Released --timeout 0', 7)).to.match(
-      /not so within 0 s:\n {2}volumes\/web is Bound/,
+      /the condition was not met within 0 s:\n {2}volumes\/web is Bound/,
     );
     expect(await run('wait instance/web-0 --for condition=Redy --timeout 0', 7)).to.contain(
       'did you mean Ready?',
     );
-    expect(await run('wait volume/web --for delete --timeout 0', 7)).to.contain('is still there');
+    expect(await run('wait volume/web --for delete --timeout 0', 7)).to.contain('still exists');
   });
 
   it('for what is not there, or nothing, is no success', async () => {
     expect(await run('wait volume/absent --for status=Bound', 4)).to.contain('absent');
-    expect(await run('wait snapshots --all --for status=Ready', 4)).to.contain('no');
+    expect(await run('wait snapshots --all --for status=Ready', 4)).to.contain(
+      'no snapshots match the selector',
+    );
     expect(await run('wait volumes --for status=Bound', 2)).to.contain('--all');
     expect(await run('wait volume/web --for status=Bund', 6)).to.contain('did you mean Bound?');
     expect(await run('wait volume/web --for gone', 6)).to.contain('status=STATUS or delete');
@@ -87,12 +89,12 @@ describe('kedge wait', function () {
     const gone = waiting('wait volume/short --for delete');
     const never = waiting('wait volume/short --for status=Released');
     expect(await run('wait volume/nothing --for delete')).to.equal(
-      'volumes/nothing is not there\n',
+      'volumes/nothing does not exist\n',
     );
     await daemon.ok('DELETE', `${base}/volumes/short`);
     const first = await gone;
     expect(first.code, first.said).to.equal(0);
-    expect(first.said).to.match(/is gone|is not there/);
+    expect(first.said).to.match(/is deleted|does not exist/);
     const second = await never;
     expect(second.code, second.said).to.equal(4);
     expect(second.said).to.match(/was deleted before|does not exist/);
@@ -124,13 +126,13 @@ describe('kedge wait', function () {
       return said;
     };
     const cast = await interrupted(['cast', file], 'ready in');
-    expect(cast).to.contain('Interrupted: what was cast is stored and goes on');
+    expect(cast).to.contain('Interrupted: the objects are stored, and kedged continues');
     const waits = ['wait', 'service/deaf', '--for', 'status=Running'];
     expect(await interrupted(waits, 'Waiting: services/deaf')).to.contain(
       'Interrupted: nothing was changed',
     );
     const removal = await interrupted(['delete', 'service', 'deaf'], 'is being deleted');
-    expect(removal).to.contain('Interrupted: the deletion goes on');
+    expect(removal).to.contain('Interrupted: the deletion continues');
     await eventually(
       'its end',
       async () => {

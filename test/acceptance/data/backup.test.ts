@@ -64,7 +64,7 @@ describe('backups of a stopped daemon', function () {
     await cp(keyFile, join(data, 'kek'));
     const restored = await kedged(data, 'restore', file);
     expect(restored.code, restored.stderr).to.equal(0);
-    expect(restored.stdout).to.include(`destroy each other's work`).and.include('--as-copy');
+    expect(restored.stdout).to.include(`destroy each other's data`).and.include('--as-copy');
     expect((await kedged(data, 'verify')).code).to.equal(0);
   });
 
@@ -177,7 +177,7 @@ describe('backups of a stopped daemon', function () {
     expect(listed.code, listed.stderr).to.equal(0);
     expect(listed.stdout)
       .to.include('Configmap default/c7')
-      .and.include('high-water file tells nothing');
+      .and.include("high-water file can't be read");
     expect((await readdir(data)).sort()).to.deep.equal(before);
     const salvaged = join(folder, 'salvaged.backup');
     expect((await kedged(data, 'salvage', salvaged)).code).to.equal(0);
@@ -213,12 +213,15 @@ describe('backups of a stopped daemon', function () {
     const told: readonly (readonly [readonly string[], RegExp])[] = [
       [
         ['backup', away],
-        /gone\/store\.backup can't be written.*make that directory, or name a file in one/,
+        /gone\/store\.backup can't be written.*create the directory, or use a file in an existing one/,
       ],
-      [['backup', join(folder, 'kept.txt', 'x')], /kept\.txt is no directory.*name a file in one/],
+      [
+        ['backup', join(folder, 'kept.txt', 'x')],
+        /kept\.txt is not a directory.*use a file in an existing one/,
+      ],
       [['verify', folder], /is a directory, and a backup is one file/],
-      [['verify', away], /gone\/store\.backup does not exist; name the file/],
-      [['restore', away, '--replace'], /gone\/store\.backup does not exist; name the file/],
+      [['verify', away], /gone\/store\.backup does not exist; use a file/],
+      [['restore', away, '--replace'], /gone\/store\.backup does not exist; use a file/],
     ];
     await writeFile(join(folder, 'kept.txt'), 'bytes');
     for (const [args, words] of told) {
@@ -235,7 +238,7 @@ describe('backups of a stopped daemon', function () {
     for (const args of [['backup', join(folder, 'none')], ['verify']]) {
       const refused = await kedged(data, ...args);
       expect(refused.code).to.equal(1);
-      expect(refused.stderr).to.include('');
+      expect(refused.stderr).to.include('contains no store');
     }
     expect(await readdir(data)).to.deep.equal([]);
   });
@@ -290,7 +293,7 @@ describe('a copy of a cluster beside the original', function () {
         await cp(join(original.data, 'kek'), join(data, 'kek'));
         const restored = await kedged(data, 'restore', file, '--as-copy');
         expect(restored.code, restored.stderr).to.equal(0);
-        expect(restored.stdout).to.include('It is a copy');
+        expect(restored.stdout).to.include('The store is a copy');
       },
     });
     copy.token = original.token;

@@ -111,11 +111,13 @@ describe('a data directory on a full disk', function () {
     const refused = await create('more');
     expect(refused.status).to.equal(429);
     expect(refused.body['reason']).to.equal('DiskFull');
-    expect(refused.body['message']).to.match(/\d+ bytes left and \d+ in its reserve.*free some/);
+    expect(refused.body['message']).to.match(
+      /\d+ bytes free and \d+ in its reserve.*free disk space/,
+    );
     expect(refused.body['message']).to.contain(data);
     const status = await daemon.cli('status');
     expect(status.stdout).to.contain('Writes are refused').and.not.contain('Everything');
-    expect(status.stdout).to.contain('free some room on its disk');
+    expect(status.stdout).to.contain('free space on its disk');
     const json = JSON.parse((await daemon.cli('status', '-o', 'json')).stdout) as object;
     expect(json).to.include({ store: 'FULL' });
     await daemon.ok('DELETE', `${base}/volumes/one`);
@@ -217,8 +219,8 @@ describe('a first start on a disk without room', function () {
   const expectToldRoom = ({ code, stderr }: Finished, data: string): void => {
     expect(code).to.equal(1);
     expect(stderr).to.contain(data);
-    expect(stderr).to.match(/has \d+ bytes left|\d+ bytes are free|No space left|ENOSPC/);
-    expect(stderr).to.match(/free some|remove or move|make room/);
+    expect(stderr).to.match(/has \d+ bytes free|\d+ bytes are free|No space left|ENOSPC/);
+    expect(stderr).to.match(/free (disk )?space|remove or move/);
     expect(stderr).to.not.match(/damaged|backup/);
   };
 

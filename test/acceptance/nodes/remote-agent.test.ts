@@ -122,7 +122,9 @@ describe("an agent in a process of its own, with its node's token", function () 
 
   it('is refused once its node is deleted, and goes on with a new account and token', async () => {
     await daemon.ok('DELETE', `/v1/nodes/${node}`);
-    await eventually('its refusal', () => agent.log.includes('"far-node\\" that was deleted'));
+    await eventually('its refusal', () =>
+      agent.log.includes('belongs to a deleted node \\"far-node'),
+    );
     expect((await daemon.rest('GET', `/v1/nodes/${node}`)).status).to.equal(404);
     await agent.end('SIGKILL');
 
@@ -221,7 +223,7 @@ describe("an agent in a process of its own, with its node's token", function () 
     const before = await read(`${base}/volumes/forced`);
     const refused = await detach('--force');
     expect(refused.code).to.not.equal(0);
-    expect(refused.stderr).to.contain('which answers; scale its service down');
+    expect(refused.stderr).to.contain('which is Ready; scale its service down');
     expect((await read(`${base}/volumes/forced`)).attachments).to.deep.equal(before.attachments);
     expect(alive(Number(pid)), 'what runs with it').to.equal(true);
 

@@ -116,7 +116,7 @@ describe('storage through the API of a running daemon', function () {
       source: { volume: 'c' },
     });
     expect(rule5.status).to.equal(400);
-    expect(JSON.stringify(rule5.body)).to.contain('has no snapshots');
+    expect(JSON.stringify(rule5.body)).to.contain('does not support snapshots');
     await volume('v', { size: '2Mi' });
     await until('volumes/v', 'Available');
     await daemon.ok('POST', `${base}/snapshots`, { name: 's', source: { volume: 'v' } });

@@ -27,7 +27,10 @@ function tokenIn(text: string): string {
   const { token } = (answer ?? {}) as { readonly token?: unknown };
   if (typeof token === 'string') return token;
   throw invalid([
-    { field: 'token', description: 'standard input is neither a token nor an answer that contains one' },
+    {
+      field: 'token',
+      description: 'standard input is neither a token nor an answer that contains one',
+    },
   ]);
 }
 

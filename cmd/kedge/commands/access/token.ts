@@ -14,7 +14,9 @@ function ttlOf(text: string | undefined): number {
   const [, count = '', unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? [];
   const found = Number(count) * (seconds[unit] ?? 0);
   if (found > 0) return found;
-  throw invalid([{ field: '--ttl', description: `"${text}" must be a duration such as 30m, 12h or 90d` }]);
+  throw invalid([
+    { field: '--ttl', description: `"${text}" must be a duration such as 30m, 12h or 90d` },
+  ]);
 }
 
 interface TokenOptions {

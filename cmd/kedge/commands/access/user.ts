@@ -18,7 +18,10 @@ export function addUser(program: Command): void {
       .argument('<name>')
       .description('make a user')
       .option('--service-account', 'for a program')
-      .option('--node <name>', 'for the agent of a node: restricts the account to objects of that node')
+      .option(
+        '--node <name>',
+        'for the agent of a node: restricts the account to objects of that node',
+      )
       .option('--policy <name...>', 'policies it has')
       .action((name: string, { serviceAccount, policy, node }: UserOptions) =>
         callAndSay(

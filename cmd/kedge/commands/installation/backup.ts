@@ -75,5 +75,8 @@ export function addBackup(admin: Command): void {
     .argument('<file>', 'the backup file on this machine, which is created atomically')
     .description('back up the running daemon: all objects at one revision, without blocking writes')
     .action((file: string) => backup(file));
-  withExamples(command, ['kedge admin backup /srv/backups/kedge.backup', 'Without blocking writes']);
+  withExamples(command, [
+    'kedge admin backup /srv/backups/kedge.backup',
+    'Without blocking writes',
+  ]);
 }

@@ -28,7 +28,10 @@ export function addCompletion(program: Command): void {
       'source <(kedge completion bash)',
       'In bash, for this shell; add the line to ~/.bashrc for all shells',
     ],
-    ['source <(kedge completion zsh)', 'In zsh, after compinit; add the line to ~/.zshrc for all shells'],
+    [
+      'source <(kedge completion zsh)',
+      'In zsh, after compinit; add the line to ~/.zshrc for all shells',
+    ],
     ['kedge completion fish > ~/.config/fish/completions/kedge.fish', 'In fish, for all shells'],
   );
   // Called by the completion scripts: the words after "kedge", the last one under the cursor.

@@ -53,8 +53,7 @@ function nodeRow(node: JsonObject): readonly string[] {
 /** The explanation of a store that refuses writes, by its state. */
 const refusals: Readonly<Record<string, string>> = {
   FULL: 'the store is full: free space on its disk, or delete objects, which is still possible',
-  POISONED:
-    'a write failed, and the store is being reopened; check its disk and the log of kedged',
+  POISONED: 'a write failed, and the store is being reopened; check its disk and the log of kedged',
 };
 
 /** The state of the daemon's store. */
@@ -118,7 +117,9 @@ async function status(output: string): Promise<void> {
 export function addStatus(program: Command): void {
   const command = program
     .command('status')
-    .description('show the status of the daemon and its nodes, the number of objects, and the objects that are not ready')
+    .description(
+      'show the status of the daemon and its nodes, the number of objects, and the objects that are not ready',
+    )
     .option('-o, --output <format>', 'table, json or yaml', 'table')
     .action((options: { readonly output: string }) => status(options.output));
   withExamples(command, ['kedge status', 'At a glance'], ['kedge status -o json', 'For a program']);

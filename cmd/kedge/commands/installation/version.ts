@@ -9,5 +9,8 @@ export function addVersion(program: Command): void {
     .command('version')
     .description('print the version of this program')
     .action(() => print(version));
-  withExamples(command, ['kedge version', 'The version of this program; kedge status shows the versions of the nodes']);
+  withExamples(command, [
+    'kedge version',
+    'The version of this program; kedge status shows the versions of the nodes',
+  ]);
 }

@@ -85,7 +85,10 @@ export function addCast(program: Command): void {
   withExamples(
     command,
     ['kedge cast docs/examples/journal.yaml', 'Create or change the objects of a file, and wait'],
-    ['kedge cast docs/examples --dry-run', 'Show the changes that the files of a directory would make'],
+    [
+      'kedge cast docs/examples --dry-run',
+      'Show the changes that the files of a directory would make',
+    ],
     ['kedge apply -n dev --no-wait - < docs/examples/settings.yaml', 'From standard input'],
   );
 }

@@ -157,7 +157,9 @@ export function addDiff(program: Command): void {
   const command = program
     .command('diff')
     .argument('<files...>', 'YAML files, directories of YAML files, or - for standard input')
-    .description('show the changes that a cast of files would make; exit code 1 if there are differences')
+    .description(
+      'show the changes that a cast of files would make; exit code 1 if there are differences',
+    )
     .addHelpText('after', '\nValues of secrets are masked. No object is stored.')
     .option('-n, --namespace <name>', 'namespace of objects without one')
     .action((paths: string[], options: DiffOptions) => diff(paths, options));

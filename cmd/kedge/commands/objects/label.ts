@@ -54,7 +54,8 @@ async function mark(
   const isMark = (word: string): boolean => word.includes('=') || word.endsWith('-');
   const marks = marksOf(words.filter(isMark));
   const targets = objectsNamedBy(words.filter((word) => !isMark(word)));
-  if (marks.size === 0) throw usageError(`no change is given: use KEY=VALUE, or KEY- to remove a key`);
+  if (marks.size === 0)
+    throw usageError(`no change is given: use KEY=VALUE, or KEY- to remove a key`);
   const change = (object: JsonObject): JsonObject => {
     if (what === 'label')
       return { ...object, labels: marked(object.labels, marks, what, overwrite) };
@@ -87,7 +88,10 @@ export function addLabel(program: Command): void {
   withExamples(
     label,
     ['kedge label volume data tier=gold', 'Set a label'],
-    ['kedge label volume/data service/web tier=silver --overwrite', 'Replace a label of two objects'],
+    [
+      'kedge label volume/data service/web tier=silver --overwrite',
+      'Replace a label of two objects',
+    ],
     ['kedge label volume data tier-', 'Remove it'],
   );
 }

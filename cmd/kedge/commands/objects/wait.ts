@@ -59,7 +59,7 @@ class Waiting {
     for (const name of names ?? there.keys()) {
       const object = there.get(name);
       if (object) this.#open.set(name, object);
-      else if (this.#goal.type === 'delete') this.#tell(name, 'is not there');
+      else if (this.#goal.type === 'delete') this.#tell(name, 'does not exist');
       else throw this.#missing(name, namespace);
       if (object) this.#look(name, object);
     }

@@ -38,7 +38,9 @@ async function makerOf(
       readonly createDriver?: unknown;
     };
     if (typeof module.createDriver !== 'function')
-      throw invalid([{ field: 'NAME', description: `${name} does not export a function createDriver` }]);
+      throw invalid([
+        { field: 'NAME', description: `${name} does not export a function createDriver` },
+      ]);
     const create = module.createDriver as DriverFactory;
     return () => create(settings);
   }
@@ -137,7 +139,9 @@ export function addDriver(program: Command): void {
         '<name>',
         'a driver of this release, or the path of a module that exports createDriver',
       )
-      .description('run the conformance suite, which creates and deletes volumes with these parameters')
+      .description(
+        'run the conformance suite, which creates and deletes volumes with these parameters',
+      )
       .option('-p, --parameters <key=value>', 'a parameter; may be repeated', pair, {})
       .option('--size <quantity>', 'size of its volumes', '16Mi')
       .addOption(
@@ -146,11 +150,11 @@ export function addDriver(program: Command): void {
           'the host name of this machine',
         ),
       )
-      .option('--no-mounts', 'skip the checks that mount volumes on this machine (block devices need root)')
       .option(
-        '--root <directory>',
-        '[storage].localVolumeRoot; default: a temporary directory',
+        '--no-mounts',
+        'skip the checks that mount volumes on this machine (block devices need root)',
       )
+      .option('--root <directory>', '[storage].localVolumeRoot; default: a temporary directory')
       .option(
         '--host-path-allowlist <paths>',
         '[storage].hostPathAllowlist, comma-separated',

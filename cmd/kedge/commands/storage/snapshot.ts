@@ -56,7 +56,10 @@ export function addSnapshot(program: Command): void {
       .description('create a snapshot of a volume')
       .option('-n, --namespace <name>', 'namespace', 'default')
       .action((name: string, options: CreateOptions) => create(name, options)),
-    ['kedge snapshot create before-upgrade --volume data', 'A snapshot of the current content of a volume'],
+    [
+      'kedge snapshot create before-upgrade --volume data',
+      'A snapshot of the current content of a volume',
+    ],
   );
   withExamples(
     snapshot
@@ -69,7 +72,10 @@ export function addSnapshot(program: Command): void {
       .option('--size <quantity>', "size of the new volume; default: the snapshot's")
       .option('--storage-class <name>', "class of the new volume; default: the source's")
       .action((name: string, options: RestoreOptions) => restore(name, options)),
-    ['kedge snapshot restore before-upgrade --to restored', 'A new volume with the content of a snapshot'],
+    [
+      'kedge snapshot restore before-upgrade --to restored',
+      'A new volume with the content of a snapshot',
+    ],
   );
   withExamples(
     snapshot

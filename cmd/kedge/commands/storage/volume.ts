@@ -50,7 +50,9 @@ export function addVolume(program: Command): void {
     volume
       .command('detach')
       .argument('<name>', 'NAME or volume/NAME')
-      .description('detach a volume from a deleted instance, or with --force from a node that is down')
+      .description(
+        'detach a volume from a deleted instance, or with --force from a node that is down',
+      )
       .option('-n, --namespace <name>', 'namespace', 'default')
       .option('--force', 'also from a node that is not Ready: make sure that it is down')
       .action((name: string, { namespace, force }: VolumeOptions & { readonly force?: boolean }) =>
@@ -85,6 +87,9 @@ export function addVolume(program: Command): void {
       .action((name: string, options: VolumeOptions & { readonly output: string }) =>
         why([{ kind: volumes, name: nameOf(['Volume'], name) }], options),
       ),
-    ['kedge volume explain data', 'The last driver call, its result, and the time of the next retry'],
+    [
+      'kedge volume explain data',
+      'The last driver call, its result, and the time of the next retry',
+    ],
   );
 }

@@ -281,7 +281,9 @@ describe('EngineClient', () => {
     engine.upgrade = (_request, socket) =>
       void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
     const error = await errorOf(client.exec.start('e1', false, signal));
-    expect(error.message).to.match(/was answered with status 200 instead of an upgraded connection/);
+    expect(error.message).to.match(
+      /was answered with status 200 instead of an upgraded connection/,
+    );
   });
 
   it('names are part of one segment of the path, whatever is in them', async () => {

@@ -93,7 +93,8 @@ export const cancellation: readonly Check[] = [
   },
   {
     name: 'cancelled-snapshots-are-of-one-time',
-    behaviour: 'a snapshot after a cancelled call is complete, and has the point in time of the call if that was answered',
+    behaviour:
+      'a snapshot after a cancelled call is complete, and has the point in time of the call if that was answered',
     needs: ['content', 'snapshots'],
     body: async (trial) => {
       const source = await trial.provision();

@@ -20,7 +20,8 @@ function demandOne(what: string, values: readonly string[]): void {
 export const concurrency: readonly Check[] = [
   {
     name: 'provisions-at-once-make-one',
-    behaviour: 'concurrent calls of provision for one volume create one resource, which is complete at the answer',
+    behaviour:
+      'concurrent calls of provision for one volume create one resource, which is complete at the answer',
     needs: [],
     body: async (trial) => {
       const volume = trial.identity();
@@ -37,16 +38,23 @@ export const concurrency: readonly Check[] = [
       await trial.delete({ volume, handle });
       const left = (await inventory()).filter((item) => !before.has(item));
       if (trial.capabilities.ownsData)
-        demand(left.length === 0, `resources remain after the volume was deleted: ${left.join(', ')}`);
+        demand(
+          left.length === 0,
+          `resources remain after the volume was deleted: ${left.join(', ')}`,
+        );
     },
   },
   {
     name: 'volumes-at-once-are-separate',
-    behaviour: 'volumes that are provisioned concurrently share nothing, and can be mounted concurrently',
+    behaviour:
+      'volumes that are provisioned concurrently share nothing, and can be mounted concurrently',
     needs: ['ownsData', 'content'],
     body: async (trial) => {
       const made = await atOnce(() => trial.provision());
-      demand(new Set(made.map(({ handle }) => handle)).size === made.length, 'the volumes share a handle');
+      demand(
+        new Set(made.map(({ handle }) => handle)).size === made.length,
+        'the volumes share a handle',
+      );
       for (const one of made)
         await trial.mounted(one, async (path) => {
           await demandEmpty(path, 'provisioned concurrently with others');

@@ -6,7 +6,8 @@ import { demand } from '../failure.js';
 export const data: readonly Check[] = [
   {
     name: 'content-survives',
-    behaviour: 'the content is complete after unmount, detach and a new driver instance, to the last byte',
+    behaviour:
+      'the content is complete after unmount, detach and a new driver instance, to the last byte',
     needs: ['content'],
     body: async (trial) => {
       const made = await trial.provision();

@@ -110,7 +110,10 @@ export const errors: readonly Check[] = [
         // Accepted: then it must be the volume of the identity.
         const mounted = await trial.mountAs(request);
         const label = await labelOf(mounted.path);
-        demand(label === undefined, `the mounted content "${label ?? ''}" belongs to another volume`);
+        demand(
+          label === undefined,
+          `the mounted content "${label ?? ''}" belongs to another volume`,
+        );
         await demandEmpty(mounted.path, 'mounted with the handle of another volume');
         await trial.release(mounted);
       }
@@ -142,7 +145,8 @@ export const errors: readonly Check[] = [
   },
   {
     name: 'teardown-judges-nothing',
-    behaviour: 'detach and delete of a provisioned volume are not rejected because of its parameters',
+    behaviour:
+      'detach and delete of a provisioned volume are not rejected because of its parameters',
     needs: ['ownsData', 'invalidParameters'],
     body: async (trial) => {
       for (const invalid of trial.options.invalidParameters ?? []) {

@@ -16,7 +16,8 @@ async function expand(trial: Trial, made: Made, sizeBytes: bigint): Promise<bigi
 export const growth: readonly Check[] = [
   {
     name: 'expand-reaches-its-size',
-    behaviour: 'expand returns at least the requested size at each call, and observe returns the same size',
+    behaviour:
+      'expand returns at least the requested size at each call, and observe returns the same size',
     needs: ['expand'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -60,7 +61,8 @@ export const growth: readonly Check[] = [
   },
   {
     name: 'expand-keeps-data-in-use',
-    behaviour: 'expand of a mounted volume keeps the content, also of files that are written during the call',
+    behaviour:
+      'expand of a mounted volume keeps the content, also of files that are written during the call',
     needs: ['expand', 'content'],
     body: async (trial) => {
       if (!trial.capabilities.onlineExpand)

@@ -121,7 +121,8 @@ export const idempotency: readonly Check[] = [
   },
   {
     name: 'attach-again-gives-the-same',
-    behaviour: 'a repeated attach, by another driver instance, returns the same device and keeps its content',
+    behaviour:
+      'a repeated attach, by another driver instance, returns the same device and keeps its content',
     needs: ['content'],
     body: async (trial) => {
       const made = await trial.provision();

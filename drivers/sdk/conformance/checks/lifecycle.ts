@@ -10,7 +10,8 @@ import type { Made } from '../made.js';
 export const lifecycle: readonly Check[] = [
   {
     name: 'observe-what-was-made',
-    behaviour: 'a volume is observed with and without its handle, and has at least the requested size',
+    behaviour:
+      'a volume is observed with and without its handle, and has at least the requested size',
     needs: [],
     body: async (trial) => {
       const { volume, handle, sizeBytes } = await trial.provision();
@@ -45,7 +46,8 @@ export const lifecycle: readonly Check[] = [
   },
   {
     name: 'absent-volumes-are-not-found',
-    behaviour: 'observe, attach, expand and snapshot of a volume that was never provisioned are NotFound',
+    behaviour:
+      'observe, attach, expand and snapshot of a volume that was never provisioned are NotFound',
     needs: ['ownsData'],
     body: async (trial) => {
       const driver = await trial.driver();
@@ -53,7 +55,11 @@ export const lifecycle: readonly Check[] = [
       const made = await trial.provision();
       await trial.delete(made);
       const never = { ...trial.context(trial.identity()), handle: undefined };
-      await demandKind('observe of a volume that was never provisioned', driver.observe(never), 'NotFound');
+      await demandKind(
+        'observe of a volume that was never provisioned',
+        driver.observe(never),
+        'NotFound',
+      );
       const call = trial.call(made);
       await demandKind('attach of a deleted volume', driver.attach(call), 'NotFound');
       if (trial.capabilities.expand) {
@@ -88,8 +94,7 @@ export const lifecycle: readonly Check[] = [
   },
   {
     name: 'delete-needs-no-handle',
-    behaviour:
-      'delete without a handle removes the resource of the identity, as after a crash',
+    behaviour: 'delete without a handle removes the resource of the identity, as after a crash',
     needs: ['ownsData'],
     body: async (trial) => {
       const { volume } = await trial.provision();
@@ -108,7 +113,9 @@ export const lifecycle: readonly Check[] = [
       await trial.mounted(made, (path) => writeContent(path, 'deleted'));
       await trial.delete(made);
       const again = await trial.provision(made.volume);
-      await trial.mounted(again, (path) => demandEmpty(path, 'provisioned again after its deletion'));
+      await trial.mounted(again, (path) =>
+        demandEmpty(path, 'provisioned again after its deletion'),
+      );
     },
   },
   {
@@ -162,12 +169,15 @@ export const lifecycle: readonly Check[] = [
       // Under the same name, as a user who creates it again.
       const volume = trial.identity(undefined, made.volume.name);
       const other = await trial.provision(volume);
-      await trial.mounted(other, (path) => demandEmpty(path, 'provisioned after another one was deleted'));
+      await trial.mounted(other, (path) =>
+        demandEmpty(path, 'provisioned after another one was deleted'),
+      );
     },
   },
   {
     name: 'volumes-are-separate',
-    behaviour: 'volumes with different uids share neither handle nor content, also with the same name',
+    behaviour:
+      'volumes with different uids share neither handle nor content, also with the same name',
     needs: ['ownsData', 'content'],
     body: async (trial) => {
       const volumes: Made[] = [];
@@ -177,7 +187,10 @@ export const lifecycle: readonly Check[] = [
         volumes.push(await trial.provision({ ...volume, namespace }));
       }
       const handles = new Set(volumes.map(({ handle }) => handle));
-      demand(handles.size === volumes.length, `objects with different uids share a handle: ${[...handles].join(', ')}`);
+      demand(
+        handles.size === volumes.length,
+        `objects with different uids share a handle: ${[...handles].join(', ')}`,
+      );
       for (const made of volumes)
         await trial.mounted(made, async (path) => {
           await demandEmpty(path, 'new, with the name of others');
@@ -214,7 +227,8 @@ export const lifecycle: readonly Check[] = [
   },
   {
     name: 'instances-agree',
-    behaviour: 'a driver instance sees at once the volumes that another one provisioned, deleted and provisioned again',
+    behaviour:
+      'a driver instance sees at once the volumes that another one provisioned, deleted and provisioned again',
     needs: ['ownsData'],
     body: async (trial) => {
       const [one, other] = [await trial.driver(), await trial.driver()];

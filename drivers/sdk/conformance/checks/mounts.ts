@@ -61,8 +61,7 @@ export const mounts: readonly Check[] = [
       const made = await trial.provision();
       const device = await trial.device(made);
       const before = await deviceHead(device);
-      if (!before.every((byte) => byte === 0))
-        trial.leaveOut('the driver formats at provision');
+      if (!before.every((byte) => byte === 0)) trial.leaveOut('the driver formats at provision');
       const request = await trial.mountRequest(made, { mayFormat: false });
       await demandRefusal('mount of a blank device without mayFormat', trial.mountAs(request));
       const after = await deviceHead(await trial.device(made));
@@ -208,7 +207,10 @@ export const mounts: readonly Check[] = [
         await rm(request.target, { force: true });
       }
       demand(!covered, `the volume is mounted at ${outside}, the destination of the target link`);
-      demand(names.join() === 'precious', `the destination of the target link was changed; it contains: ${names.join(', ')}`);
+      demand(
+        names.join() === 'precious',
+        `the destination of the target link was changed; it contains: ${names.join(', ')}`,
+      );
     },
   },
 ];

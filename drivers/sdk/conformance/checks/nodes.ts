@@ -66,7 +66,8 @@ export const nodes: readonly Check[] = [
   },
   {
     name: 'detach-is-of-its-node',
-    behaviour: 'detach from a node where the volume is not attached keeps its attachment to another node',
+    behaviour:
+      'detach from a node where the volume is not attached keeps its attachment to another node',
     needs: ['otherNode'],
     body: async (trial) => {
       demandOneNode(trial);

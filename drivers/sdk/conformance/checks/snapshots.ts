@@ -51,7 +51,8 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'snapshots-of-mounted-volumes',
-    behaviour: 'a snapshot of a mounted volume contains the data that was synced before, and the volume stays usable',
+    behaviour:
+      'a snapshot of a mounted volume contains the data that was synced before, and the volume stays usable',
     needs,
     body: async (trial) => {
       const source = await trial.provision();
@@ -106,7 +107,8 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'restored-volumes-are-separate',
-    behaviour: 'writes to a restored volume appear in neither its snapshot, its source nor its siblings',
+    behaviour:
+      'writes to a restored volume appear in neither its snapshot, its source nor its siblings',
     needs,
     body: async (trial) => {
       const source = await written(trial, 'source');
@@ -123,7 +125,8 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'snapshots-are-separate',
-    behaviour: 'snapshots with different uids share neither handle nor content, also with the same name',
+    behaviour:
+      'snapshots with different uids share neither handle nor content, also with the same name',
     needs,
     body: async (trial) => {
       const labels = ['one', 'two', 'three'];
@@ -135,14 +138,12 @@ export const snapshots: readonly Check[] = [
         taken.push(await trial.snapshot(source, { ...identity, namespace }));
       }
       const handles = new Set(taken.map(({ handle }) => handle));
-      demand(handles.size === taken.length, `objects with different uids share a handle: ${[...handles].join(', ')}`);
+      demand(
+        handles.size === taken.length,
+        `objects with different uids share a handle: ${[...handles].join(', ')}`,
+      );
       for (const [n, snapshot] of taken.entries())
-        await demandRestored(
-          trial,
-          snapshot,
-          labels[n] ?? '',
-          'restored with the name of others',
-        );
+        await demandRestored(trial, snapshot, labels[n] ?? '', 'restored with the name of others');
     },
   },
   {
@@ -190,14 +191,18 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'restored-sizes-are-real',
-    behaviour: 'a volume that is restored to a larger size has the requested size and the whole content',
+    behaviour:
+      'a volume that is restored to a larger size has the requested size and the whole content',
     needs,
     body: async (trial) => {
       const source = await written(trial, 'source');
       const snapshot = await trial.snapshot(source);
       const asked = trial.sizeBytes * 2n;
       const restored = await trial.restore(snapshot, undefined, asked);
-      demand(restored.sizeBytes >= asked, `the volume has ${restored.sizeBytes} bytes, not ${asked}`);
+      demand(
+        restored.sizeBytes >= asked,
+        `the volume has ${restored.sizeBytes} bytes, not ${asked}`,
+      );
       await trial.mounted(restored, (path) => demandContent(path, 'source', 'restored larger'));
       const bytes = await deviceBytes(await trial.device(restored));
       demand(
@@ -223,7 +228,8 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'deleted-snapshots-are-gone',
-    behaviour: 'a deleted snapshot is NotFound; a new one under its identity has the current content',
+    behaviour:
+      'a deleted snapshot is NotFound; a new one under its identity has the current content',
     needs,
     body: async (trial) => {
       const source = await written(trial, 'before');
@@ -245,8 +251,7 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'deleting-snapshots-spares-others',
-    behaviour:
-      'a deletion of a snapshot keeps its source, other snapshots and restored volumes',
+    behaviour: 'a deletion of a snapshot keeps its source, other snapshots and restored volumes',
     needs,
     body: async (trial) => {
       const source = await written(trial, 'early');
@@ -256,7 +261,9 @@ export const snapshots: readonly Check[] = [
       const kept = await trial.snapshot(source);
       await (await trial.driver()).deleteSnapshot({ ...trial.call(source), ...doomed });
       await trial.mounted(source, (path) => demandContent(path, 'late', 'in the source'));
-      await trial.mounted(restored, (path) => demandContent(path, 'early', 'in the restored volume'));
+      await trial.mounted(restored, (path) =>
+        demandContent(path, 'early', 'in the restored volume'),
+      );
       await demandRestored(trial, kept, 'late', 'restored after another snapshot was deleted');
     },
   },

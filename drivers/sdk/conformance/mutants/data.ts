@@ -108,7 +108,8 @@ export const dataMutants: readonly Mutant[] = [
   },
   {
     name: 'stale-handles-are-accepted',
-    breaks: 'Attach ignores the handle: the handle of a deleted volume attaches a volume of the same name.',
+    breaks:
+      'Attach ignores the handle: the handle of a deleted volume attaches a volume of the same name.',
     silent: false,
     killedBy: 'stale-handles-are-refused',
     change: (driver, memory) =>

@@ -88,8 +88,7 @@ export const hiddenMutants: readonly Mutant[] = [
   },
   {
     name: 'cancelled-snapshots-are-of-another-time',
-    breaks:
-      'A cancelled snapshot gets the point in time of the repeated call.',
+    breaks: 'A cancelled snapshot gets the point in time of the repeated call.',
     silent: true,
     killedBy: 'cancelled-snapshots-are-of-one-time',
     change: (driver, memory) => ({

@@ -118,7 +118,8 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: 'provisions-at-once-make-two',
-    breaks: 'Two concurrent provisions of one volume create two resources and return the handle of the first.',
+    breaks:
+      'Two concurrent provisions of one volume create two resources and return the handle of the first.',
     silent: false,
     killedBy: 'provisions-at-once-make-one',
     change: (driver, memory) => ({

@@ -24,7 +24,8 @@ const gone = (uid: string): never => {
 export const lifecycleMutants: readonly Mutant[] = [
   {
     name: 'volumes-share-storage',
-    breaks: 'Each volume that is provisioned while another one exists shares its storage, under another handle.',
+    breaks:
+      'Each volume that is provisioned while another one exists shares its storage, under another handle.',
     silent: true,
     killedBy: 'volumes-are-separate',
     change: (driver, memory) =>

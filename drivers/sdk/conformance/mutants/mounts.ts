@@ -135,7 +135,8 @@ export const mountMutants: readonly Mutant[] = [
   },
   {
     name: 'mount-follows-links',
-    breaks: 'A target that is a symbolic link is followed: the volume is mounted over its destination.',
+    breaks:
+      'A target that is a symbolic link is followed: the volume is mounted over its destination.',
     silent: true,
     killedBy: 'mount-follows-no-link',
     change: (driver) => ({

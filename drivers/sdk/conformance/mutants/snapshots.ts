@@ -108,7 +108,8 @@ export const snapshotMutants: readonly Mutant[] = [
   },
   {
     name: 'restored-sizes-are-only-told',
-    breaks: 'Restore creates a volume with the size of the snapshot and returns the requested size.',
+    breaks:
+      'Restore creates a volume with the size of the snapshot and returns the requested size.',
     silent: false,
     killedBy: 'restored-sizes-are-real',
     change: (driver) => ({
