@@ -38,24 +38,29 @@ export function uploadOf(
           new StatusError({
             code: 'DeadlineExceeded',
             reason: 'RequestTimeout',
-            message: `no piece of the tar came for ${idleMs / 1_000} s; load it again`,
+            message: `no data of the tar archive arrived for ${idleMs / 1_000} s; load it again`,
           }),
         );
       if (next.done === true) return;
       const message: unknown = next.value;
       if (!isJsonObject(message) || 'start' in message)
-        throw refuse(invalid([{ field: 'start', description: 'is only the first message' }]));
+        throw refuse(
+          invalid([{ field: 'start', description: 'is permitted only as the first message' }]),
+        );
       const piece = Buffer.from(textOf(message, 'data'), 'base64');
       if (piece.length > pieceBytesMax)
         throw refuse(
           invalid([
-            { field: 'data', description: `is ${piece.length} bytes, at most ${pieceBytesMax}` },
+            {
+              field: 'data',
+              description: `is ${piece.length} bytes; a message has at most ${pieceBytesMax}`,
+            },
           ]),
         );
       receivedBytes += piece.length;
       if (receivedBytes > tarBytesMax)
         throw refuse(
-          invalid([{ field: 'data', description: `is more than ${tarBytesMax} bytes in all` }]),
+          invalid([{ field: 'data', description: `is more than ${tarBytesMax} bytes in total` }]),
         );
       onPiece();
       if (piece.length > 0) yield piece;

@@ -37,7 +37,7 @@ async function demandHere(
   if (!(await store.get(nodes, { name }))) throw notFound({ kind: 'Node', name });
   throw failedPrecondition(
     'WrongNode',
-    `the images of node ${name} are managed by the kedged of that node, this one is of node ${here}; call that one (kedge --server)`,
+    `the images of node ${name} are managed by kedged on that node, and this server is on node ${here}; use --server with the address of that node`,
     { kind: 'Node', name },
   );
 }
@@ -49,11 +49,11 @@ function engineFailure({ node }: NodeImages, error: unknown): Error {
   if (['Unreachable', 'Unsupported', 'Broken', 'Timeout'].includes(error.kind))
     return failedPrecondition('RuntimeUnavailable', error.message, resource);
   const full = /no space left on device/.test(error.message)
-    ? '; free its disk with kedge image prune'
+    ? '; free disk space with kedge image prune'
     : '';
   return failedPrecondition(
     'EngineRefused',
-    `the container engine of node ${node} refused: ${error.message}${full}`,
+    `the container engine of node ${node} rejected the request: ${error.message}${full}`,
     resource,
   );
 }
@@ -122,7 +122,7 @@ export function imageVerbs(parts: ApiParts, { images }: ImageVerbOptions): reado
       throw new StatusError({
         code: 'ResourceExhausted',
         reason: 'TooManyLoads',
-        message: `${loadsMax} loads of images run, which is the limit; try again when one has ended`,
+        message: `${loadsMax} loads of images are running, which is the limit; retry after the end of one`,
         retryAfterMs: 10_000,
       });
     loads += 1;

@@ -167,7 +167,7 @@ export function withheldOfVolume(
   if (!same(otherConditions(before.conditions, types), otherConditions(after.conditions, types)))
     refuse(
       'conditions',
-      `a node writes those of the types ${types.join(', ')}; leave the others unchanged`,
+      `a node writes only conditions of types ${types.join(', ')}; leave the others unchanged`,
     );
   return found;
 }

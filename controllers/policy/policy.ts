@@ -68,7 +68,11 @@ export const policyValues = {
     'shortest probe interval of the outcome of a Stalled volume',
     second,
   ),
-  imageDiskCheckMs: wait(5 * minute, "whether the disk of the engine's images is too full", second),
+  imageDiskCheckMs: wait(
+    5 * minute,
+    "probe interval of the free space of the disk with the engine's images",
+    second,
+  ),
   existenceProbeMs: wait(
     hour,
     'probe interval of the existence of volumes and snapshots at the provider, with 20 % jitter',

@@ -21,7 +21,12 @@ import { type About, findByKey, type World } from './world.js';
 /** A remedy for instances; for other objects with the reason the remedy is to inspect them again. */
 function ofInstance(remedy: RemedyOf<'Instance'>): RemedyOf {
   return byKind({ Instance: remedy }, (about) =>
-    wait('the cause in the message to be removed', 'afterwards', deletionOf(about), 'to delete it instead'),
+    wait(
+      'the cause in the message to be removed',
+      'afterwards',
+      deletionOf(about),
+      'to delete it instead',
+    ),
   );
 }
 

@@ -122,7 +122,9 @@ describe('images from a file', function () {
     await writeFile(file, 'x'.repeat(100_000));
     const refused = await daemon.cli('image', 'load', file);
     expect(refused.code).not.to.equal(0);
-    expect(refused.stderr).to.match(/container engine of node .* refused: |the tar holds no image/);
+    expect(refused.stderr).to.match(
+      /container engine of node .* rejected the request: |the tar archive contains no image/,
+    );
     const missing = await daemon.cli('image', 'load', '/no/such/file');
     expect(missing.stderr).to.match(/\/no\/such\/file can't be read: .*ENOENT/);
     const elsewhere = await daemon.cli('image', 'list', '--node', 'elsewhere');
@@ -202,7 +204,7 @@ describe('images from a file', function () {
       const all = await daemon.list('/v1/namespaces/-/events?limit=500').catch(() => []);
       return all.find(({ reason }) => reason === 'ImagesPruned');
     });
-    expect(told.message).to.match(/is used above 1 %: .* removed that no instance needs: .*old:1/);
+    expect(told.message).to.match(/is more than 1 % full: .* unused images removed: .*old:1/);
     expect(told.regarding).to.include({ kind: 'Node' });
     await eventually('the node to tell that it is not enough', async () => {
       const all = await daemon.list('/v1/namespaces/-/events?limit=500').catch(() => []);

@@ -135,7 +135,7 @@ describe('images from a registry', function () {
     const name = locked.push(engine, variant('locked'), 'team/app:1');
     await cast('locked', name);
     expect(await failure('locked')).to.match(
-      /can't be pulled: .*no basic auth credentials; no Registry matches 127\.0\.0\.1:\d+; cast one with its credentials/,
+      /can't be pulled: .*no basic auth credentials; no Registry matches 127\.0\.0\.1:\d+; cast a Registry with its credentials/,
     );
     const why = await daemon.cli('why', 'instance/locked-0');
     expect(why.stdout).to.contain('ImagePullFailed');
@@ -150,12 +150,12 @@ describe('images from a registry', function () {
       'the refusal of the wrong password',
       async () => {
         const told = textOf(await instanceOf('locked'), 'failureMessage');
-        return told.includes('refused the credentials') ? told : undefined;
+        return told.includes('rejected the credentials') ? told : undefined;
       },
       60_000,
     );
     expect(wrong).to.match(
-      /can't be pulled: .*; 127\.0\.0\.1:\d+ refused the credentials of registry host; correct them: kedge edit registry\/host/,
+      /can't be pulled: .*; 127\.0\.0\.1:\d+ rejected the credentials of registry host; correct them: kedge edit registry\/host/,
     );
     expect(wrong).not.to.contain('wrong');
 
@@ -192,7 +192,7 @@ describe('images from a registry', function () {
   it('a tag that the registry does not have and a registry that is away are told', async () => {
     await cast('tagless', `${open.host}/app:none`);
     expect(await failure('tagless')).to.match(
-      /manifest unknown.*; registry 127\.0\.0\.1:\d+ has no such image or tag; correct image/,
+      /manifest unknown.*; registry 127\.0\.0\.1:\d+ does not have this image or tag; correct image/,
     );
     await gone('tagless');
     await cast('away', '127.0.0.1:1/app:1');

@@ -79,7 +79,7 @@ async function attachInTurn(host: NodeHost, image: string, signal: AbortSignal):
   await detachUnused(host, device, signal);
   throw new DriverError(
     'Unavailable',
-    `${image} can't be written to: its disk is read-only; look for its errors (dmesg), and make it writable (mount -o remount,rw)`,
+    `${image} can't be written to: its disk is read-only; check the kernel log for errors (dmesg), and make it writable (mount -o remount,rw)`,
   );
 }
 
@@ -133,7 +133,7 @@ async function awaitClosed(host: NodeHost, device: string, signal: AbortSignal):
     if (waited >= closeMsMax)
       throw new DriverError(
         'InUse',
-        `${device} is detached once nothing has it open any more: end what has it open (lsof ${device}; grep ${device} /proc/*/mountinfo)`,
+        `${device} is detached once no process has it open: end those processes (lsof ${device}; grep ${device} /proc/*/mountinfo)`,
       );
     await host.pause(closePauseMs);
   }

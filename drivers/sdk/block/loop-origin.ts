@@ -77,7 +77,7 @@ export async function demandSameFile(
   if (!other) return;
   const { device } = other;
   const what = isThere ? 'replaced' : 'moved';
-  const goOn = isThere ? 'go on with the one that is there now' : 'go on without it';
+  const goOn = isThere ? 'use the present file' : 'continue without it';
   throw new DriverError(
     'InUse',
     `${image} was ${what}: ${device} has the file that was there before, ${await wayBack(host, image, other, signal)}. Nothing is touched until then. To ${goOn}, stop what uses the volume, then: losetup --detach ${device}`,
@@ -92,14 +92,14 @@ async function wayBack(
   signal: AbortSignal,
 ): Promise<string> {
   if (isRemoved)
-    return `which has no name any more; save it, if it is the right one (cp --sparse=always ${device} FILE)`;
+    return `which was unlinked; to keep it: cp --sparse=always ${device} FILE`;
   const now = await host.files.identity(image);
   const isLoop = (await loopTable(host.run, signal)).some(({ identity }) => identity === now);
   // The file there now is attached, too: it must not be overwritten.
   const aside = `mv ${image} ${image}.aside; mv ${file} ${image}`;
   return isLoop
     ? `which is at ${file} now, while the file here is that of another device: put both back (${aside}; mv ${image}.aside ${file})`
-    : `which is at ${file} now; put it back, if it is the right one (mv ${file} ${image})`;
+    : `which is now at ${file}; to restore it: mv ${file} ${image}`;
 }
 
 /**

@@ -32,7 +32,9 @@ function demandKnown(verb: string, resource: string): void {
   if (verb !== '*' && !verbs.some((known) => known === verb)) {
     const meant = nearest(verb, verbs);
     const hint = meant === undefined ? `use one of ${verbs.join(', ')}` : `did you mean ${meant}?`;
-    throw invalid([{ field: 'VERB', description: `${JSON.stringify(verb)} is not a verb; ${hint}` }]);
+    throw invalid([
+      { field: 'VERB', description: `${JSON.stringify(verb)} is not a verb; ${hint}` },
+    ]);
   }
   const [plural = ''] = resource.split('/');
   if (plural === '*' || resources.includes(plural)) return;

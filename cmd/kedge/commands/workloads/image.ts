@@ -127,7 +127,7 @@ async function load(file: string, { node = '' }: NodeOptions): Promise<void> {
         throw new StatusError({
           code: 'Cancelled',
           reason: 'Cancelled',
-          message: 'the load was interrupted, and no image came of it; load the file again',
+          message: 'the load was interrupted, and no image was created; load the file again',
         });
       for (const name of loaded) print(`${printableLine(name)} loaded`);
     });
@@ -138,31 +138,31 @@ async function load(file: string, { node = '' }: NodeOptions): Promise<void> {
 
 /** `kedge image load|list|prune` */
 export function addImage(program: Command): void {
-  const image = program.command('image').description('images of containers on a node');
-  const node = ['--node <name>', 'the node; default: that of the daemon'] as const;
+  const image = program.command('image').description('manage the container images of a node');
+  const node = ['--node <name>', 'the node; default: the node of the daemon'] as const;
   withExamples(
     image
       .command('load')
-      .argument('<file>', 'a tar of docker save; - for standard input')
-      .description('load images from a file of this machine onto a node')
+      .argument('<file>', 'a tar archive of docker save; - for standard input')
+      .description('load images from a local file to a node')
       .option(...node)
       .action((file: string, options: NodeOptions) => load(file, options)),
-    ['kedge image load app.tar', 'What docker save -o app.tar app:1 wrote'],
+    ['kedge image load app.tar', 'Load an archive of docker save -o app.tar app:1'],
   );
   withExamples(
     image
       .command('list')
-      .description('list the images that a node has, and the instances that need them')
+      .description('list the images of a node, and the instances that use them')
       .option(...node)
       .action((options: NodeOptions) => list(options)),
-    ['kedge image list', 'FROM tells which ones Kedge pulled or loaded'],
+    ['kedge image list', 'FROM shows the images that Kedge pulled or loaded'],
   );
   withExamples(
     image
       .command('prune')
-      .description('remove the images that Kedge pulled or loaded and no instance needs')
+      .description('remove images that Kedge pulled or loaded and that no instance uses')
       .option(...node)
-      .option('--dry-run', 'tell what would be removed')
+      .option('--dry-run', 'print the images without removing them')
       .action((options: NodeOptions & { readonly dryRun?: boolean }) => prune(options)),
     ['kedge image prune --dry-run', 'What would go'],
   );

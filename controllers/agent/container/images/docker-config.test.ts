@@ -33,7 +33,7 @@ describe('the credentials in a file of docker login', () => {
     expect(read({ 'other.example.com': { auth: auth('a:b') } })).to.equal(undefined);
     for (const text of ['s3cret', '{"s3cret":1}'])
       expect(() => image && dockerConfigCredentials(text, image))
-        .to.throw(/take the file that docker login writes/)
+        .to.throw(/use the file that docker login writes/)
         .with.property('message')
         .that.does.not.contain('s3cret');
   });

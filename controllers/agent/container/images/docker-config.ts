@@ -15,11 +15,11 @@ export function dockerConfigCredentials(
   try {
     parsed = JSON.parse(text);
   } catch {
-    throw new Error('dockerConfigJson is no JSON; take the file that docker login writes');
+    throw new Error('dockerConfigJson is not JSON; use the file that docker login writes');
   }
   const auths = isJsonObject(parsed) ? parsed['auths'] : undefined;
   if (!isJsonObject(auths))
-    throw new Error('dockerConfigJson has no auths; take the file that docker login writes');
+    throw new Error('dockerConfigJson has no auths; use the file that docker login writes');
   const entries = Object.entries(auths).filter((entry): entry is [string, JsonObject] =>
     isJsonObject(entry[1]),
   );

@@ -76,7 +76,7 @@ export class ImageDisk implements Runnable {
       } catch (error) {
         // A node without an engine has no images.
         const isAway = isEngineError(error, 'Unreachable', 'Unsupported', 'Cancelled');
-        if (!isAway) logger.warn('images can not be pruned', { error: messageOf(error) });
+        if (!isAway) logger.warn("images can't be pruned", { error: messageOf(error) });
       }
       await sleep(clock, policy.imageDiskCheckMs, signal);
     }
@@ -90,22 +90,22 @@ export class ImageDisk implements Runnable {
     const isFull = async (): Promise<boolean> => (await usedPercent(directory)) > highPercent;
     if (!(await isFull())) return;
     const removed = await images.prune(signal, { wants: isFull });
-    const why = `the disk of ${directory} is used above ${highPercent} %`;
+    const why = `the disk of ${directory} is more than ${highPercent} % full`;
     if (removed.length > 0) {
       const shown = removed.slice(0, 10).map(({ tags: [tag], id }) => tag ?? id.slice(7, 19));
       const more = removed.length > shown.length ? ' and others' : '';
       await this.#tell(
         'Normal',
         'ImagesPruned',
-        `${why}: ${removed.length} images removed that no instance needs: ${shown.join(', ')}${more}`,
+        `${why}: ${removed.length} unused images removed: ${shown.join(', ')}${more}`,
       );
     }
     if (!(await isFull())) return;
-    const remedy = 'free it, or remove images of others (docker image prune)';
+    const remedy = 'free disk space, or remove other images (docker image prune)';
     await this.#tell(
       'Warning',
       'ImageDiskFull',
-      `${why}, and no image of Kedge is left to remove; ${remedy}`,
+      `${why}, and there is no image of Kedge to remove; ${remedy}`,
     );
   }
 

@@ -8,7 +8,7 @@ export function pullRemedy(
   found: FoundCredentials | undefined,
 ): string {
   if (/manifest unknown|manifest for .* not found/.test(message))
-    return `registry ${host} has no such image or tag; correct image of the service`;
+    return `registry ${host} does not have this image or tag; correct image of the service`;
   if (
     /no basic auth credentials|unauthorized|authentication required|access denied|denied:|incorrect username or password|status: 40[13]/i.test(
       message,
@@ -16,9 +16,9 @@ export function pullRemedy(
   )
     return loginRemedy(host, found);
   if (/server gave HTTP response to HTTPS client/.test(message))
-    return `registry ${host} has no TLS; give it a certificate, or add it to insecure-registries in the engine's daemon.json`;
+    return `registry ${host} does not use TLS; configure a certificate for it, or add it to insecure-registries in the engine's daemon.json`;
   if (/x509:|certificate/.test(message))
-    return `the engine does not trust the certificate of ${host}; put its authority into /etc/docker/certs.d/${host}/ca.crt on the node`;
+    return `the engine does not trust the certificate of ${host}; copy its certificate authority to /etc/docker/certs.d/${host}/ca.crt on the node`;
   if (/toomanyrequests|rate limit/i.test(message))
     return `registry ${host} limits anonymous pulls; cast a Registry with credentials for ${host}`;
   if (/no such host|server misbehaving|name resolution/.test(message))
@@ -30,13 +30,13 @@ export function pullRemedy(
   )
     return `registry ${host} does not answer; start it, or load the image with kedge image load`;
   if (/no space left on device/.test(message))
-    return 'the disk of the engine is full; free it with kedge image prune';
+    return 'the disk of the engine is full; free space with kedge image prune';
   return '';
 }
 
 function loginRemedy(host: string, found: FoundCredentials | undefined): string {
-  if (!found) return `no Registry matches ${host}; cast one with its credentials (kind: Registry)`;
+  if (!found) return `no Registry matches ${host}; cast a Registry with its credentials`;
   if (!found.credentials)
     return `registry ${found.registry} has no credentials for ${host}; add them: kedge edit registry/${found.registry}`;
-  return `${host} refused the credentials of registry ${found.registry}; correct them: kedge edit registry/${found.registry}`;
+  return `${host} rejected the credentials of registry ${found.registry}; correct them: kedge edit registry/${found.registry}`;
 }
