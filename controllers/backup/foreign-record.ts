@@ -36,7 +36,7 @@ export async function foreignRecordOf(
 
 /** What a foreign object says of itself. */
 export function foreignWords(clusterId: string): string {
-  return `is foreign: this store is a copy of cluster ${clusterId}, which made it, and a copy touches nothing of the original; delete it here (the original keeps it) and make a new one`;
+  return `belongs to cluster ${clusterId}, and this store is a copy of that cluster: a copy calls no driver for objects of the original; delete it here (the original keeps it) and create a new one`;
 }
 
 /** The original of a copy. */

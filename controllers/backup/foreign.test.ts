@@ -66,7 +66,9 @@ describe('a restored cluster', () => {
     for (const { conditions } of copies) {
       const shown = findCondition(conditions, 'OfThisCluster');
       expect(shown).to.include({ status: 'False', reason: 'Foreign' });
-      expect(shown?.message).to.include(`a copy of cluster ${first.clusterId}, which made it`);
+      expect(shown?.message).to.include(
+        `belongs to cluster ${first.clusterId}, and this store is a copy`,
+      );
     }
     expect((await store.list(storageRootRecords)).items).to.deep.equal([]);
     await store.verify();

@@ -68,11 +68,7 @@ export const policyValues = {
     'shortest probe interval of the outcome of a Stalled volume',
     second,
   ),
-  imageDiskCheckMs: wait(
-    5 * minute,
-    "probe interval of the free space of the disk with the engine's images",
-    second,
-  ),
+  imageDiskCheckMs: wait(5 * minute, "probe interval of the disk with the engine's images", second),
   existenceProbeMs: wait(
     hour,
     'probe interval of the existence of volumes and snapshots at the provider, with 20 % jitter',

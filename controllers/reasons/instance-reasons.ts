@@ -167,11 +167,11 @@ function runtimeUnavailable(about: About<'Instance'>): Remedy {
 export const instanceReasons = {
   NoNodeFits: unmet('no node fits the instance', ofInstance(noNodeFits)),
   InsufficientResources: unmet(
-    'no node has the resources free that the instance requests',
+    'no node has enough free resources for the requests of the instance',
     ofInstance(tooLittle),
   ),
   HostPortTaken: unmet(
-    'other instances have the ports of the nodes that the instance takes',
+    'the host ports of the instance are in use by other instances on all nodes',
     ofInstance(hostPortTaken),
   ),
   Attaching: unmet(

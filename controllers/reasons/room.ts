@@ -9,11 +9,11 @@ export function tooLittle({ object, message }: About<'Instance'>): Remedy {
   const found = /(\S+) of (\S+) (cpu|memory|pids) free, (\S+) is requested/.exec(message);
   const [, free = '', total = '', resource = 'cpu'] = found ?? [];
   const field = resource === 'pids' ? 'resources.pids' : `resources.${resource}.request`;
-  const more = `it goes on by itself once other instances of the node end, or with another node (${total} is all that this one has)`;
+  const more = `the instance is scheduled automatically once other instances of the node end, or on another node (the total of this node is ${total})`;
   if (/^0[a-zA-Z]*$/.test(free))
     return set(
       `scale of a service, or ${field} of ${label},`,
-      'less, since the node has nothing left',
+      'a lower value, because the node has no free capacity',
       command('edit', 'service', service),
       more,
     );
@@ -35,11 +35,11 @@ export function hostPortTaken({ object, message, world }: About<'Instance'>): Re
   if (other.namespace === service.namespace && other.name === service.name)
     return run(
       command('scale', 'service', service, '--replicas 1'),
-      `another replica of ${label} has the port: run at most one on each node`,
+      `another replica of ${label} uses the port: run at most one replica on each node`,
     );
   return set(
     `ports[].hostPort of ${label}`,
-    'a port that no other service has',
+    'a port that no other service uses',
     command('edit', 'service', service),
     `or free it: ${command('scale', 'service', other, '--replicas 0')}`,
   );

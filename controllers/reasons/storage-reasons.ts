@@ -24,14 +24,20 @@ function snapshotNotReady(about: About<'Volume'>): Remedy {
       deletionOf(about),
       `snapshot ${key} does not exist: delete this volume, and restore another snapshot`,
     );
-  return wait(`snapshot ${key}`, 'once the snapshot is Ready', deletionOf(about), 'to delete it instead');
+  return wait(
+    `snapshot ${key}`,
+    'once the snapshot is Ready',
+    deletionOf(about),
+    'to delete it instead',
+  );
 }
 
 /** The remedy for a volume that is smaller than its source snapshot. */
 function sizeTooSmall(about: About<'Volume'>): Remedy {
   const { object } = about;
   const [, least = ''] = /requires: (\d+) bytes/.exec(about.message) ?? [];
-  if (least === '') return run(deletionOf(about), 'delete this volume, and restore the snapshot to a larger one');
+  if (least === '')
+    return run(deletionOf(about), 'delete this volume, and restore the snapshot to a larger one');
   return run(
     `kedge volume resize ${object.name} ${least}${inNamespace(object)}`,
     'resize it to the size that its snapshot requires',
@@ -43,11 +49,13 @@ function sourceNotReady(about: About<'Snapshot'>): Remedy {
   const { namespace, source } = about.object;
   const key = `${namespace}/${source.volume}`;
   if (/does not exist any more|is being deleted/.test(about.message))
-    return run(
-      deletionOf(about),
-      `volume ${key} does not exist any more: delete this snapshot`,
-    );
-  return wait(`volume ${key}`, 'once the volume is provisioned', deletionOf(about), 'to delete the snapshot instead');
+    return run(deletionOf(about), `volume ${key} does not exist any more: delete this snapshot`);
+  return wait(
+    `volume ${key}`,
+    'once the volume is provisioned',
+    deletionOf(about),
+    'to delete the snapshot instead',
+  );
 }
 
 /** The remedy for a snapshot that is being deleted while volumes are created from it. */
@@ -130,9 +138,12 @@ export const storageReasons = {
   SnapshotLost: unmet('the provider no longer has the snapshot', (about) =>
     run(deletionOf(about), 'its data is lost: delete the snapshot, and create another one'),
   ),
-  OwnerGone: unmet('the service of the volume was deleted', byKind({ Volume: released }, otherwise)),
-  Foreign: unmet('the cluster that this one is a copy of has the data', (about) =>
-    run(deletionOf(about), 'the original keeps its data: delete it here, and make a new one'),
+  OwnerGone: unmet(
+    'the service of the volume was deleted',
+    byKind({ Volume: released }, otherwise),
+  ),
+  Foreign: unmet('the data belongs to the cluster that this one is a copy of', (about) =>
+    run(deletionOf(about), 'the original keeps its data: delete it here, and create a new one'),
   ),
   WaitsForMount: unmet(
     'the file system is resized at the next mount',

@@ -45,7 +45,7 @@ describe('room on nodes', () => {
       type: 'none',
       reason: 'InsufficientResources',
       message:
-        'of 2 nodes 2 are ready, 2 of them schedulable, but node a has 0 of 1 cpu free, 501m is requested; node b has 500m of 4 cpu free, 501m is requested',
+        '2 of 2 nodes are ready, 2 of them schedulable, but node a has 0 of 1 cpu free, 501m is requested; node b has 500m of 4 cpu free, 501m is requested',
     });
   });
 
@@ -72,7 +72,7 @@ describe('room on nodes', () => {
       type: 'none',
       reason: 'HostPortTaken',
       message:
-        'of 1 nodes 1 are ready, 1 of them schedulable, but port 8080/TCP of node a is taken by instance default/web-0',
+        '1 of 1 nodes are ready, 1 of them schedulable, but port 8080/TCP of node a is taken by instance default/web-0',
     });
     expect(place(port(8081), nodes, placed).type).to.equal('node');
     expect(place(port(8080, 'UDP'), nodes, placed).type).to.equal('node');

@@ -44,7 +44,8 @@ const namedMax = 8;
 /** The shortages of all nodes that the instance could be on otherwise. */
 function noRoom(known: string, shortages: readonly Shortage[]): Placement {
   const named = shortages.slice(0, namedMax).map(({ message }) => message);
-  if (shortages.length > namedMax) named.push(`${shortages.length - namedMax} more have no room`);
+  if (shortages.length > namedMax)
+    named.push(`${shortages.length - namedMax} more nodes lack free resources`);
   const isPort = shortages.every(({ reason }) => reason === 'HostPortTaken');
   return {
     type: 'none',

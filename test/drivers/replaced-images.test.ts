@@ -169,7 +169,7 @@ describe('an image that somebody changes while it is mounted', function () {
         const { kind, message } = await refusal(work(context));
         expect(kind).to.equal('InUse');
         expect(message)
-          .to.contain(`${handle} was replaced: ${devicePath} has the file that was there before`)
+          .to.contain(`${handle} was replaced: ${devicePath} uses the previous file`)
           .and.contain(
             `mv ${handle} ${handle}.aside; mv ${there} ${handle}; mv ${handle}.aside ${there}`,
           );
@@ -204,7 +204,7 @@ describe('an image that somebody changes while it is mounted', function () {
       const { kind, message } = await refusal(work(other.context));
       expect(kind).to.equal('InUse');
       expect(message)
-        .to.contain(`${lost} is the file that was at ${context.handle}`)
+        .to.contain(`${lost} was at ${context.handle}`)
         .and.contain(devicePath)
         .and.contain(`mv ${lost} ${context.handle}`);
     }

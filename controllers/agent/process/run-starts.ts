@@ -24,7 +24,7 @@ interface Start {
 }
 
 /**
- * Runs whose supervisor this process spawned. The numbers of runs begin anew after the removal of a workload, so
+ * Runs whose supervisor this process spawned. The numbers of runs restart after the removal of a workload, so
  * that nothing may be left then that goes by the path of a run folder.
  */
 export class RunStarts {

@@ -32,7 +32,7 @@ export function outOfMemory({ object }: About<'Instance'>): Remedy {
       `resources.memory.limit of service ${service.namespace}/${service.name}`,
       `more than ${limit}`,
       patchOf('service', service, { resources: { memory: { limit: 'VALUE' } } }),
-      'or have the command need less',
+      'or reduce the memory that the command needs',
     );
   return set(
     `command of service ${service.namespace}/${service.name}`,
@@ -48,8 +48,8 @@ export function portTaken({ object, message }: About<'Instance'>): Remedy {
   const [, port] = /:(\d+): bind: address already in use/.exec(message) ?? [];
   return set(
     `ports[].hostPort of service ${service.namespace}/${service.name}`,
-    'one that is free on the node, or to nothing',
+    'a port that is free on the node, or remove it',
     command('edit', 'service', service),
-    `or end what listens on it there (ss -lntup${port === undefined ? '' : ` 'sport = :${port}'`}), and it is tried again by itself`,
+    `or end the process that listens on it (ss -lntup${port === undefined ? '' : ` 'sport = :${port}'`}); the start is retried automatically`,
   );
 }

@@ -80,7 +80,7 @@ export async function demandSameFile(
   const goOn = isThere ? 'use the present file' : 'continue without it';
   throw new DriverError(
     'InUse',
-    `${image} was ${what}: ${device} has the file that was there before, ${await wayBack(host, image, other, signal)}. Nothing is touched until then. To ${goOn}, stop what uses the volume, then: losetup --detach ${device}`,
+    `${image} was ${what}: ${device} uses the previous file, ${await wayBack(host, image, other, signal)}. Until then, no file is changed. To ${goOn}, stop the users of the volume, then: losetup --detach ${device}`,
   );
 }
 
@@ -91,14 +91,13 @@ async function wayBack(
   { device, file, isRemoved }: LoopEntry,
   signal: AbortSignal,
 ): Promise<string> {
-  if (isRemoved)
-    return `which was unlinked; to keep it: cp --sparse=always ${device} FILE`;
+  if (isRemoved) return `which was unlinked; to keep it: cp --sparse=always ${device} FILE`;
   const now = await host.files.identity(image);
   const isLoop = (await loopTable(host.run, signal)).some(({ identity }) => identity === now);
   // The file there now is attached, too: it must not be overwritten.
   const aside = `mv ${image} ${image}.aside; mv ${file} ${image}`;
   return isLoop
-    ? `which is at ${file} now, while the file here is that of another device: put both back (${aside}; mv ${image}.aside ${file})`
+    ? `which is now at ${file}, and the file here belongs to another device; restore both (${aside}; mv ${image}.aside ${file})`
     : `which is now at ${file}; to restore it: mv ${file} ${image}`;
 }
 
@@ -119,7 +118,7 @@ export async function demandOwnFile(
   const before = images.join(', ');
   throw new DriverError(
     'InUse',
-    `${image} is the file that was at ${before}, and ${device} has it for the volume of that name; put it back (mv ${image} ${images[0]}). Nothing is touched until then. To go on with it here, stop what uses the other volume, then: losetup --detach ${device}`,
+    `${image} was at ${before} before, and ${device} uses it for the volume of that name; restore it (mv ${image} ${images[0]}). Until then, no file is changed. To use it here, stop the users of the other volume, then: losetup --detach ${device}`,
   );
 }
 
@@ -140,6 +139,6 @@ export async function demandLoopOf(
   const has = loop ? `it has ${loop.file}` : 'it has no file';
   throw new DriverError(
     'Unavailable',
-    `${device} is not a device of ${image} any more (${has}); it is not mounted. The volume is attached again`,
+    `${device} is no longer a device of ${image} (${has}); it is not mounted. The volume is attached again`,
   );
 }

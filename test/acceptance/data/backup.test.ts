@@ -303,9 +303,10 @@ describe('a copy of a cluster beside the original', function () {
     for (const kind of ['volumes', 'snapshots']) {
       const items = await copy.list(`${base}/${kind}`);
       const table = (await copy.cli('get', kind)).stdout;
-      expect(table.match(/it is foreign: this store is a copy/g), table).to.have.length(
-        items.length,
-      );
+      expect(
+        table.match(/it belongs to cluster \S+, and this store is a copy/g),
+        table,
+      ).to.have.length(items.length);
     }
     const described = (await copy.cli('describe', 'snapshot', 's')).stdout;
     expect(described).to.match(/Next:\n {2}.*kedge delete snapshot\/s -n default/);
