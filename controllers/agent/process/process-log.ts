@@ -21,8 +21,8 @@ export async function* readProcessLog(
 }
 
 /** Lines of the run before the last one; undefined where there is none, or its output is not told apart. */
-export async function readPreviousRun(file: string): Promise<AsyncIterable<LogLine> | undefined> {
-  const [from, to] = await runStarts(file);
+export function readPreviousRun(file: string): AsyncIterable<LogLine> | undefined {
+  const [from, to] = runStarts(file);
   return to && previousLines(file, from, to);
 }
 

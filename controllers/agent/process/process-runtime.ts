@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs';
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type Clock, sleep } from 'kedge';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
 import type {
@@ -15,25 +14,26 @@ import type { ExecProcess, ExecSpec } from '../runtime/exec.js';
 import type { LogLine, LogRequest } from '../runtime/log.js';
 import { type Isolation, probeIsolation } from './isolation.js';
 import { execInProcess } from './process-exec.js';
-import { isAlive, isLocked, type ProcessId, readIfExists, readProcessId } from './process-table.js';
+import {
+  isAlive,
+  isLocked,
+  namesIn,
+  type ProcessId,
+  readIfExists,
+  readProcessId,
+} from './process-table.js';
 import { keepLogBounded, readPreviousRun, readProcessLog } from './process-log.js';
 import { privilegesOf } from './privileges.js';
+import { Launcher } from '../launch/launcher.js';
+import { scripts } from '../launch/scripts.js';
 import { RunEnds } from './run-ends.js';
-import { bindLine, writeRunFolder } from './run-folder.js';
+import { bindLine, lastRunIn, makeRunFolder } from './run-folder.js';
 import { abandonedBecause } from './run-start.js';
 import { RunStarts } from './run-starts.js';
 import { RunWatches } from './run-watches.js';
 import { spawnRun } from './spawn-run.js';
 import { StopRequests } from './stop-requests.js';
 
-/** In a package of both programs the scripts are beside the code, otherwise in the source folder. */
-const [supervisor = ''] = [
-  './supervisor',
-  '../../../agent/supervisor',
-  '../../controllers/agent/supervisor',
-]
-  .map((folder) => fileURLToPath(new URL(`${folder}/supervise.sh`, import.meta.url)))
-  .filter((path) => existsSync(path));
 /** Time limit for a supervisor to write its workload's pid after it claimed a run. */
 const startMsMax = 10_000;
 const idPattern = /^[0-9a-f-]{36}$/;
@@ -71,6 +71,7 @@ export class ProcessRuntime implements Runtime {
   readonly #watches = new RunWatches((id) => this.#listener(id));
   /** Commands that were started inside workloads and run. */
   readonly #commands = new Map<string, Set<ExecProcess>>();
+  readonly #launcher = new Launcher(join(scripts, 'launch.cjs'));
   readonly #starts: RunStarts;
   readonly #stops: StopRequests;
   readonly #ends = new RunEnds();
@@ -96,12 +97,9 @@ export class ProcessRuntime implements Runtime {
     return this.#mode;
   }
 
-  async workloads(): Promise<readonly string[]> {
-    const names = await readdir(this.#options.directory).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return [];
-      throw error;
-    });
-    return names.filter((name) => idPattern.test(name));
+  workloads(): Promise<readonly string[]> {
+    const names = namesIn(this.#options.directory);
+    return Promise.resolve(names.filter((name) => idPattern.test(name)));
   }
 
   #workload(id: string): string {
@@ -120,7 +118,7 @@ export class ProcessRuntime implements Runtime {
   }
 
   readPrevious(id: string): Promise<AsyncIterable<LogLine> | undefined> {
-    return readPreviousRun(this.logFile(id));
+    return Promise.resolve(readPreviousRun(this.logFile(id)));
   }
 
   housekeep(id: string): Promise<void> {
@@ -129,15 +127,6 @@ export class ProcessRuntime implements Runtime {
 
   onChange(listener: (id: string) => void): void {
     this.#listener = listener;
-  }
-
-  async #lastRun(id: string): Promise<number> {
-    const names = await readdir(this.#workload(id)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return [];
-      throw error;
-    });
-    const runs = names.map((name) => Number(/^run-(\d+)$/.exec(name)?.[1] ?? 0));
-    return Math.max(0, ...runs);
   }
 
   #runDirectory(id: string, n: number): string {
@@ -151,40 +140,42 @@ export class ProcessRuntime implements Runtime {
     if (mode.type === 'unavailable') throw new Error(mode.message);
     const words = await privilegesOf(mode.type, spec);
     const binds = spec.mounts.map(bindLine);
-    const n = (await this.#lastRun(spec.id)) + 1;
+    const n = lastRunIn(this.#workload(spec.id)) + 1;
     const directory = this.#runDirectory(spec.id, n);
     const { hiddenDirectories, volumeDirectories = [] } = this.#options;
     const told = { binds, words, hiddenDirectories, volumeDirectories };
-    await writeRunFolder(directory, told);
+    const files = await makeRunFolder(directory, told);
     this.#ends.forget(spec.id);
     // One on a folder of this name that was removed tells nothing.
     this.#watches.unwatch(spec.id);
-    this.#watches.watch(spec.id, directory);
     const now = this.#options.clock.now();
-    const from = { directory, logFile: this.logFile(spec.id), mode: mode.type, n, now };
-    await this.#starts.follow(spec.id, directory, () =>
-      spawnRun(this.#options.supervisor ?? supervisor, spec, from),
-    );
+    const from = { directory, files, logFile: this.logFile(spec.id), mode: mode.type, n, now };
+    const { supervisor = join(scripts, 'supervise.sh') } = this.#options;
+    await this.#starts.follow(spec.id, directory, async () => {
+      const run = await spawnRun({ launcher: this.#launcher, supervisor }, spec, from);
+      // An end before it is seen by the next look at the folder.
+      this.#watches.watch(spec.id, directory);
+      return run;
+    });
   }
 
   async observe(id: string): Promise<WorkloadState> {
-    const n = await this.#lastRun(id);
+    const n = lastRunIn(this.#workload(id));
     if (n === 0) return { state: 'absent' };
     const directory = this.#runDirectory(id, n);
     const end = this.#ends.get(id, directory);
     if (end) return end;
-    const exit = await readIfExists(join(directory, 'exit'));
+    const exit = readIfExists(join(directory, 'exit'));
+    const workload = readProcessId(join(directory, 'pid'));
+    const runs = exit === undefined && workload !== undefined && isAlive(workload);
+    if (runs || exit !== undefined) this.#starts.seen(id, directory);
     if (exit !== undefined)
       return this.#ends.read(id, { directory, n, exitCode: Number(exit.trim()) });
-    const workload = await readProcessId(join(directory, 'pid'));
-    if (workload && (await isAlive(workload))) {
+    if (runs) {
       // An end before the watch is not notified, so check again after it.
-      if (
-        this.#watches.watch(id, directory) &&
-        (await readIfExists(join(directory, 'exit'))) !== undefined
-      )
+      if (this.#watches.watch(id, directory) && readIfExists(join(directory, 'exit')) !== undefined)
         return this.observe(id);
-      const startedAt = (await stat(join(directory, 'pid'))).mtimeMs;
+      const startedAt = statSync(join(directory, 'pid')).mtimeMs;
       return { state: 'running', run: n, pid: workload.pid, startedAt };
     }
     return this.#unclear(id, directory, n, workload);
@@ -207,22 +198,26 @@ export class ProcessRuntime implements Runtime {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
-    const message = await abandonedBecause(directory);
+    const message = abandonedBecause(directory);
     if (message === '') return { state: 'absent' };
     if (message !== undefined) return { state: 'startFailed', run: n, message };
-    const keeper = await readProcessId(join(claimed, 'supervisor'));
+    const keeper = readProcessId(join(claimed, 'supervisor'));
     const claimedAt = (await stat(claimed)).mtimeMs;
     const young = !keeper && this.#options.clock.now() - claimedAt < startMsMax;
-    if (young || (keeper && (await isAlive(keeper)))) {
+    if (young || (keeper && isAlive(keeper))) {
       this.#watches.watch(id, directory);
       return { state: 'starting', run: n };
     }
-    const held = await isLocked(join(claimed, 'lock'));
-    const exit = await readIfExists(join(directory, 'exit'));
-    if (held && exit === undefined)
-      throw new Error(
-        `workload ${id} was started in another pid namespace and may still run there; run kedged in that pid namespace (for example the host's), or end that namespace`,
-      );
+    let exit = readIfExists(join(directory, 'exit'));
+    // Without an exit code it may run where /proc does not show it.
+    if (exit === undefined) {
+      const held = await isLocked(join(claimed, 'lock'));
+      exit = readIfExists(join(directory, 'exit'));
+      if (held && exit === undefined)
+        throw new Error(
+          `workload ${id} was started in another pid namespace and may still run there; run kedged in that pid namespace (for example the host's), or end that namespace`,
+        );
+    }
     const exitCode = exit === undefined ? undefined : Number(exit.trim());
     if (!workload && !keeper) return { state: 'absent' };
     return this.#ends.read(id, { directory, n, exitCode });
@@ -255,8 +250,8 @@ export class ProcessRuntime implements Runtime {
     if (mode.type === 'unavailable' || state.state !== 'running')
       throw new Error(`workload ${id} is not running`);
     const directory = this.#runDirectory(id, state.run);
-    const boxed = (await readProcessId(join(directory, 'pid')))?.boxed === true;
-    const kept = boxed ? await readIfExists(join(directory, 'privileges')) : undefined;
+    const boxed = readProcessId(join(directory, 'pid'))?.boxed === true;
+    const kept = boxed ? readIfExists(join(directory, 'privileges')) : undefined;
     const privileges = kept?.trim().split('\n');
     const target = { pid: state.pid, mode: mode.type, privileges, clock: this.#options.clock };
     const command = await execInProcess(target, spec);
@@ -278,5 +273,6 @@ export class ProcessRuntime implements Runtime {
 
   close(): void {
     this.#watches.close();
+    this.#launcher.close();
   }
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { access, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
+import { access } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -22,28 +23,41 @@ export interface ProcessId {
  * Reads `<pid> <start>`, for process 1 of a box with a third word, as the supervisor writes it; undefined without
  * the file.
  */
-export async function readProcessId(file: string): Promise<ProcessId | undefined> {
-  const text = await readIfExists(file);
+export function readProcessId(file: string): ProcessId | undefined {
+  const text = readIfExists(file);
   const [pidText = '', started = '', kind = ''] = (text ?? '').trim().split(' ');
   const pid = Number(pidText);
   return Number.isInteger(pid) && pid > 0 ? { pid, started, boxed: kind === 'box' } : undefined;
 }
 
 /** Whether exactly this process still runs; a zombie does not. */
-export async function isAlive(id: ProcessId): Promise<boolean> {
-  const stat = await readIfExists(`/proc/${id.pid}/stat`);
+export function isAlive(id: ProcessId): boolean {
+  const stat = readIfExists(`/proc/${id.pid}/stat`);
   if (stat === undefined) return false;
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return fields[0] !== 'Z' && fields[0] !== 'X' && fields[19] === id.started;
 }
 
-/** A file's text, or undefined if it (or its process) does not exist. */
-export async function readIfExists(file: string): Promise<string | undefined> {
+/**
+ * A file's text, or undefined if it (or its process) does not exist. For files of /proc and of runs: they are short,
+ * and five turns of the thread pool take ten times the time of the read.
+ */
+export function readIfExists(file: string): string | undefined {
   try {
-    return await readFile(file, 'utf8');
+    return readFileSync(file, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ESRCH' || code === 'ENOTDIR') return undefined;
+    throw error;
+  }
+}
+
+/** The names in a folder; none if it does not exist. */
+export function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
 }

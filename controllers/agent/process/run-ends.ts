@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WorkloadState } from '../runtime/runtime.js';
 import { readIfExists } from './process-table.js';
@@ -26,14 +26,14 @@ export class RunEnds {
   }
 
   /** Reads the end of run `n` from its folder. Without an exit code it is not recorded and may follow. */
-  async read(
+  read(
     id: string,
     { directory, n, exitCode }: { directory: string; n: number; exitCode: number | undefined },
-  ): Promise<RunEnd> {
-    const startedAt = (await timeOf(directory, 'pid')) || (await timeOf(directory, 'claimed'));
-    const exitedAt = (await timeOf(directory, 'exit')) || startedAt;
-    const requested = (await readIfExists(join(directory, 'stop-requested'))) !== undefined;
-    const refused = await refusalOf(directory);
+  ): RunEnd {
+    const startedAt = timeOf(directory, 'pid') || timeOf(directory, 'claimed');
+    const exitedAt = timeOf(directory, 'exit') || startedAt;
+    const requested = readIfExists(join(directory, 'stop-requested')) !== undefined;
+    const refused = refusalOf(directory);
     const times = { exitCode, startedAt, exitedAt, requested };
     const end: RunEnd = {
       state: 'exited',
@@ -51,10 +51,7 @@ export class RunEnds {
   }
 }
 
-/** Modification time of a file in milliseconds since the epoch; 0 if stat fails. */
-async function timeOf(directory: string, file: string): Promise<number> {
-  return stat(join(directory, file)).then(
-    ({ mtimeMs }) => mtimeMs,
-    () => 0, // not written before the end
-  );
+/** Modification time of a file in milliseconds since the epoch; 0 if it was not written before the end. */
+function timeOf(directory: string, file: string): number {
+  return statSync(join(directory, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }

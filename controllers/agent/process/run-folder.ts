@@ -1,6 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { WorkloadMount } from '../runtime/runtime.js';
+import type { LaunchFile } from '../launch/launcher.js';
+import { namesIn } from './process-table.js';
 
 /** The input of a supervisor in the folder of its run. */
 export interface RunFolder {
@@ -22,18 +24,25 @@ export function bindLine({ readOnly, source, target, subPath }: WorkloadMount): 
   return `${fields.join('\t')}\n`;
 }
 
-async function writeLines(file: string, lines: readonly string[]): Promise<void> {
-  await writeFile(file, lines.map((line) => `${line}\n`).join(''));
+/** The number of the last run in the folder of a workload; 0 if there was none. */
+export function lastRunIn(workload: string): number {
+  const runs = namesIn(workload).map((name) => Number(/^run-(\d+)$/.exec(name)?.[1] ?? 0));
+  return Math.max(0, ...runs);
 }
 
-/** Creates the folder of a run, and the directories with volumes of several workloads. */
-export async function writeRunFolder(
+function textOf(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/**
+ * Creates the folder of a run, and the directories with volumes of several workloads.
+ * @returns the files of the folder, which are written when the supervisor is started
+ */
+export async function makeRunFolder(
   directory: string,
   { binds, words, hiddenDirectories, volumeDirectories }: RunFolder,
-): Promise<void> {
+): Promise<readonly LaunchFile[]> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  await writeFile(join(directory, 'binds'), binds.join(''));
-  await writeLines(join(directory, 'hidden'), hiddenDirectories);
   // A directory that is created later would be visible in running workloads. Elsewhere the box has one of its own:
   // kedged makes none where a disk may be mounted later.
   for (const path of volumeDirectories.filter((line) => /^\/(var\/)?tmp\//.test(line)))
@@ -42,6 +51,11 @@ export async function writeRunFolder(
       if (!['EACCES', 'EROFS', 'EEXIST', 'ENOTDIR', 'EPERM'].includes(error.code ?? ''))
         throw error;
     });
-  await writeLines(join(directory, 'shared'), volumeDirectories);
-  await writeLines(join(directory, 'privileges'), words);
+  const texts = {
+    binds: binds.join(''),
+    hidden: textOf(hiddenDirectories),
+    shared: textOf(volumeDirectories),
+    privileges: textOf(words),
+  };
+  return Object.entries(texts).map(([name, text]) => ({ path: join(directory, name), text }));
 }

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from 'kedge';
 import { openLogToRead } from '../../log/log-file.js';
@@ -43,7 +43,7 @@ export async function settleStart(
   for (let waitMs = 5; clock.monotonic() < until; waitMs = Math.min(waitMs * 2, pollMs)) {
     // Read before the file, because the supervisor writes before it ends.
     const ended = end !== undefined;
-    if ((await readProcessId(pid)) !== undefined) return;
+    if (readProcessId(pid) !== undefined) return;
     if (ended) break;
     await sleep(clock, waitMs, signal);
     if (signal.aborted) return;
@@ -62,8 +62,8 @@ async function abandon(directory: string, message: string): Promise<void> {
     await mkdir(claimed);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    const keeper = await readProcessId(join(claimed, 'supervisor'));
-    if (keeper && (await isAlive(keeper))) return;
+    const keeper = readProcessId(join(claimed, 'supervisor'));
+    if (keeper && isAlive(keeper)) return;
   }
   await writeFile(join(claimed, 'abandoned'), message);
 }
@@ -86,17 +86,12 @@ async function lastLine(file: string, offset: number): Promise<string> {
 }
 
 /** The reason why a run can't be started any more; empty if it was abandoned before its supervisor was spawned. */
-export async function abandonedBecause(directory: string): Promise<string | undefined> {
-  try {
-    return await readFile(join(directory, 'claimed', 'abandoned'), 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+export function abandonedBecause(directory: string): string | undefined {
+  return readIfExists(join(directory, 'claimed', 'abandoned'));
 }
 
 /** The supervisor's reason for a failed start; empty if it started or gave none. */
-export async function refusalOf(directory: string): Promise<string> {
-  const told = (await readIfExists(join(directory, 'refused'))) ?? '';
+export function refusalOf(directory: string): string {
+  const told = readIfExists(join(directory, 'refused')) ?? '';
   return told.trim().slice(0, lineLengthMax);
 }

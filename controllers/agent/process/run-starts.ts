@@ -61,7 +61,7 @@ export class RunStarts {
       () => {
         this.#spawning.delete(directory);
         patience.abort();
-        if (isLate) late(id);
+        if (isLate && !over.signal.aborted) late(id);
       },
     );
     this.#keep(id, { run, settled, over });
@@ -69,6 +69,12 @@ export class RunStarts {
     isLate = true;
     // The listener reads the folder and gets the same error.
     settled.catch(() => undefined);
+  }
+
+  /** A run of a workload was seen to run, or to have ended: nobody needs to be notified. */
+  seen(id: string, directory: string): void {
+    for (const { run, over } of this.#starts.get(id) ?? [])
+      if (run.directory === directory) over.abort();
   }
 
   #keep(id: string, start: Start): void {

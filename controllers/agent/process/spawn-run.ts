@@ -1,14 +1,17 @@
-import { spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { openLog } from '../../log/log-file.js';
+import { positionAt } from '../../log/log-reader.js';
 import type { WorkloadSpec } from '../runtime/runtime.js';
-import { noteRunStart } from './run-log.js';
+import type { LaunchFile, Launcher } from '../launch/launcher.js';
+import { runStartNote } from './run-log.js';
 import type { SpawnedRun } from './run-start.js';
 import { carriedEnvironment } from './workload-environment.js';
 
-/** A run with a complete folder. */
+/** A run whose folder was created. */
 export interface PreparedRun {
   readonly directory: string;
+  /** Of the folder. */
+  readonly files: readonly LaunchFile[];
   readonly logFile: string;
   readonly mode: 'root' | 'user';
   readonly n: number;
@@ -21,30 +24,25 @@ export interface PreparedRun {
  * @throws Error if the command can't be spawned, for example with a NUL character.
  */
 export async function spawnRun(
-  supervisor: string,
+  { launcher, supervisor }: { readonly launcher: Launcher; readonly supervisor: string },
   spec: WorkloadSpec,
-  { directory, logFile, mode, n, now }: PreparedRun,
+  { directory, files, logFile, mode, n, now }: PreparedRun,
 ): Promise<SpawnedRun> {
-  const { O_WRONLY, O_CREAT, O_APPEND } = constants;
-  const log = await openLog(logFile, O_WRONLY | O_CREAT | O_APPEND);
-  const logOffset = (await log.stat()).size;
+  const { O_RDWR, O_CREAT } = constants;
+  const log = await openLog(logFile, O_RDWR | O_CREAT);
   try {
-    await noteRunStart(logFile, { run: n, offset: logOffset, now });
+    const logOffset = (await log.stat()).size;
+    const position = logOffset > 0 ? await positionAt(log, logOffset) : { offset: 0, check: 0 };
+    const started = runStartNote(logFile, { run: n, position, at: now });
     const { workingDir = '/', command, args: words = [] } = spec;
     const args = [directory, mode, workingDir, ...command, ...words];
-    const child = spawn('/bin/sh', [supervisor, ...args], {
-      detached: true,
-      stdio: ['ignore', log.fd, log.fd],
+    const { ended } = await launcher.launch({
+      files: [...files, started],
+      args: [supervisor, ...args],
       env: carriedEnvironment(spec.env),
-      cwd: '/',
+      logFile,
     });
-    const supervisorEnd = new Promise<number | null>((resolve) => child.once('exit', resolve));
-    await new Promise<void>((resolve, reject) => {
-      child.once('spawn', resolve);
-      child.once('error', reject);
-    });
-    child.unref();
-    return { directory, logFile, logOffset, supervisorEnd };
+    return { directory, logFile, logOffset, supervisorEnd: ended };
   } finally {
     await log.close();
   }

@@ -40,7 +40,7 @@ export class StopRequests {
     const now = this.#clock.monotonic();
     const leftMs = request.askedAt + graceMs - now;
     const pid = state.state === 'running' ? state.pid : undefined;
-    const boxed = (await readProcessId(join(directory, 'pid')))?.boxed === true;
+    const boxed = readProcessId(join(directory, 'pid'))?.boxed === true;
     // Process 1 of a box passes signals on; workloads of earlier releases lead their process group.
     const target = pid !== undefined && !boxed ? -pid : pid;
     const sent = target === undefined ? request : signalled(request, target, leftMs, now);
@@ -60,7 +60,7 @@ export class StopRequests {
   async #ask(directory: string): Promise<StopRequest> {
     const file = join(directory, 'stop-requested');
     const now = this.#clock.monotonic();
-    const askedBefore = Number((await readIfExists(file)) ?? 0);
+    const askedBefore = Number(readIfExists(file) ?? 0);
     const passedMs = askedBefore > 0 ? Math.max(0, this.#clock.now() - askedBefore) : 0;
     if (!(askedBefore > 0)) await writeFile(file, String(this.#clock.now()));
     return { askedAt: now - passedMs, terminated: false, killedAt: undefined };

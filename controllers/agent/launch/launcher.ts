@@ -1,0 +1,147 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { programPath } from '../process/process-table.js';
+
+/** A file that is written before a supervisor is started. */
+export interface LaunchFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** A supervisor to start. */
+export interface LaunchRequest {
+  /** Files that it reads, or that record its start; each is replaced as a whole. */
+  readonly files: readonly LaunchFile[];
+  /** Arguments of the shell: the script and its own. */
+  readonly args: readonly string[];
+  /** The whole environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** An existing file, to which its output is appended. */
+  readonly logFile: string;
+}
+
+/** A started supervisor. */
+export interface Launched {
+  /** Resolves with its exit code; null for a signal, or if the launcher ended before it. */
+  readonly ended: Promise<number | null>;
+}
+
+type Outcome = { readonly id: number } & (
+  | { readonly type: 'started' }
+  | { readonly type: 'failed'; readonly message: string }
+  | { readonly type: 'ended'; readonly code: number | null }
+);
+
+interface Launch {
+  readonly started: () => void;
+  readonly failed: (message: string) => void;
+  readonly ended: (code: number | null) => void;
+}
+
+/**
+ * Starts supervisors from a small process. A fork takes time in proportion to the memory of its process, which is
+ * large in a daemon with many objects, and the event loop waits meanwhile.
+ *
+ * The process is started with the first launch, and again if it ended. It ends with the daemon; supervisors go on.
+ */
+export class Launcher {
+  readonly #script: string;
+  #process: LauncherProcess | undefined;
+
+  /** @param script the program of the process */
+  constructor(script: string) {
+    this.#script = script;
+  }
+
+  /** @throws Error if it can't be started. If the process ended meanwhile, the supervisor may have been started. */
+  launch(request: LaunchRequest): Promise<Launched> {
+    if (!this.#process?.isUsable) this.#process = new LauncherProcess(this.#script);
+    return this.#process.launch(request);
+  }
+
+  /** Ends the process. */
+  close(): void {
+    this.#process?.close();
+  }
+}
+
+/** One process of the launcher. */
+class LauncherProcess {
+  readonly #child: ChildProcess;
+  readonly #launches = new Map<number, Launch>();
+  #lastId = 0;
+  #hasFailed = false;
+  /** Launches whose outcome is unknown: they keep the event loop alive. */
+  #waiting = 0;
+
+  constructor(script: string) {
+    this.#child = fork(script, [], {
+      // Signals of a terminal to the daemon are not for it.
+      detached: true,
+      // None of the daemon's debugging and profiling.
+      execArgv: [],
+      env: { PATH: programPath },
+      cwd: '/',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    this.#child.unref();
+    this.#child.channel?.unref();
+    this.#child.on('message', (outcome) => this.#take(outcome as Outcome));
+    this.#child.once('error', ({ message }) => this.#end(message));
+    this.#child.once('disconnect', () => this.#end('it ended'));
+  }
+
+  get isUsable(): boolean {
+    return this.#child.connected && !this.#hasFailed;
+  }
+
+  async launch(request: LaunchRequest): Promise<Launched> {
+    const id = (this.#lastId += 1);
+    this.#waiting += 1;
+    this.#child.channel?.ref();
+    try {
+      let end: Launch['ended'] = () => undefined;
+      const ended = new Promise<number | null>((resolve) => (end = resolve));
+      await new Promise<void>((started, reject) => {
+        const failed = (message: string): void => reject(new Error(message));
+        this.#launches.set(id, { started, failed, ended: end });
+        // Without a channel, an error event follows.
+        if (this.#child.connected)
+          this.#child.send({ id, ...request }, (error) => {
+            if (error) this.#take({ id, type: 'failed', message: error.message });
+          });
+      });
+      return { ended };
+    } finally {
+      this.#waiting -= 1;
+      if (this.#waiting === 0) this.#child.channel?.unref();
+    }
+  }
+
+  close(): void {
+    if (this.#child.connected) this.#child.disconnect();
+  }
+
+  #end(why: string): void {
+    this.#hasFailed = true;
+    const message = `the process that starts workloads failed: ${why}`;
+    for (const id of [...this.#launches.keys()]) this.#take({ id, type: 'failed', message });
+  }
+
+  #take(outcome: Outcome): void {
+    const launch = this.#launches.get(outcome.id);
+    switch (outcome.type) {
+      case 'started':
+        launch?.started();
+        return;
+      case 'failed':
+        this.#launches.delete(outcome.id);
+        launch?.failed(outcome.message);
+        // It may have been started before.
+        launch?.ended(null);
+        return;
+      case 'ended':
+        this.#launches.delete(outcome.id);
+        launch?.ended(outcome.code);
+    }
+  }
+}
