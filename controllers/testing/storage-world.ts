@@ -104,6 +104,17 @@ export class StorageWorld {
     await this.#run();
   }
 
+  /** Like {@link restart}, while a call of a driver never returns. */
+  async restartDuringCall(): Promise<void> {
+    // The run with the call is abandoned.
+    const stopping = present(this.#manager)
+      .stop(0)
+      .catch(() => undefined);
+    await this.clock.advance(10_000);
+    await stopping;
+    await this.#run();
+  }
+
   async #stopManager(): Promise<void> {
     const stopping = present(this.#manager).stop(0);
     await this.clock.advance(10_000);

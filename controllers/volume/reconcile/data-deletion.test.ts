@@ -19,6 +19,25 @@ async function written(status: Status): Promise<void> {
   await world.store.updateStatus(volumes, key, status);
   await settle();
 }
+/** From now on a deletion does not return. */
+function hang(): void {
+  world.driver.onCall = (call) =>
+    call === 'delete' ? new Promise(() => undefined) : Promise.resolve();
+}
+/** Kills the process that waits for a deletion; whether the data may be going after one refusal to the next process, and after two. */
+async function killed(): Promise<readonly [boolean, boolean]> {
+  const before = deletions();
+  world.driver.failsOn = { delete: 'PermissionDenied' };
+  world.driver.onCall = undefined;
+  await world.restartDuringCall();
+  const after = async (count: number): Promise<boolean> => {
+    for (let tries = 0; deletions() < before + count && tries < 1_000; tries += 1)
+      await world.clock.advance(1_000);
+    expect(deletions()).to.equal(before + count);
+    return isDeletionUnderWay(await volume());
+  };
+  return [await after(1), await after(2)];
+}
 async function retain(): Promise<void> {
   await world.store.update(volumes, { ...(await volume()), reclaimPolicy: 'retain' });
   await settle();
@@ -63,6 +82,23 @@ describe('the part of a node, for a volume that is being deleted', () => {
     await world.clock.advance(10_000);
     expect(deletions()).to.equal(2);
     expect(findCondition((await volume()).conditions, 'Deleted')?.status).to.equal('True');
+  });
+
+  it('may be going by a call of a process that was killed after one refusal, and not after a second', async () => {
+    await written({ snapshotsInFlight: [] });
+    hang();
+    await written(await asked());
+    expect(deletions()).to.equal(1);
+    expect(await killed()).to.deep.equal([true, false]);
+  });
+
+  it('is the policy to decide about again after refusals, also where the clock of the node is behind', async () => {
+    await written({ snapshotsInFlight: [] });
+    world.driver.failsOn = { delete: 'PermissionDenied' };
+    const { generation } = (await volume()).metadata;
+    await written({ dataDeletion: { askedAt: '2100-01-01T00:00:00.000Z', generation } });
+    await world.clock.advance(3_600_000);
+    expect(isDeletionUnderWay(await volume())).to.equal(false);
   });
 
   it('makes no further call once the volume was changed since: that is judged again', async () => {
@@ -126,6 +162,23 @@ describe('the data of a volume that is being deleted', () => {
     };
     expect(await after(2)).to.equal(true);
     expect(await after(3)).to.equal(false);
+  });
+
+  it('may be going by a call of a process that was killed after one refusal, and not after a second', async () => {
+    await world.createVolume();
+    hang();
+    await world.deleteVolume();
+    expect(deletions()).to.equal(1);
+    expect(await killed()).to.deep.equal([true, false]);
+  });
+
+  it('may be going by a call that was made again after a refusal, in a process that was killed then', async () => {
+    world.driver.failsOn = { delete: 'PermissionDenied' };
+    await world.createVolume();
+    await world.deleteVolume();
+    hang();
+    await world.clock.advance(10_000);
+    expect(await killed()).to.deep.equal([true, false]);
   });
 
   it('may be going while a call is made again after one that did nothing', async () => {

@@ -8,13 +8,16 @@ import {
 } from 'kedge';
 import { type DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
 import { snapshots } from '../../snapshot/kind.js';
-import { sourceSnapshot, type Volume, volumes } from '../kind.js';
+import { sourceSnapshot, type Volume, type VolumeStatus, volumes } from '../kind.js';
 import { volumeFinalizer } from '../admission.js';
 import {
+  beforeDeletion,
   deletionOf,
   isDeletionAsked,
   isDeletionRefused,
+  isEarlierCallOpen,
   startedOutcome,
+  startOfDeletion,
 } from '../states/deletion-report.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { deletedCondition } from '../../provisioned/conditions.js';
@@ -24,6 +27,14 @@ import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js'
 import { effectOf, releaseObject } from '../../provisioned/operations.js';
 import { nextPhase } from '../states/phases.js';
 import type { ReclaimedFrom, VolumeSituation } from '../states/plan.js';
+
+/** A call that failed. */
+interface FailedDeletion {
+  readonly thrown: unknown;
+  readonly startedAt: string;
+  /** Whether a call of an earlier run may still delete the data. */
+  readonly isOpen: boolean;
+}
 
 /** The status field of a snapshot that lists the volumes that are being restored from it. */
 export const beingRestored = { kind: snapshots, field: 'restoresInFlight' } as const;
@@ -51,14 +62,15 @@ export class Reclaim {
     const begun = await this.#begin(situation, request);
     // A node does not ask itself.
     if (!begun) return this.#effects.part === 'node' ? done() : requeueAfter(0);
-    const startedAt = this.#effects.now;
+    const isOpen = isEarlierCallOpen(volume);
+    const startedAt = startOfDeletion(begun.volume, this.#effects.now);
     try {
       const { driver, context } = await this.#effects.begin(request, begun);
       const answer = await driver.delete({ ...context, handle: volume.handle || undefined });
       if (isPending(answer))
         return await this.#effects.goesOn(request, begun.volume, 'delete', answer);
     } catch (thrown) {
-      return this.#failed(begun, from, thrown, startedAt, request);
+      return this.#failed(begun, from, { thrown, startedAt, isOpen }, request);
     }
     if (this.#effects.part === 'node') return this.#effects.reportDeletion(request, begun.volume);
     return this.release(begun.volume, request);
@@ -78,8 +90,13 @@ export class Reclaim {
     const isRepeated = isDeletionAsked(volume) && isDeletionRefused(volume);
     if (isDeletionAsked(volume) && !isRepeated) return situation;
     const call = { call: 'delete', startedAt: now, message: '', nextTryAt: '' } as const;
-    const started = { lastOperation: { ...call, outcome: startedOutcome } };
-    await this.#effects.write(request, volume, isRepeated ? started : deletionOf(volume, now));
+    // In place of the outcome of an earlier call, which says nothing of this one.
+    const started =
+      volume.lastOperation?.call === 'delete'
+        ? { lastOperation: { ...call, outcome: startedOutcome } }
+        : {};
+    const asked = isRepeated ? {} : deletionOf(volume, now);
+    await this.#effects.write(request, volume, { ...asked, ...started });
     const current = await this.#effects.options.store.get(volumes, keyOfVolume(volume));
     if (current?.metadata.uid !== volume.metadata.uid || !isDeletionAsked(current))
       return undefined;
@@ -117,28 +134,20 @@ export class Reclaim {
   async #failed(
     situation: VolumeSituation,
     from: ReclaimedFrom,
-    thrown: unknown,
-    startedAt: string,
+    { thrown, startedAt, isOpen }: FailedDeletion,
     request: ReconcileContext,
   ): Promise<Result> {
     const { volume } = situation;
-    const before = volume.lastOperation;
     return this.#effects.retried(
       request,
       volume,
       { call: 'delete', startedAt },
       thrown,
       (error, told) => {
-        // Whether this call did nothing does not say what one before it does, whose outcome is not known.
-        const isOpen =
-          isRefusal(error.kind) &&
-          before?.call === 'delete' &&
-          before.outcome !== startedOutcome &&
-          !isRefusal(before.outcome);
         const isTold = errorClasses[error.kind] === 'final' || from === 'Failed';
         return {
           reason: error.kind,
-          ...(isOpen ? deletionOf({ ...volume, ...told }, this.#effects.now) : {}),
+          ...(isOpen && isRefusal(error.kind) ? this.#stillOpen(volume, told) : {}),
           ...(isTold
             ? {
                 status: nextPhase(from, 'deleteFailed'),
@@ -148,6 +157,16 @@ export class Reclaim {
         };
       },
     );
+  }
+
+  /** A refusal that does not end the deletion. A node does not ask itself, but says when its call was. */
+  #stillOpen(volume: Volume, told: Pick<Volume, 'lastOperation'>): VolumeStatus {
+    if (this.#effects.part === 'cluster')
+      return deletionOf({ ...volume, ...told }, this.#effects.now);
+    const { lastOperation } = told;
+    return lastOperation
+      ? { lastOperation: { ...lastOperation, startedAt: beforeDeletion(volume) } }
+      : {};
   }
 
   /** V25: deletes the object, keeps its data. A deletion in progress is completed first. */

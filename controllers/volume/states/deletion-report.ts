@@ -30,6 +30,30 @@ export function isDeletionUnderWay(volume: Deleting): boolean {
 }
 
 /**
+ * Whether a call of an earlier run may still delete the data, whatever a call of now says of itself: its outcome is
+ * not known, maybe because its process was killed. One refusal since leaves that open, a second does not.
+ */
+export function isEarlierCallOpen(volume: Deleting): boolean {
+  const { lastOperation } = volume;
+  const isAnswered = lastOperation?.call === 'delete' && isRefusal(lastOperation.outcome);
+  return isDeletionUnderWay(volume) && !isAnswered;
+}
+
+/** When a call begins, by a clock that may be behind the one that the deletion was asked for by. */
+export function startOfDeletion(
+  { dataDeletion }: Pick<Volume, 'dataDeletion'>,
+  now: string,
+): string {
+  const askedAt = dataDeletion?.askedAt ?? '';
+  return askedAt !== '' && Date.parse(askedAt) > Date.parse(now) ? askedAt : now;
+}
+
+/** A time before the deletion was asked for: the outcome of a call of then says nothing of the deletion. */
+export function beforeDeletion({ dataDeletion }: Pick<Volume, 'dataDeletion'>): string {
+  return new Date(Date.parse(dataDeletion?.askedAt ?? '') - 1).toISOString();
+}
+
+/**
  * The decision that the data of a volume goes, for the volume as it is. One that is renewed while a call may be under
  * way is of the same time; another one is of after the last call, whose outcome says nothing of it.
  */
