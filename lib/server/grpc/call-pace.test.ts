@@ -22,36 +22,36 @@ describe('calls that arrive together', () => {
   };
 
   it('begin at once while they are few', () => {
-    arrive('a', 64);
-    expect(begun).to.have.length(64);
+    arrive('a', 32);
+    expect(begun).to.have.length(32);
     expect(turn()).to.deep.equal([]);
     expect(deferred, 'nothing is left to do').to.deep.equal([]);
-    arrive('b', 64);
-    expect(begun).to.have.length(64);
+    arrive('b', 32);
+    expect(begun).to.have.length(32);
   });
 
   it('begin in several turns when they are many, in their order', () => {
-    arrive('a', 200);
+    arrive('a', 100);
     const all = [...begun];
-    for (const count of [64, 64, 8]) {
+    for (const count of [32, 32, 4]) {
       expect(turn()).to.have.length(count);
       all.push(...begun);
     }
-    expect(all).to.deep.equal(Array.from({ length: 200 }, (_, n) => `a${n}`));
+    expect(all).to.deep.equal(Array.from({ length: 100 }, (_, n) => `a${n}`));
     expect(turn()).to.deep.equal([]);
     expect(deferred).to.deep.equal([]);
   });
 
   it('do not overtake earlier ones of their connection', () => {
-    arrive('a', 65);
+    arrive('a', 33);
     turn();
     arrive('a', 1);
-    expect(begun).to.deep.equal(['a64', 'a0']);
+    expect(begun).to.deep.equal(['a32', 'a0']);
     arrive('b', 100);
     arrive('a', 1);
-    expect(begun.at(-1)).to.equal('b61');
+    expect(begun.at(-1)).to.equal('b29');
     turn();
-    expect(begun.slice(0, 3)).to.deep.equal(['b62', 'a0', 'b63']);
+    expect(begun.slice(0, 3)).to.deep.equal(['b30', 'a0', 'b31']);
   });
 
   it('of one connection do not hold up those of another', () => {

@@ -1,7 +1,10 @@
 import type { Clock } from '../../base/index.js';
 
-/** Calls that begin in one turn of the event loop. A call costs up to half a millisecond until its code is compiled. */
-const callsPerTurn = 64;
+/**
+ * Calls that begin at once, and in each later turn; twice as many before the next read of a socket. A call costs up to
+ * half a millisecond until its code is compiled.
+ */
+const callsPerTurn = 32;
 
 /**
  * Spreads calls that arrive together over turns of the event loop: one read of a connection may bring hundreds.

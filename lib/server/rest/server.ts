@@ -13,10 +13,10 @@ import { peerOfSocket } from '../transport/peer.js';
 import { RequestCaller } from '../transport/request-caller.js';
 import { httpServer } from './http-server.js';
 import { RestAnswers } from './answers.js';
+import { readJsonBodies } from './json-bodies.js';
 import { discardBody, sendError, transportError } from './errors.js';
 import { CrossOrigin, entityTag, isKnown, withPrecondition } from './headers.js';
 import { requestFromHttp } from './request.js';
-import { parseBody } from '../schema/json-body.js';
 import { sendStream } from './stream.js';
 import { answerUnreadable } from './unreadable.js';
 import { fastifyPath, RouteMatcher } from './routes.js';
@@ -93,14 +93,7 @@ export class RestServer {
         answerUnreadable(error, socket, this.#options.random.uuid()),
       serverFactory: (handler) => httpServer(handler, this.#options),
     }) as FastifyInstance;
-    app.removeAllContentTypeParsers();
-    app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
-      try {
-        done(null, body === '' ? undefined : parseBody(String(body)));
-      } catch (error) {
-        done(error as Error);
-      }
-    });
+    readJsonBodies(app, this.#options.clock);
     if (this.#options.corsOrigins.length > 0)
       app.addHook('onRequest', (request, reply, done) => {
         void reply.headers(this.#crossOrigin.headersFor(request));
