@@ -71,7 +71,7 @@ function demandNotBuiltin(policy: Policy | undefined): void {
   );
 }
 
-/** Whether a client asks for no change of what it may write. */
+/** Whether a request changes no field that clients may write. */
 function isAsBefore(policy: Policy, before: Policy): boolean {
   const annotations = policy.metadata?.annotations ?? before.metadata.annotations ?? {};
   return jsonEqual(

@@ -34,7 +34,7 @@ export async function foreignRecordOf(
   return store.get(foreignRecords, { name: uid });
 }
 
-/** What a foreign object says of itself. */
+/** The condition of a foreign object. */
 export function foreignWords(clusterId: string): string {
   return `belongs to cluster ${clusterId}, and this store is a copy of that cluster: a copy calls no driver for objects of the original; delete it here (the original keeps it) and create a new one`;
 }
@@ -42,7 +42,7 @@ export function foreignWords(clusterId: string): string {
 /** The original of a copy. */
 export interface CopiedCluster {
   readonly clusterId: string;
-  /** When its backup was taken. */
+  /** Time of its backup. */
   readonly createdAt: string;
 }
 

@@ -8,7 +8,7 @@ import {
 import { asCopy } from './foreign-record.js';
 import { type KeysAtHand, SealedCheck } from './sealed-check.js';
 
-/** How the data of a cluster is restored. */
+/** Options of a restore of a cluster's data. */
 export interface DataRestoreOptions {
   /** The backup. */
   readonly path: string;
@@ -19,7 +19,7 @@ export interface DataRestoreOptions {
    * every volume and snapshot of the backup is foreign.
    */
   readonly as: 'original' | 'copy';
-  /** Takes the place of a store that is there, which is kept aside. */
+  /** Replaces an existing store, which is kept in another directory. */
   readonly replace: boolean;
   /** See {@link RestoreOptions.afterRevision}. */
   readonly afterRevision?: number | undefined;

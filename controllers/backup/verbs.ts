@@ -5,7 +5,7 @@ import type { CustomMethod } from 'kedge/server';
 /** Options of online backups. */
 export interface OnlineBackups {
   readonly store: Pick<EmbeddedStore, 'backup'>;
-  /** Where the key-encryption key is, for people. */
+  /** The location of the key-encryption key, for messages. */
   readonly keyPlace: string;
 }
 

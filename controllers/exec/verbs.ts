@@ -50,7 +50,7 @@ function specOf(request: JsonObject): ExecSpec {
   };
 }
 
-/** How many run; one count for both methods. */
+/** Number of running commands, shared by both methods. */
 class Running {
   #count = 0;
 

@@ -2,7 +2,7 @@ import { findCondition } from 'kedge';
 import type { Instance } from '../instance/kind.js';
 import type { Service } from '../service/kind.js';
 
-/** How well a workload is. */
+/** The health of a workload. */
 export type HealthState = 'Healthy' | 'Degraded' | 'Unhealthy' | 'Unknown';
 
 /** Health of one instance, from its conditions. Pure. */

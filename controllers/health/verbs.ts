@@ -78,7 +78,7 @@ async function list(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
   };
 }
 
-/** `HealthService`: what is known of workloads today; probes will tell more. */
+/** `HealthService`: the health of workloads from their states; there are no probes yet. */
 export function healthVerbs(parts: ApiParts): readonly CustomMethod[] {
   const access = (verb: string) =>
     ({ type: 'policy', resource: 'health', verb, scope: 'Namespaced' }) as const;

@@ -13,7 +13,7 @@ export interface Upload {
   readonly tar: Readable;
   /** Bytes that were taken. */
   readonly receivedBytes: () => number;
-  /** Why the tar ended early, if the caller is the cause. */
+  /** The error of a truncated tar archive, if the caller is the cause. */
   readonly failure: () => StatusError | undefined;
 }
 

@@ -55,10 +55,10 @@ function changed(path: string, signal: AbortSignal): { next(): Promise<void>; cl
   };
 }
 
-/** Behind a line: a reader that comes back goes on there. */
+/** The position after a line, where a reader resumes. */
 export interface LogPosition {
   readonly offset: number;
-  /** Of the bytes before it. */
+  /** The checksum of the bytes before the offset. */
   readonly check: number;
 }
 
@@ -82,7 +82,7 @@ export interface ReadLine {
   readonly position: LogPosition;
 }
 
-/** Bytes before a position that tell whether a file still is the one that it was taken in. */
+/** Bytes before a position, which identify the file of the position. */
 const checkBytes = 64;
 /** Older logs that rotation keeps: `<file>.1` is the youngest. */
 export const rotatedMax = 3;

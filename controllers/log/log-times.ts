@@ -1,6 +1,6 @@
 import { readLogText } from './log-file.js';
 
-/** How long a log was at a time. */
+/** The length of a log at a time. */
 export interface LogTime {
   /** Milliseconds since the epoch. */
   readonly at: number;

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { openLogToRead } from './log-file.js';
 import { holds, type LogPosition, type ReadLine, restOf, rotatedMax } from './log-reader.js';
 
-/** Where the output of a run begins. */
+/** The start of the output of a run. */
 export interface RunStart {
   /** In the log as it was then: rotation may have moved it aside since. */
   readonly position: LogPosition;

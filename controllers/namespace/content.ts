@@ -47,7 +47,7 @@ function messageOf(object: Told): string {
     const condition = findCondition(conditions, type);
     return condition?.status === 'False' ? condition.message : undefined;
   };
-  // What the deletion waits for may be of after the failure, and neither tells of the other.
+  // The wait of the deletion may be newer than the failure, and neither includes the other.
   const waits = unmet('Deleted');
   const failure = failureMessage || failed || undefined;
   const told = [waits, failure].filter((text) => text !== undefined && text !== '');

@@ -68,7 +68,7 @@ type Introduced =
 /** The result of a heartbeat. */
 type Beat =
   | { readonly type: 'told' }
-  /** The object of this node is not the one that it registered as: gone, or made again. */
+  /** The object of this node was deleted or recreated since its registration. */
   | { readonly type: 'otherNode' }
   /** Another process is the agent of the node. */
   | { readonly type: 'held'; readonly agent: string };

@@ -54,7 +54,7 @@ function asOperations(ids: OperationIds): Operations {
   };
 }
 
-/** As asOperations, with attach and detach of one node. Operations of an earlier release are continued. */
+/** Like asOperations, with attach and detach of one node. Operations of an earlier release are continued. */
 function asOperationsOn(node: string, ids: OperationIds): Operations {
   const every = asOperations(ids);
   return {

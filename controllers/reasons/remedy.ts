@@ -45,7 +45,7 @@ export function wait(
   command: string,
   otherwise = 'to change that',
 ): Remedy {
-  const text = `it waits for ${waitsFor} and continues automatically ${until};  ${otherwise}: ${command}`;
+  const text = `it waits for ${waitsFor} and continues automatically ${until}; ${otherwise}: ${command}`;
   return { type: 'wait', waitsFor, until, command, text };
 }
 

@@ -29,7 +29,7 @@ export function canRetry({ object }: Storage): boolean {
   return object.status === 'Failed' && !object.handle && !isDeleting;
 }
 
-/** When the driver is called again without an action. */
+/** The time of the next automatic driver call. */
 export function nextTry({ object }: Storage): string {
   const at = object.lastOperation?.nextTryAt;
   return at ? `at ${at} at the latest` : 'on the next retry';

@@ -9,19 +9,19 @@ import {
   takenPorts,
 } from '../service/needs/index.js';
 
-/** What placed instances take of a node. */
+/** The resources and ports of a node that placed instances use. */
 export interface NodeUse extends ResourceRequests {
   /** The instance that has a port, by `80/TCP`. */
   readonly ports: ReadonlyMap<string, string>;
 }
 
-/** Why a node has no room for an instance. */
+/** The resources or ports that a node lacks for an instance. */
 export interface Shortage {
   readonly reason: 'InsufficientResources' | 'HostPortTaken';
   readonly message: string;
 }
 
-/** What instances take of their node. */
+/** The resources and ports that instances use of their node. */
 export function useOf(placed: readonly Instance[]): NodeUse {
   const ports = new Map<string, string>();
   let [cpuMillis, memoryBytes, pids] = [0, 0, 0];
@@ -60,7 +60,7 @@ const resources = [
   ['pids', 'pids', String],
 ] as const;
 
-/** Why an instance does not fit beside what is placed on a node; undefined if it does. */
+/** The shortage of a node with its placed instances for another one; undefined if it fits. */
 export function shortageOf(
   { template }: Pick<Instance, 'template'>,
   node: Pick<Node, 'name' | 'capacity'>,
@@ -92,7 +92,7 @@ export function shortageOf(
   return undefined;
 }
 
-/** How full a node is with an instance: the largest share of a resource that is requested, 0 to 1. */
+/** The utilization of a node with an instance: the largest requested share of a resource, 0 to 1. */
 export function fullnessWith(
   { template }: Pick<Instance, 'template'>,
   { capacity: given }: Pick<Node, 'capacity'>,

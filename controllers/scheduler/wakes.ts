@@ -15,7 +15,7 @@ export interface PlacementSources {
 /** The unplaced instances whose placement depends on an object. */
 export interface PlacementWakes {
   readonly ofNode: () => readonly ObjectKey[];
-  /** When a placed instance that takes resources or ports is gone: those that need any. */
+  /** Instances that request resources or ports, after a placed instance with some was deleted. */
   readonly ofInstance: (instance: Instance) => readonly ObjectKey[];
   readonly ofVolume: (volume: Pick<Volume, 'namespace' | 'name'>) => readonly ObjectKey[];
   readonly ofClass: (storageClass: Pick<StorageClass, 'name'>) => readonly ObjectKey[];

@@ -5,7 +5,7 @@ import { type Secret, secrets } from './kind.js';
 import { neededByDeletions } from './deletion-need.js';
 import { isSealed, mask, type Sealer } from './sealer.js';
 
-/** Where a value of a secret is stored; its associated data. */
+/** The location of a secret value, which is its associated data. */
 export function placeOf(
   secret: Pick<Secret, 'namespace' | 'name' | 'version'>,
   key: string,

@@ -57,7 +57,7 @@ const writesMax = 500;
 interface Step {
   /** Volumes of the service to delete with their data, unless blocked. */
   readonly unused: readonly Volume[];
-  /** As it was when that was decided. */
+  /** The object at the time of the decision. */
   readonly service: Service | undefined;
   readonly result: Result;
 }

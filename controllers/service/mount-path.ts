@@ -16,7 +16,7 @@ export function isAtOrBelow(path: string, directory: string): boolean {
   return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
 }
 
-/** Why a mount path is refused (rule 2), or undefined. */
+/** The violation of a mount path (rule 2), or undefined. */
 export function mountPathProblem(path: string): string | undefined {
   if (!path.startsWith('/')) return 'must be absolute';
   if (path.split('/').includes('..')) return 'must not contain a .. segment';
@@ -31,7 +31,7 @@ export function mountPathProblem(path: string): string | undefined {
     : `paths at or below ${below} can't be mount paths; choose another path`;
 }
 
-/** Why a subPath is refused, or undefined. */
+/** The violation of a subPath, or undefined. */
 export function subPathProblem(path: string): string | undefined {
   if (path.startsWith('/')) return 'must be relative to the volume';
   if (path.split('/').includes('..')) return 'must not contain a .. segment';

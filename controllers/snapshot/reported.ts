@@ -1,6 +1,6 @@
 import type { Snapshot } from './kind.js';
 
-/** What of a snapshot's status the node reports that has its data; as of a volume. */
+/** The status fields of a snapshot that the node with its data reports, as for a volume. */
 export const reportedOfSnapshot: ReadonlySet<string> = new Set([
   'status',
   'handle',

@@ -20,7 +20,7 @@ export class PlayedDriver {
   topologyKeys: readonly string[] = [];
   /** Errors of single calls. */
   failsOn: Partial<Record<string, DriverErrorKind>> = {};
-  /** So many answers to the calls of a name say that the provider goes on, under one stored id. */
+  /** Number of pending answers to the calls of a name, under one stored id. */
   slow: Partial<Record<OperationKind, number>> = {};
   /** Ids of operations that were begun. */
   readonly begun: string[] = [];

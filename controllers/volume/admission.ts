@@ -71,7 +71,7 @@ function updateViolations(object: Volume, before: Volume, driver: Driver): Field
   return violations;
 }
 
-/** The size below which a volume does not go: what it has, or what was asked for. */
+/** The minimum size of a volume in an update: its current size, or the requested one. */
 function has({ size }: Volume, least: bigint): string {
   return least === parseQuantity(size) ? JSON.stringify(size) : `its current ${least} bytes`;
 }

@@ -4,7 +4,7 @@ import { DriverError, type HostFiles, type NodeHost } from '@kedge/driver-sdk';
 /** Volumes and snapshots are named by their uids: no two share a place, and no name leads elsewhere. */
 const uidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Where one volume or snapshot may be: a directory, or an image file. */
+/** The possible paths of one volume or snapshot: a directory, or an image file. */
 export interface Place {
   readonly uid: string;
   /** Folder that both are in. */

@@ -8,7 +8,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/** How a timer is set. */
+/** Options of a timer. */
 export interface TimerOptions {
   /**
    * Background maintenance, such as compaction or metrics: the process may end before it is due. Default false: a
@@ -17,7 +17,7 @@ export interface TimerOptions {
   readonly background?: boolean;
 }
 
-/** Where time comes from. */
+/** The source of time. */
 export interface Clock {
   /** Wall-clock time, milliseconds since the epoch. May jump. */
   now(): number;

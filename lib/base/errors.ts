@@ -51,7 +51,7 @@ export interface StatusErrorInit {
   readonly message: string;
   readonly violations?: readonly FieldViolation[];
   readonly resource?: ResourceInfo;
-  /** When a retry makes sense, in milliseconds. */
+  /** Time until a retry can succeed, in milliseconds. */
   readonly retryAfterMs?: number;
   readonly cause?: unknown;
 }

@@ -61,7 +61,7 @@ export const limits = {
   pagedListsPerCallerMax: 64,
   /** Bytes of replaced objects and of references that they may keep in memory. */
   pagedListsBytesMax: 134_217_728,
-  /** How long one may pause between pages. */
+  /** Maximum pause between pages. */
   pagedListIdleMs: 300_000,
   /** Violations in one error; one more entry has the number of the others. */
   violationsMax: 1_000,

@@ -41,7 +41,7 @@ export interface InformerOptions<T extends ApiObject> {
   readonly stuckAfterMs?: number;
 }
 
-/** How a handler is added. */
+/** Options of a handler. */
 export interface HandlerOptions {
   /** Name in log lines, health, and `waitingFor`; default `handler <n>`. */
   readonly name?: string;

@@ -67,7 +67,7 @@ export function demandManagerOptions(options: ManagerOptions): void {
   }
 }
 
-/** How {@link Manager.run} stops. */
+/** Options of the stop of {@link Manager.run}. */
 export interface RunOptions {
   /**
    * Time for the stop, milliseconds; default 25 s, less than the 30 s after which Kubernetes and most

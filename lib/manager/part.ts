@@ -60,7 +60,7 @@ export class Part {
     return this.#phase.state;
   }
 
-  /** Why it could not be started; undefined when it was never `failed`. */
+  /** The error of its start; undefined if it was never `failed`. */
   get failure(): string | undefined {
     return this.#failure;
   }

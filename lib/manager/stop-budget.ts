@@ -6,7 +6,7 @@ const floorMs = 100;
 const reserveMaxMs = 1_000;
 const reserveShare = 0.2;
 
-/** Of a run, milliseconds. */
+/** The default stop budget of a run, milliseconds. */
 export const runStopBudgetMs = 25_000;
 /** Budget of a disposal in milliseconds; also for running parts when a start fails. */
 export const disposeBudgetMs = 5_000;

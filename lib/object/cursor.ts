@@ -60,7 +60,7 @@ export function revisionIn(storeId: string, text: string, field?: string): numbe
 
 /**
  * The revision, if it is valid. Any other value is neither before nor after a revision, so a watch from it would
- * wait for ever.
+ * wait forever.
  * @param field the field that the error names
  * @throws StatusError InvalidArgument (InvalidCursor) unless it is a whole number, 0 or more
  */

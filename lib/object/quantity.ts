@@ -46,7 +46,7 @@ export function parseQuantity(text: string): bigint | undefined {
   return scaledQuantity(text, 0);
 }
 
-/** As {@link parseQuantity}, in thousandths of units, for quantities such as `500m` of processors. */
+/** Like {@link parseQuantity}, in thousandths of units, for quantities such as `500m` of processors. */
 export function parseMilliQuantity(text: string): bigint | undefined {
   return scaledQuantity(text, 3);
 }

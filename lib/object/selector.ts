@@ -130,7 +130,7 @@ function requirementsOf(field: string, text: string): readonly string[] {
   return parts;
 }
 
-/** As much of a requirement as an error quotes. */
+/** Quotes the first 100 characters of a requirement for an error. */
 function quoted(part: string): string {
   return part.length > 100 ? `"${part.slice(0, 100)}..."` : `"${part}"`;
 }

@@ -39,7 +39,7 @@ export interface WatchBatch<T extends ApiObject> {
   readonly initial?: 'more' | 'end';
 }
 
-/** Where a watch goes on. */
+/** The position at which a watch continues. */
 export type WatchPosition =
   /** After this revision, the last one already seen; 0 means from the start of history. */
   | { readonly fromRevision: number }

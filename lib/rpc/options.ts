@@ -7,7 +7,7 @@ import {
 } from '@bufbuild/protobuf';
 import { FieldOptions_JSType } from '@bufbuild/protobuf/wkt';
 
-/** How an RPC appears over REST. */
+/** The REST mapping of an RPC. */
 export interface HttpRoute {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH';
   /** As in google.api.http: `/v1/namespaces/{namespace}/lamps/{name}:dim` */
@@ -85,7 +85,7 @@ export function isJsNumber(field: DescField): boolean {
   return field.proto.options?.jstype === FieldOptions_JSType.JS_NUMBER;
 }
 
-/** Reading an option decodes it; every request asks for those of every field. */
+/** Reading an option decodes it, and every request reads those of every field. */
 const rulesOf = new WeakMap<DescField, FieldRules>();
 
 /** The rules of a field. */

@@ -53,7 +53,7 @@ function presentItem(message: DescMessage, item: unknown): unknown {
   return presentMessage(message, item) ?? item;
 }
 
-/** True for a field that protobuf tells an absent value of: optional ones, and members of a oneof. */
+/** True for a field with presence: optional fields and members of a oneof. */
 export function hasPresence(field: DescField): boolean {
   return field.presence !== FeatureSet_FieldPresence.IMPLICIT;
 }

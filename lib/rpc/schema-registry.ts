@@ -113,7 +113,7 @@ export class SchemaRegistry {
     );
   }
 
-  /** Why JSON is not such a message, unknown fields and enum values included; undefined when it is. */
+  /** The error of JSON that is not such a message, including unknown fields and enum values; undefined if it is. */
   problem(message: DescMessage, json: JsonObject): string | undefined {
     try {
       fromJson(message, json as JsonValue, { registry: this.#files });

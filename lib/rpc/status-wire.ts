@@ -26,7 +26,7 @@ function clipped(text: string, bytesMax: number): string {
     .replace(/\uFFFD+$/, '')}...`;
 }
 
-/** The error as it fits into the headers of a gRPC answer: long texts are cut, and the first violations told. */
+/** The error within the size of the headers of a gRPC answer: long texts are truncated, later violations omitted. */
 export function headerSized(error: StatusError): StatusError {
   const violations: FieldViolation[] = [];
   let left = violationBytesMax;

@@ -104,13 +104,13 @@ export interface ApiServerOptions {
   readonly metrics?: Metrics;
 }
 
-/** Where the transports listen. */
+/** The listening addresses of the transports. */
 export interface ListenAddresses {
   readonly grpc: { readonly host: string; readonly port: number };
   readonly rest: { readonly host: string; readonly port: number };
 }
 
-/** How a server is part of a manager. */
+/** The server as a part of a manager. */
 export interface ServerRunnableOptions {
   /** In the manager's health and errors; default `api`. */
   readonly name?: string;

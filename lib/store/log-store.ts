@@ -230,7 +230,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
 
   async #expire(due: Expiry): Promise<void> {
     const deletion = expiredDeletion(this.#index.get(due.kind, due.key)?.object, due);
-    // Any refusal is tried again, also a conflict: the write that it lost to may fail in the end.
+    // Any refusal is retried, also a conflict: the competing write may still fail.
     if (deletion) await this.transact([deletion]);
   }
 

@@ -18,7 +18,7 @@ import {
   stepChanges,
 } from './level/migration.js';
 
-/** What the first start of this release changes in a data directory. */
+/** The changes of a data directory at the first start of this release. */
 export interface UpgradeReport {
   /** Schema versions before and after; equal when nothing is migrated. */
   readonly from: number;

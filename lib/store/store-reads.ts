@@ -19,7 +19,7 @@ import { initialBatches } from './watch/initial-events.js';
 import type { WatchHub } from './watch/watch-hub.js';
 import { demandIndexSelection } from './writes/kind-checks.js';
 
-/** What a store reads from. */
+/** The sources of a store's reads. */
 export interface StoreReadsOptions {
   readonly storeId: string;
   readonly index: ObjectIndex;

@@ -70,7 +70,11 @@ const volumePhases: Record<VolumePhase, (scene: Scene) => Recipe> = {
   },
   Provisioning: (scene) => {
     const [hold, letGo] = holding(scene, provisionOf(scene), unending(scene));
-    return { steps: [hold, volumeComes(scene)], letGo, says: /driver disk is asked|answers Un/ };
+    return {
+      steps: [hold, volumeComes(scene)],
+      letGo,
+      says: /driver disk is (creating|provisioning)|answers Un/,
+    };
   },
   Available: (scene) => ({
     steps: [notStarting(scene), volumeComes(scene)],
@@ -137,7 +141,7 @@ const snapshotPhases: Record<SnapshotPhase, (scene: Scene) => Recipe> = {
     return {
       steps: [hold, () => scene.makeSnapshot()],
       letGo,
-      says: /driver disk is asked|Pending|answers Unavailable/,
+      says: /driver disk is (creating|provisioning)|Pending|answers Unavailable/,
     };
   },
   Ready: (scene) => ({ steps: [() => scene.makeSnapshot()], letGo: nothing }),

@@ -67,7 +67,7 @@ async function endLastLine(handle: FileHandle): Promise<void> {
   if (buffer.toString() !== '\n') await handle.appendFile('\n');
 }
 
-/** Why lines were lost: too many waited for the disk, or the disk refused them. */
+/** The cause of lost lines: too many waited for the disk, or the disk refused them. */
 type Loss = 'full' | 'unwritable';
 
 /**

@@ -24,7 +24,7 @@ export interface ContainerPlan {
 /** Default capabilities of the engine that workloads rarely need and that attacks use. */
 const droppedCapabilities = ['NET_RAW', 'MKNOD'];
 
-/** As the only entry: the workload keeps no capability. */
+/** The only entry of `capabilities` of a workload without capabilities. */
 const noCapability = 'none';
 
 function capabilitiesOf({ capabilities = [] }: WorkloadSpec): JsonObject {

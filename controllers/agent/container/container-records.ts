@@ -15,7 +15,7 @@ async function readNumber(file: string): Promise<number | undefined> {
 
 /**
  * The node's records of its containers, readable without the engine, one folder per workload: the workloads
- * that may exist, the number of their last run, and when a run was asked to end. A record is written before the
+ * that may exist, the number of their last run, and when a stop of a run was requested. A record is written before the
  * call to the engine.
  */
 export class ContainerRecords {
@@ -54,7 +54,7 @@ export class ContainerRecords {
     await this.#write(join(folder, 'last-run'), run);
   }
 
-  /** When a run was asked to end, milliseconds since the epoch; undefined if it was not. */
+  /** When a stop of a run was requested, milliseconds since the epoch; undefined if it was not. */
   stopAskedAt(id: string, run: number): Promise<number | undefined> {
     return readNumber(join(this.#folder(id), `stop-${run}`));
   }

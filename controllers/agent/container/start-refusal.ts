@@ -14,7 +14,7 @@ export interface EndedRun {
   readonly exitCode: number | undefined;
 }
 
-/** Why a command was not executed in containers that have ended. Results are cached, since they do not change. */
+/** The error of a command that was not executed in an ended container. Results are cached, because they do not change. */
 export class StartRefusals {
   readonly #containers: EngineContainers;
   readonly #signal: AbortSignal;

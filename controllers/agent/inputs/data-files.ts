@@ -75,7 +75,7 @@ export class DataFiles {
     return sweepAbandonedDataFiles(this.#directory);
   }
 
-  /** Where a set of files is. */
+  /** The directory of a set of files. */
   at(owner: string, set: string): string {
     return join(this.#directory, owner, set);
   }

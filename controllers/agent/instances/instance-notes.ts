@@ -139,7 +139,7 @@ export class InstanceNotes {
   }
 }
 
-/** As a condition tells it. */
+/** The message of the condition VolumesReady. */
 export function mountedVolumesOf({ length }: readonly unknown[]): string {
   return `${length} ${length === 1 ? 'volume' : 'volumes'} mounted`;
 }

@@ -9,7 +9,7 @@ export type Isolation =
   | { readonly type: 'root' | 'user' }
   | { readonly type: 'unavailable'; readonly message: string };
 
-/** As root a mount namespace, else a user namespace where the system allows one. */
+/** Uses a mount namespace as root, else a user namespace if the system permits one. */
 export async function probeIsolation(): Promise<Isolation> {
   const root = process.getuid?.() === 0;
   const flags = root ? [] : ['--user', '--map-current-user', '--keep-caps'];

@@ -13,7 +13,7 @@ import { programPath } from './process-table.js';
 
 const run = promisify(execFile);
 
-/** How the daemon creates namespaces: as root, or as an ordinary user in a user namespace. */
+/** The creation of namespaces by the daemon: as root, or as an unprivileged user in a user namespace. */
 export type BoxMode = 'root' | 'user';
 
 /** A user of the machine. */

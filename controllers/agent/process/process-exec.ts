@@ -60,7 +60,7 @@ const waiter = 'trap : HUP INT QUIT USR1 USR2 TERM TSTP; "$@"; exit "$?"';
 /** The environment of a command. */
 export interface ExecTarget {
   readonly pid: number;
-  /** How the mounts of the workload were created: as root, or in a user namespace. */
+  /** The creation of the workload's mounts: as root, or in a user namespace. */
   readonly mode: BoxMode;
   /** Its start options; undefined for a workload of an earlier release without a sandbox. */
   readonly privileges: readonly string[] | undefined;

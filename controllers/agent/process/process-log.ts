@@ -20,7 +20,7 @@ export async function* readProcessLog(
     yield { content, cursor: [position.offset, position.check] };
 }
 
-/** Lines of the run before the last one; undefined where there is none, or its output is not told apart. */
+/** Lines of the previous run; undefined if there is none, or its output is not separated. */
 export function readPreviousRun(file: string): AsyncIterable<LogLine> | undefined {
   const [from, to] = runStarts(file);
   return to && previousLines(file, from, to);

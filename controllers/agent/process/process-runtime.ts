@@ -40,7 +40,7 @@ const idPattern = /^[0-9a-f-]{36}$/;
 
 /** Dependencies of the process runtime. */
 export interface ProcessRuntimeOptions {
-  /** One folder a workload, below this one. */
+  /** The parent of the workloads' directories. */
   readonly directory: string;
   /** Private directories and files of the daemon, which are hidden from workloads. */
   readonly hiddenDirectories: readonly string[];
@@ -146,7 +146,7 @@ export class ProcessRuntime implements Runtime {
     const told = { binds, words, hiddenDirectories, volumeDirectories };
     const files = await makeRunFolder(directory, told);
     this.#ends.forget(spec.id);
-    // One on a folder of this name that was removed tells nothing.
+    // A workload in a removed directory of this name is irrelevant.
     this.#watches.unwatch(spec.id);
     const now = this.#options.clock.now();
     const from = { directory, files, logFile: this.logFile(spec.id), mode: mode.type, n, now };

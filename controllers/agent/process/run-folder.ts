@@ -8,7 +8,7 @@ import { namesIn } from './process-table.js';
 export interface RunFolder {
   /** Lines of {@link bindLine}. */
   readonly binds: readonly string[];
-  /** How the workload's privileges are set. */
+  /** The privileges of the workload. */
   readonly words: readonly string[];
   /** Directories and files that are hidden from the workload. */
   readonly hiddenDirectories: readonly string[];

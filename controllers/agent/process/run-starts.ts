@@ -71,7 +71,7 @@ export class RunStarts {
     settled.catch(() => undefined);
   }
 
-  /** A run of a workload was seen to run, or to have ended: nobody needs to be notified. */
+  /** Removes the pending notification of a run that was observed as running or ended. */
   seen(id: string, directory: string): void {
     for (const { run, over } of this.#starts.get(id) ?? [])
       if (run.directory === directory) over.abort();

@@ -15,7 +15,7 @@ interface StopRequest {
   /** Monotonic milliseconds. */
   readonly askedAt: number;
   readonly terminated: boolean;
-  /** When SIGKILL was sent, monotonic milliseconds. */
+  /** Time of SIGKILL, monotonic milliseconds. */
   readonly killedAt: number | undefined;
 }
 

@@ -77,7 +77,7 @@ async function recover(
     );
 }
 
-/** What to do with a record that can't be read and names nothing that the node has. */
+/** The remedy for a record that can't be read and matches no resource of the node. */
 function damagedMessage(place: string): string {
   const [, uid] = /^freeze-(.+)-[0-9a-f]{16}\.damaged$/.exec(basename(place)) ?? [];
   const told = 'a record of the node journal was damaged and set aside';

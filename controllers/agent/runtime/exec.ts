@@ -11,7 +11,7 @@ export interface ExecSpec {
   readonly terminal: TerminalSize | undefined;
 }
 
-/** How a command ended. */
+/** The result of a command. */
 export interface ExecExit {
   /** 128 plus its number when a signal ended it. */
   readonly code: number;

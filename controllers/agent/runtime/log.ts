@@ -1,7 +1,7 @@
-/** Where a reader of a log is. Its runtime alone knows what the numbers mean; none is negative. */
+/** The position of a reader in a log. Its numbers are not negative and are interpreted only by its runtime. */
 export type LogCursor = readonly number[];
 
-/** What to read of the log of a workload. */
+/** The selected part of the log of a workload. */
 export interface LogRequest {
   /** Start with this many last lines; 0 means all. */
   readonly tail: number;
@@ -17,6 +17,6 @@ export interface LogRequest {
 /** A line of a log. */
 export interface LogLine {
   readonly content: string;
-  /** Behind it. */
+  /** The position after the line. */
   readonly cursor: LogCursor;
 }

@@ -19,7 +19,7 @@ export interface WorkloadRights {
 
 /** The network of a workload, from its service. */
 export interface WorkloadNetwork {
-  /** Of a container; default bridge. */
+  /** The network of a container; default bridge. */
   readonly network?: 'bridge' | 'host' | 'none';
   /** Its ports that the node publishes, or has taken by it. */
   readonly ports?: readonly TakenPort[];
@@ -35,13 +35,13 @@ export interface PublishedPort extends Omit<TakenPort, 'name'> {
 export interface WorkloadSpec extends WorkloadRights, WorkloadNetwork {
   /** The instance's uid: no two workloads share one. */
   readonly id: string;
-  /** Of the instance; for names that people and other workloads see. */
+  /** Name and namespace of the instance, for names that users and other workloads see. */
   readonly namespace?: string;
   readonly name?: string;
   readonly service?: string;
   /** Of a container. */
   readonly image?: string;
-  /** When it is pulled; default where the node does not have it. */
+  /** The pull policy; default: if the node does not have the image. */
   readonly imagePull?: 'missing' | 'always' | 'never';
   /** The image that it ran before, by digest; preferred over what the name means now, unless it is always pulled. */
   readonly pinnedImage?: string;
@@ -93,9 +93,9 @@ export type WorkloadState =
       readonly run: number;
       /** Undefined when its supervisor died too (the machine went down). */
       readonly exitCode: number | undefined;
-      /** Why its command did not run; absent if it ran. */
+      /** The error of a command that was not executed; absent if it was. */
       readonly refused?: string;
-      /** Who ended it, where that was not the command itself. */
+      /** The cause of the end, if not the command itself. */
       readonly reason?: 'OOMKilled';
       readonly startedAt: number;
       readonly exitedAt: number;
@@ -103,7 +103,7 @@ export type WorkloadState =
       readonly requested: boolean;
     };
 
-/** How far a stop is. */
+/** The progress of a stop. */
 export type StopProgress =
   | { readonly type: 'gone' }
   /** Its end is notified to the listener; observe it again at the latest after `checkInMs`. */

@@ -495,7 +495,7 @@ hides_programs() {
 mount_volume() {
   provide "$3" || fail "$3"
   open_target "$3"
-  enter_source "$2" "$4" || fail "the volume at $3: its directory ${4:+"$4 "}is not there, or behind a link"
+  enter_source "$2" "$4" || fail "the volume at $3: its directory ${4:+"$4 "}does not exist, or is behind a symbolic link"
   place=$(pwd -P)
   place=${place#/.host}
   for line in $hidden; do

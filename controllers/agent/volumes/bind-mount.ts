@@ -12,7 +12,7 @@ const directoryOnly = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_N
 
 /** A bind mount of a directory of a volume. */
 export interface BindRequest {
-  /** Where the volume's content is. */
+  /** The path of the volume's content. */
   readonly root: string;
   /** Directory inside it, created if missing unless it is read-only; empty for all of it. */
   readonly subPath: string;

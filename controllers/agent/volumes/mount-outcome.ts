@@ -5,7 +5,7 @@ import type { Reason } from '../../reasons/index.js';
 export type MountOutcome =
   | {
       readonly type: 'mounted';
-      /** As it may be told. */
+      /** The mount for the status of the instance, without secrets. */
       readonly mount: InstanceMount;
       /** Directory on this node. */
       readonly source: string;

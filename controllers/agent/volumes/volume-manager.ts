@@ -33,7 +33,7 @@ export interface VolumeManagerOptions {
   readonly drivers: DriverRegistry;
   readonly resolver: ParameterResolver;
   readonly node: string;
-  /** Where volumes are mounted, one folder a volume uid. */
+  /** The directory of mounts, with one subdirectory per volume uid. */
   readonly mountRoot: string;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -1,4 +1,4 @@
-/** What workloads need of a node: resources and ports. */
+/** The requirements of workloads on a node: resources and ports. */
 export { isNeedy, portLabel, portViolations, type TakenPort, takenPorts } from './ports.js';
 export {
   capacityOf,

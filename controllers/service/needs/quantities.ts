@@ -1,7 +1,7 @@
 import { parseMilliQuantity, parseQuantity } from 'kedge/objects';
 import type { InstanceTemplate } from '@kedge/api/kinds';
 
-/** The part of a template that says what a workload needs and may use. */
+/** The part of a template with the requests and limits of a workload. */
 export type Needy = Pick<InstanceTemplate, 'runtime' | 'network' | 'ports' | 'resources'>;
 
 /** The limits of a workload. An absent one is not enforced. */

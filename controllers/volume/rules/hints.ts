@@ -1,4 +1,4 @@
-/** What `describe` knows of a volume beside itself and the cause of its state. */
+/** Facts for the hints of `describe`, in addition to the volume and the cause of its state. */
 export interface HintFacts {
   /** Whether its storage class exists. */
   readonly hasClass: boolean;
@@ -8,7 +8,7 @@ export interface HintFacts {
   readonly keptBecause: string | undefined;
 }
 
-/** What an operator can do next for a volume, beside the remedy of its state. Pure. */
+/** Hints for the operator of a volume, in addition to the remedy of its state. Pure. */
 export function volumeHints({ hasClass, waitsFor, keptBecause }: HintFacts): readonly string[] {
   const hints: string[] = [];
   if (waitsFor !== undefined) hints.push(waitsFor);

@@ -6,7 +6,7 @@ import { chooseTopology, type TopologyChoice } from '../../storage-class/topolog
 import type { Volume } from '../kind.js';
 import { homeOf } from '../../provisioned/owner.js';
 
-/** Where it is made: on the node of its snapshot, else where it was begun or this process runs, if that will do. */
+/** The topology of a new volume: the node of its snapshot, else of its first attempt or of this process, if suitable. */
 export function choosePlace(
   volume: Volume,
   storageClass: StorageClass,

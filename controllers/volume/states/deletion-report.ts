@@ -14,7 +14,7 @@ export function isDeletionAsked({
   return (dataDeletion?.askedAt ?? '') !== '' && dataDeletion?.generation === metadata.generation;
 }
 
-/** Whether the last call since the deletion was asked for is one that certainly deleted nothing. */
+/** Whether the last call since the request of the deletion certainly deleted nothing. */
 export function isDeletionRefused({
   dataDeletion,
   lastOperation,

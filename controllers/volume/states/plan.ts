@@ -123,7 +123,7 @@ function planReady(situation: VolumeSituation): VolumeAction {
   const wanted = parseQuantity(volume.size) ?? 0n;
   const has = BigInt(volume.sizeBytes ?? '0');
   if (wanted > has) return { type: 'expand', sizeBytes: wanted };
-  // A growth was taken back: what was begun is followed to its end, and the driver tells what it reached.
+  // A resize was cancelled: the started expansion is completed, and the driver returns the reached size.
   if (findCondition(volume.conditions, 'Resizing')?.status === 'True')
     return { type: 'expand', sizeBytes: has };
   return lookDue ? { type: 'look' } : { type: 'none' };

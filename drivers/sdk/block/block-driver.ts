@@ -37,11 +37,11 @@ export interface BlockSnapshots {
   create(request: SnapshotRequest): Promise<SnapshotResult | Pending>;
   observe(request: SnapshotHandleRequest): Promise<SnapshotResult>;
   delete(request: SnapshotHandleRequest): Promise<void | Pending>;
-  /** A new volume with the snapshot's content, at least as large as asked for. */
+  /** Creates a volume with the snapshot's content and at least the requested size. */
   restore(request: RestoreRequest): Promise<ProvisionResult | Pending>;
 }
 
-/** How a provider grows volumes. */
+/** The expansion of volumes by a provider. */
 export interface BlockExpansion {
   /** Also while a volume is attached. */
   readonly online: boolean;
@@ -68,7 +68,7 @@ export interface BlockProvider {
   readonly accessModes?: readonly AccessMode[];
   /** Node labels that decide where a volume can be attached. */
   readonly topologyKeys?: readonly string[];
-  /** Beside fsType, which every block driver has. */
+  /** Parameters in addition to fsType, which every block driver has. */
   readonly parameters: readonly ParameterRule[];
   /** Further rules, over several parameters. At level `resolved` values may be secrets: don't quote them. */
   readonly validate?: (
@@ -79,13 +79,13 @@ export interface BlockProvider {
   /** @throws DriverError NotFound. */
   observe(request: DeleteRequest): Promise<Observation>;
   delete(request: DeleteRequest): Promise<void | Pending>;
-  /** How nodes are found among the provider's instances; one rule for all drivers (rule 11). */
+  /** The lookup of nodes among the provider's instances; one rule for all drivers (rule 11). */
   readonly instances?: NodeInstances;
   /** Attaches to `request.instance`; gives the by-id link where the device appears. */
   attach(request: BlockAttachRequest): Promise<AttachResult | Pending>;
   /** Called only when nothing of the device is mounted on this node. */
   detach(request: BlockDetachRequest): Promise<void | Pending>;
-  /** Where the device is on this node, without a provider call; undefined when it is not attached here. */
+  /** The path of the device on this node, without a provider call; undefined if it is not attached here. */
   devicePath(request: HandleRequest): Promise<string | undefined>;
   /** Whether a device is the volume's, by its serial; absent: the provider sets none. */
   readonly identify?: (device: string, request: HandleRequest) => Promise<boolean>;
@@ -96,7 +96,7 @@ export interface BlockProvider {
 /** Dependencies of {@link createBlockDriver}. */
 export interface BlockDriverOptions {
   readonly run?: RunCommand;
-  /** How long an attached device may take to appear, milliseconds; default 30,000. */
+  /** Timeout until an attached device appears, milliseconds; default 30,000. */
   readonly deviceWaitMs?: number;
 }
 

@@ -21,7 +21,7 @@ import { thisNode } from '../node/this-node.js';
 /** Options of {@link mountBlockDevice}. */
 export interface BlockMountOptions {
   readonly host?: NodeHost;
-  /** How long an attached device may take to appear; default 30 s. */
+  /** Timeout until an attached device appears; default 30 s. */
   readonly deviceWaitMs?: number;
   /** Whether the device is the volume's, by its serial, if the provider sets one. */
   readonly identify?: (device: string) => Promise<boolean>;

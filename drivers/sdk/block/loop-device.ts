@@ -18,10 +18,10 @@ export async function loopOf(
 /** A line of the table of loop devices. */
 export interface LoopEntry {
   readonly device: string;
-  /** Where its file is, or was before it was removed. */
+  /** The path of its file, or the path before the file was removed. */
   readonly file: string;
   readonly isRemoved: boolean;
-  /** Of its file, as {@link HostFiles.identity}. */
+  /** The identity of its file, as {@link HostFiles.identity}. */
   readonly identity: string;
   /** Whether the kernel detaches it by itself once nothing has it open any more. */
   readonly autoclear: boolean;
@@ -158,7 +158,7 @@ async function attachAnew(run: RunCommand, image: string, signal: AbortSignal): 
   }
 }
 
-/** Where a loop device is mounted in this mount namespace. */
+/** The mount points of a loop device in this mount namespace. */
 export async function mountOfLoop(host: NodeHost, device: string): Promise<MountEntry | undefined> {
   const number = await host.deviceNumber(device);
   return (await host.mounts()).find((entry) => entry.device === number);

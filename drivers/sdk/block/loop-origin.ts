@@ -61,7 +61,7 @@ async function loopOfAnother(
 
 /**
  * Demands that no other file has taken the place of one that a loop device has. Nobody but a person knows which of
- * the two the volume is to have, so neither is copied, resized, detached or deleted.
+ * the two belongs to the volume, so neither is copied, resized, detached or deleted.
  * @throws DriverError InUse
  */
 export async function demandSameFile(

@@ -1,4 +1,4 @@
-/** The driver does not do what a check demands. The message says what it did. */
+/** A driver violates a check. The message describes the violation. */
 export class ConformanceError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -15,13 +15,13 @@ export interface MadeSnapshot {
 /** A volume that a check mounted. */
 export interface Mounted {
   readonly request: MountRequest;
-  /** Where its content is. */
+  /** The path of its content. */
   readonly path: string;
   /** Whether the driver mounted it at the target; otherwise it answered a directory of its own. */
   readonly own: boolean;
 }
 
-/** How a check mounts a volume. */
+/** The mount of a volume by a check. */
 export interface MountChoice {
   readonly readOnly?: boolean;
   readonly mayFormat?: boolean;

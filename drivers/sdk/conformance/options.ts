@@ -26,8 +26,8 @@ export interface ConformanceOptions {
    * start.
    */
   readonly inventory?: () => Promise<readonly string[]>;
-  /** How long one call may take, milliseconds; default 60,000. */
+  /** Timeout of one call, milliseconds; default 60,000. */
   readonly callTimeoutMs?: number;
-  /** How long a cancelled call may take to end, milliseconds; default 10,000. */
+  /** Timeout until a cancelled call ends, milliseconds; default 10,000. */
   readonly cancelTimeoutMs?: number;
 }

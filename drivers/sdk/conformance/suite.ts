@@ -27,7 +27,7 @@ const topics: Readonly<Record<CheckTopic, readonly Check[]>> = {
   errors,
 };
 
-/** How a check ended that did not fail. */
+/** The outcome of a check that did not fail. */
 export type CheckOutcome =
   | { readonly type: 'passed' }
   /** It could not be made with this driver on this host. */
@@ -44,7 +44,7 @@ export interface ConformanceCase {
   readonly run: () => Promise<CheckOutcome>;
 }
 
-/** How one check ended. */
+/** The outcome of one check. */
 export type CheckReport = Pick<ConformanceCase, 'name' | 'topic' | 'behaviour'> & {
   readonly outcome: CheckOutcome | { readonly type: 'failed'; readonly error: unknown };
 };

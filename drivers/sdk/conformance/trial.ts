@@ -252,7 +252,7 @@ export class Trial {
     for (const { volume } of this.#volumes) {
       const request = { ...this.context(volume), handle: undefined };
       await step(async () => {
-        // Only what is there can be attached; its handle may never have been told.
+        // Only an existing volume can be attached; its handle may be unknown.
         const found = await driver.observe(request).catch((error: unknown) => {
           if (error instanceof DriverError) return undefined;
           throw error;

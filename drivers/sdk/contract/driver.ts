@@ -3,7 +3,7 @@ import type { NodeJournal } from '../journal/node-journal.js';
 import type { Operations, Pending } from './operations.js';
 import type { StorageRoot } from './storage-root.js';
 
-/** How a volume may be used (specification section 2.2). */
+/** The access mode of a volume (specification section 2.2). */
 export type AccessMode = 'ReadWriteOnce' | 'ReadOnlyMany' | 'ReadWriteMany';
 
 /** The capabilities of a driver as data, so that admission can refuse requests before a call. */
@@ -116,7 +116,7 @@ export interface MountRequest extends HandleRequest {
 
 /** The result of {@link Driver.mount}. */
 export interface MountResult {
-  /** Where the volume's content is. */
+  /** The path of the volume's content. */
   readonly path: string;
   /** The device holds a file system now: never format it again. Only block devices have it. */
   readonly formatted?: boolean;
@@ -206,7 +206,7 @@ export interface Driver {
   detach(request: HandleRequest): Promise<void | Pending>;
   mount(request: MountRequest): Promise<MountResult>;
   unmount(request: UnmountRequest): Promise<void>;
-  /** Grows to at least the size asked for. */
+  /** Expands the volume to at least the requested size. */
   expand(request: ExpandRequest): Promise<ExpandResult | Pending>;
   /** Starts a snapshot; the same identity returns the same one. Drivers without snapshots throw Unsupported. */
   createSnapshot(request: SnapshotRequest): Promise<SnapshotResult | Pending>;
@@ -226,7 +226,7 @@ export interface StorageSettings {
    * and made where it is missing.
    */
   readonly storageRoot?: StorageRoot;
-  /** Where drivers record what they make of this node's kernel. Absent: in memory only. */
+  /** The journal of mounts and loop devices that drivers create on this node. Absent: in memory only. */
   readonly journal?: NodeJournal;
   /** The node that drivers work on. Absent: that of this process. */
   readonly host?: NodeHost;

@@ -2,7 +2,7 @@ import { mkdir, realpath } from 'node:fs/promises';
 
 /** A directory below which a driver keeps volumes, as long as it is the one that it should be. */
 export interface StorageRoot {
-  /** As configured. */
+  /** The configured path. */
   readonly path: string;
   /**
    * Runs `work` with the real path of the directory. The directory is held open meanwhile: its file

@@ -1,4 +1,4 @@
-/** What the journal of the node says about the loop device of an image. */
+/** The record of an image's loop device in the journal of the node. */
 export interface LoopRecord {
   /** Identity of the file that the device was made for; undefined when that is not known, or there is no device. */
   readonly identity: string | undefined;

@@ -103,7 +103,7 @@ export class NodeJournal {
     return (await this.#files.read(nameOf(state))) !== undefined;
   }
 
-  /** What is recorded about a loop device, and about those of other images. */
+  /** The records of a loop device, and of those of other images. */
   async loopRecord(state: LoopState): Promise<LoopRecord> {
     const own = await this.#loop(nameOf(state));
     return { identity: own?.identity, imagesOf: (identity) => this.#imagesOf(identity) };
@@ -134,7 +134,7 @@ export class NodeJournal {
   }
 
   /**
-   * All states recorded. The name of a record tells of a damaged one what it was about, if the node still has the
+   * All states recorded. The name of a damaged record identifies its subject, if the node still has the
    * place. Another damaged record is set aside, so that it keeps no other one from being undone.
    */
   async replay(places: NodePlaces = () => Promise.resolve([])): Promise<JournalContent> {
@@ -207,7 +207,7 @@ function parse(text: string): NodeState | undefined {
   return undefined;
 }
 
-/** One name for a state, whatever paths it has. */
+/** The name of a state, for any paths. */
 function nameOf(state: NodeState): string {
   const place =
     state.type === 'freeze' ? state.device : state.type === 'loop' ? state.file : state.target;

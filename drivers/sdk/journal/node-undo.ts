@@ -88,7 +88,7 @@ async function placesOf(host: NodeHost, number: string): Promise<readonly string
   return places;
 }
 
-/** Thaws what is mounted at a path, if it is the device; false when that can't be told there. */
+/** Thaws the file system at a path, if it is the device; false if that can't be determined there. */
 async function thawAt(
   host: NodeHost,
   path: string,

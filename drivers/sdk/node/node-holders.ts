@@ -32,7 +32,7 @@ async function partsOf(device: string): Promise<readonly string[]> {
 /** Descriptors of a process that are read at once: a process may have a million. */
 const descriptorsAtOnce = 64;
 
-/** Names of the links to what a process has open. A process that ended, or that another user's is, tells nothing. */
+/** Names of the links to the open files of a process. Empty for a process that ended or belongs to another user. */
 async function* openFiles(base: string): AsyncGenerator<string> {
   yield* ['cwd', 'root'];
   try {
@@ -59,7 +59,7 @@ const processesWithFiles: Holders = {
   },
 };
 
-/** Whether any mount namespace may have a file system of a device: the kernel tells it of those we make. */
+/** Whether any mount namespace may have a file system of a device: the kernel reports those that kedged creates. */
 export async function hasFileSystem(device: string): Promise<boolean> {
   const places = (await partsOf(device)).flatMap((part) =>
     ['ext4', 'xfs'].map((fsType) => `/sys/fs/${fsType}/${part}`),

@@ -5,7 +5,7 @@ import { DriverError } from '../contract/errors.js';
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const outputBytesMax = 1024 * 1024;
 
-/** How a command ended. */
+/** The result of a command. */
 export interface CommandResult {
   readonly exitCode: number;
   readonly stdout: string;
@@ -40,7 +40,7 @@ export const runCommand: RunCommand = (command, args, signal) =>
     const child = execFile(command, args, options, (error, stdout, stderr) => {
       signal.removeEventListener('abort', abort);
       if (!error) return resolve({ exitCode: 0, stdout, stderr });
-      // How a program that was asked to end fails says nothing about what it was run for.
+      // The failure of a stopped program says nothing about its purpose.
       if (signal.aborted) return reject(aborted(error));
       const { code } = error as { readonly code?: unknown };
       if (typeof code === 'number') return resolve({ exitCode: code, stdout, stderr });

@@ -46,11 +46,11 @@ export interface AwaitRequest {
   readonly signal: AbortSignal;
 }
 
-/** How {@link awaitOperation} waits. */
+/** Wait options of {@link awaitOperation}. */
 export interface AwaitOptions {
   /**
    * Operations that must have ended before this one begins, since they would undo it or are undone by it:
-   * an attachment that is still on its way must not arrive after the detachment.
+   * a pending attach must not complete after the detach.
    */
   readonly after?: readonly OperationKind[];
   /** The poll delay of {@link Pending}; default 5,000. */

@@ -9,7 +9,7 @@ export interface InstanceLookup {
   readonly find: (request: HandleRequest) => Promise<readonly string[]>;
 }
 
-/** How a provider's instances and nodes belong together. */
+/** The mapping between a provider's instances and nodes. */
 export interface NodeInstances {
   /** In order: the first way that finds an instance decides. */
   readonly lookups: readonly InstanceLookup[];

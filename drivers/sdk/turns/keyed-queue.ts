@@ -12,7 +12,7 @@ export class KeyedQueue {
   }
 
   /**
-   * Runs `work` when all that was asked for before under `key` is done.
+   * Runs `work` when all earlier work under `key` has ended.
    * @param signal aborted before its turn: `work` is not run, and the call ends at once
    * @throws DriverError Unavailable when `signal` is aborted before the turn; what `work` throws
    */

@@ -31,7 +31,7 @@ export interface ApiClientOptions {
   readonly packageName: string;
   /** Deadline of one try of a unary call in milliseconds; default 30 s. */
   readonly timeoutMs?: number;
-  /** How often unary calls are tried in all, where that is safe; default 1. */
+  /** Maximum number of attempts of unary calls that are safe to repeat; default 1. */
   readonly retry?: { readonly attempts: number };
   /** Absent: in the clear. */
   readonly tls?: ClientTls;
@@ -46,7 +46,7 @@ export interface ApiClientOptions {
 export interface CallOptions {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** How often it is tried in all where that is safe; default: the client's. */
+  /** Maximum number of attempts, if the call is safe to repeat; default: the client's. */
   readonly attempts?: number;
   /** Called before a call whose answer was lost is repeated: it may have been executed. */
   readonly onLostAnswer?: () => void;

@@ -10,7 +10,7 @@ import { type HttpRoute, type JsonObject, textOf } from '../../rpc/index.js';
 
 const backoff = { baseMs: 100, maxMs: 5_000, jitter: 0.25 };
 
-/** How a call is tried again. */
+/** The retries of a call. */
 export interface RetryOptions {
   /** Tries in all. */
   readonly attempts: number;

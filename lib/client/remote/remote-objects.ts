@@ -93,7 +93,7 @@ export function wireOperation(operation: Operation, at: number): JsonObject {
   };
 }
 
-/** As in every store: guards against callers that bypass the types. */
+/** Guards against callers that bypass the types, as in every store. */
 function demandGuard(operation: ObjectOperation, key: ObjectKey): void {
   if (operation.op !== 'update' && operation.op !== 'delete') return;
   const given = { ...key, metadata: operation.precondition as Partial<ObjectVersion> | undefined };

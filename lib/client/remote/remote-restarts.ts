@@ -1,6 +1,6 @@
 import { hasCode, type StatusError } from '../../base/index.js';
 
-/** How often a read that met another store, or a paged list that expired, is started again. */
+/** Maximum restarts of a read that met another store, or of a paged list that expired. */
 export const restartsMax = 3;
 
 /** Whether a read must be restarted, because its position is invalid. */

@@ -27,7 +27,7 @@ export interface FollowStart<T extends ApiObject> {
   readonly onAway?: (error: unknown) => void;
 }
 
-/** Where changes come from. */
+/** The source of changes. */
 export interface FollowSource<T extends ApiObject> {
   /** Lists the present objects with a position for the watch. */
   list(): Promise<ResourceList<T>>;
@@ -35,7 +35,7 @@ export interface FollowSource<T extends ApiObject> {
   watch(from: WatchPosition, signal: AbortSignal): AsyncIterable<WatchBatch<T>>;
 }
 
-/** How changes are followed. */
+/** Options for following changes. */
 export interface FollowOptions<T extends ApiObject> {
   /** Undefined: the present state comes first. */
   readonly from: WatchPosition | undefined;

@@ -7,7 +7,7 @@ import {
   type WatchPosition,
 } from '../../object/index.js';
 
-/** Where an object is waited for. */
+/** The source of an awaited object. */
 export interface WaitSource<T extends ApiObject> {
   readonly kind: string;
   /** The position of now. */
@@ -20,7 +20,7 @@ export interface WaitSource<T extends ApiObject> {
   ) => AsyncIterable<WatchEvent<T>>;
 }
 
-/** How long is waited. */
+/** Options of the wait. */
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;

@@ -2,7 +2,7 @@ import type { FieldViolation } from '../../base/index.js';
 import type { ApiObject } from '../../object/index.js';
 import type { Json } from './effect.js';
 
-/** How far an effect is. */
+/** The phase of an effect. */
 type EffectPhase =
   /** The intent is durable; it is unknown whether the call was made. */
   | { readonly phase: 'called' }

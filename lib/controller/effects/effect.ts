@@ -42,7 +42,7 @@ export type EffectStart<R extends Json> =
   /** It did not happen, and will not under this idempotency key. */
   | EffectFailed;
 
-/** How far an operation is. */
+/** The progress of an operation. */
 export type EffectOutcome<R extends Json> =
   | EffectDone<R>
   /** Return it, or {@link pending}, from the reconcile. */

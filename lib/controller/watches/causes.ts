@@ -6,7 +6,7 @@ const writesMax = 10_000;
 const chainMax = 6;
 const chainRunsMax = 24;
 
-/** Why a key was woken. */
+/** The cause of a requeue of a key. */
 export type Cause =
   | {
       readonly type: 'added' | 'updated' | 'deleted';

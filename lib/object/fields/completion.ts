@@ -112,7 +112,7 @@ function completeObject(fields: Fields): (values: Values) => Values {
   };
 }
 
-/** How objects of a declared kind are filled in; a number -0 becomes 0. */
+/** The completion of objects of a declared kind; a number -0 becomes 0. */
 export interface Completion {
   /** Fields that clients write: absent ones get their default or zero value. */
   completeSpec(values: Values): Values;

@@ -12,7 +12,7 @@ export interface Condition {
   readonly message: string;
   /** The observed generation of the object. */
   readonly observedGeneration?: number;
-  /** When `status` last changed, RFC 3339. */
+  /** Time of the last change of `status`, RFC 3339. */
   readonly lastTransitionAt: string;
 }
 

@@ -22,7 +22,7 @@ function classLength(pattern: string, at: number): number {
   return end + 1 - at;
 }
 
-/** How often a quantifier at `at` repeats; undefined when there is none. */
+/** The repetitions of the quantifier at `at`; undefined if there is none. */
 function quantifierAt(
   pattern: string,
   at: number,

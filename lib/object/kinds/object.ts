@@ -7,7 +7,7 @@ export interface OwnerReference {
 
 /** The metadata that the store keeps about every object. Times are RFC 3339, UTC. */
 export interface ObjectMeta {
-  /** Unique for ever, also across delete and recreate. */
+  /** Unique forever, also across delete and recreate. */
   readonly uid: string;
   /** The revision that last wrote the object. Opaque: compare for equality only. */
   readonly resourceVersion: string;

@@ -149,7 +149,7 @@ export class Judgement implements AdmissionContext {
   }
 }
 
-/** Of no object, and of no other list: neither keys nor names of indexes hold a NUL. */
+/** The id of a list, distinct from all object keys and other lists: keys and index names contain no NUL. */
 function listId({ kind }: AnyKind, by: KindRead['by']): string {
   return [kind, ...(by ? [by.index, by.value] : [''])].join('\0');
 }

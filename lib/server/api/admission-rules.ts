@@ -81,11 +81,11 @@ export interface AdmissionRules<T extends ApiObject = ApiObject> {
     object: T,
     before: T | undefined,
   ): Promise<boolean>;
-  /** Why objects of this kind can't be cast, with the remedy. Absent: they can. */
+  /** The reason why objects of this kind can't be cast, with the remedy. Absent: they can. */
   readonly castRefusal?: string;
   /** Finalizers every new object gets. */
   readonly finalizers?: readonly string[];
-  /** The object as clients may see it; `reveal` is true when secret values were asked for and allowed. */
+  /** The object as clients may see it; `reveal` is true if secret values were requested and permitted. */
   present?(object: T, reveal: boolean): T;
   /**
    * Indexes of the kind that are made of nothing that `present` hides. By another one of a kind with

@@ -30,7 +30,7 @@ export interface AuditEntry {
   readonly durationMs: number;
 }
 
-/** Where audit entries go. Must not throw and not block. */
+/** The sink of audit entries. Must neither throw nor block. */
 export interface AuditSink {
   /** Whether an entry with these would be kept: what is not is not even made. */
   wants(verb: string, code: StatusCode): boolean;

@@ -2,7 +2,7 @@ import type { StatusCode } from '../../base/index.js';
 import type { JsonObject } from '../../rpc/index.js';
 import type { Access, Identity } from '../auth/index.js';
 
-/** Where a call comes from. */
+/** The origin of a call. */
 export interface Peer {
   readonly address: string;
   readonly loopback: boolean;
@@ -14,7 +14,7 @@ export interface CallContext {
   readonly peer: Peer;
   readonly requestId: string;
   readonly transport: 'grpc' | 'rest';
-  /** Why the call may come from elsewhere than its connection does; undefined: for no reason. */
+  /** The sign that the caller differs from the peer of the connection; undefined without one. */
   readonly indirection?: () => string | undefined;
   /** Aborts when the caller goes away, the deadline passes, or the server stops. */
   readonly signal: AbortSignal;
@@ -26,7 +26,7 @@ export interface RecordedAccess {
   readonly verb: string;
   readonly namespace: string;
   readonly name: string;
-  /** Of a part of a set: how many operations were asked for together. */
+  /** Number of operations of the set that the operation belongs to. */
   readonly operations?: number;
 }
 

@@ -17,7 +17,7 @@ import {
 import { limits } from '../../base/index.js';
 import type { AdmissionRules } from './admission-rules.js';
 
-/** What a field of a kind with a type of its own holds, and the rules that can be stated about it. */
+/** The type of a field of a kind with its own message type, and the rules that can be declared for it. */
 export interface FieldSpec {
   /** `integer` has 32 bits; `map` has text values; `json` is any JSON. */
   readonly type: 'string' | 'integer' | 'boolean' | 'strings' | 'map' | 'json';

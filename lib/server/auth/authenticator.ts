@@ -44,7 +44,7 @@ function refused(reason: string, message: string): StatusError {
   return new StatusError({ code: 'Unauthenticated', reason, message });
 }
 
-/** One answer for every kind of wrong token: which kind it is would help who guesses. */
+/** The same answer for all invalid tokens: a difference would help an attacker who guesses tokens. */
 function invalidToken(): StatusError {
   return refused('InvalidToken', 'the bearer token is not valid, was revoked or has expired');
 }
@@ -68,7 +68,7 @@ export class Authenticator implements Authentication {
   readonly #logger: Logger;
   readonly #nodes: AnyKind | undefined;
   readonly #binding: GrantBinding;
-  /** When the last use of a token was noted, by its id. */
+  /** Time of the last recorded use of a token, by its id. */
   readonly #noted = new Map<string, number>();
   readonly #under = new Set<Promise<void>>();
 

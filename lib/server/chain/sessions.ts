@@ -166,7 +166,7 @@ async function* whileAllowed<T>(source: AsyncIterable<T>, end: AbortSignal): Asy
   } finally {
     end.removeEventListener('abort', ended);
     const leaving = iterator.return?.();
-    // Its source may wait for ever.
+    // Its source may wait forever.
     if (end.aborted) leaving?.catch(() => undefined);
     else await leaving;
   }

@@ -5,7 +5,7 @@ import type { AnswerEncoder } from './answers.js';
 
 type AnsweringCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
 
-/** A stream of answers on its way to a gRPC client. */
+/** An outgoing stream of answers to a gRPC client. */
 export interface GrpcStream {
   readonly method: MethodInfo;
   readonly call: AnsweringCall;

@@ -1,12 +1,12 @@
 import { type Clock, StatusError, type Timer } from '../../base/index.js';
 
-/** How long a request may take to arrive. As for a REST request. */
+/** Maximum time until a request has arrived completely, as for a REST request. */
 const arrivalMs = 30_000;
 /** A request that takes longer than this is slow. */
 const slowAfterMs = 2_000;
 /** Slow requests of one account at once: each may hold four megabytes of what has arrived. */
 const slowMax = 64;
-/** How often those that have not arrived are looked at. */
+/** Interval of the check for incomplete requests. */
 const lookMs = 1_000;
 
 interface Unfinished {

@@ -2,7 +2,7 @@ import { type Clock, sleep, StatusError } from '../../base/index.js';
 import { type JsonObject, textOf } from '../../rpc/index.js';
 import type { CustomMethod } from '../api/call.js';
 
-/** How often a Watch looks whether the answer is another one. */
+/** Interval at which a Watch checks for a changed answer. */
 const lookMs = 2_000;
 
 /** Options of the health service. */

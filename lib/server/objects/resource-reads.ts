@@ -47,7 +47,7 @@ export class ResourceReads {
     this.#options = options;
   }
 
-  /** Like {@link show}, remembered: what many ask for or watch is shown once. */
+  /** Like {@link show}, with a cache: an object is encoded once for all its readers. */
   #seen(served: ServedKind, object: ApiObject): JsonObject {
     return this.#recent.of(object, () => this.show(served, object));
   }
@@ -88,7 +88,7 @@ export class ResourceReads {
     });
   }
 
-  /** Like {@link watch}, with objects as JSON text, and the states before where they are asked for. */
+  /** Like {@link watch}, with objects as JSON text, and previous states if requested. */
   async *watchObjects(
     served: ServedKind,
     context: CallContext,

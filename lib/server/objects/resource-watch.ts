@@ -11,12 +11,12 @@ import {
 import type { JsonObject } from '../../rpc/index.js';
 import type { ObjectStore } from '../../store/index.js';
 
-/** An idle watch tells its position this often, so that a resume does not fall out of history. */
+/** Interval of bookmarks of an idle watch, so that its cursor stays within the history. */
 const bookmarkMs = 15_000;
 
 /** An answer is cut behind so much. */
 const answerBytesMax = 32 * 1024;
-/** Of an event whose source does not tell its size. */
+/** The assumed size of an event of unknown size. */
 const sizeGuess = 512;
 
 /** The scope of a watch and the form of its answers. */

@@ -50,7 +50,7 @@ export class Resources {
     return this.#reads.watch(served, context, request);
   }
 
-  /** Like {@link watch}, with objects as JSON text, and the states before where they are asked for. */
+  /** Like {@link watch}, with objects as JSON text, and previous states if requested. */
   watchObjects(
     served: ServedKind,
     context: CallContext,

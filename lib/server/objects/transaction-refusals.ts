@@ -35,7 +35,7 @@ export function located(error: unknown, at: number): unknown {
 
 /**
  * Of a kind whose own service has no Update only finalizers are written, so that controllers elsewhere can
- * let go of its objects.
+ * release its objects.
  * @param before the stored object. @param shown the same as the API shows it
  * @throws StatusError Unimplemented naming what else the operation would change
  */

@@ -5,7 +5,7 @@ import { errorBody, problemBody } from '../schema/error-body.js';
 import { httpStatuses } from '../schema/http-status.js';
 import { wantsProblem } from './headers.js';
 
-/** Of a body that is too large so much is taken before the connection is cut. */
+/** Maximum bytes of an oversized body that are read before the connection is closed. */
 const discardBytesMax = 8 * limits.requestBytesMax;
 
 /** Answers with an error, in the requested form. */

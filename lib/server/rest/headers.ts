@@ -9,7 +9,7 @@ import {
   textOf,
 } from '../../rpc/index.js';
 
-/** The entity tag of an answer: the object's version. Undefined for what is no object. */
+/** The entity tag of an answer: the object's version. Undefined for an answer that is not an object. */
 export function entityTag(answer: JsonObject): string | undefined {
   const metadata = isJsonObject(answer.metadata) ? answer.metadata : {};
   const version = textOf(metadata, 'resourceVersion');

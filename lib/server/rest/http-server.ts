@@ -5,7 +5,7 @@ import type { TransportOptions } from '../transport/transport-options.js';
 /** A request must have arrived whole within this time, its headers within the shorter one. */
 const requestTimeoutMs = 30_000;
 const headersTimeoutMs = 10_000;
-/** How often overdue connections are looked for. */
+/** Interval of the check for overdue connections. */
 const overdueMs = 5_000;
 
 /** The HTTP server under fastify: how long it waits for a request, an answer's reader and a handshake. */

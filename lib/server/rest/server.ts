@@ -28,7 +28,7 @@ const parameterCharactersMax = 1_024;
 export interface RestOptions extends TransportOptions {
   /** Allowed CORS origins; none by default. */
   readonly corsOrigins: readonly string[];
-  /** What the OpenAPI document says about everything; asked when it is first read. */
+  /** The general part of the OpenAPI document; requested at its first read. */
   readonly comments: (() => Promise<Comments>) | undefined;
 }
 

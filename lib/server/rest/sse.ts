@@ -9,7 +9,7 @@ const heartbeatMs = 15_000;
 
 /** One server-sent event. */
 export interface ServerSentEvent {
-  /** Where a reconnecting client resumes; absent keeps the last one. */
+  /** The cursor at which a reconnecting client resumes; absent keeps the previous one. */
   readonly id?: string;
   readonly event?: string;
   readonly data: unknown;

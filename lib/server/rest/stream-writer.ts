@@ -4,7 +4,7 @@ import { PacedWrites, type WaitingBytes } from '../transport/paced-writes.js';
 /**
  * Writes a response piece by piece, waiting whenever the client does not read. What it keeps counts with what
  * waits for all readers of the server: the one that has kept the server waiting longest loses its connection,
- * for a response that began has no other way to say that it is not whole.
+ * because a response that has started can signal an incomplete body in no other way.
  */
 export class StreamWriter implements Disposable {
   readonly #writes: PacedWrites;

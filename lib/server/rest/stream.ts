@@ -5,7 +5,7 @@ import type { WaitingBytes } from '../transport/paced-writes.js';
 import { sendEvents, type ServerSentEvent, watchEvents } from './sse.js';
 import { StreamWriter } from './stream-writer.js';
 
-/** A stream of answers on its way to a REST client. */
+/** An outgoing stream of answers to a REST client. */
 export interface RestStream {
   readonly reply: FastifyReply;
   readonly answers: AsyncIterable<JsonObject>;
@@ -13,7 +13,7 @@ export interface RestStream {
   readonly form: 'watch' | 'events' | 'lines';
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** What waits for all readers of the server. */
+  /** The buffered messages of all readers of the server. */
   readonly waiting: WaitingBytes;
   readonly requestId: string;
   /** Gets failures that are ours. */

@@ -29,7 +29,7 @@ function problemOf(message: DescMessage, path: string): string | undefined {
 }
 
 /**
- * A selector by a field that the kind does not have would match nothing, or everything, for ever.
+ * A selector by a field that the kind does not have would match nothing, or everything, forever.
  * @throws StatusError InvalidArgument naming the path, the kind and the fields that there are.
  */
 export function demandKnownPaths(

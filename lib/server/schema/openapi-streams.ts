@@ -6,7 +6,7 @@ interface EventParts {
   readonly names?: readonly string[];
   readonly description: string;
   readonly data: JsonSchema;
-  /** Whether it tells where a client resumes; absent: it may. */
+  /** Whether it carries a cursor for a resume; absent: it may. */
   readonly id?: 'always' | 'never';
 }
 

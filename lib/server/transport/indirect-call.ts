@@ -1,4 +1,4 @@
-/** What tells where a call comes from, beside its connection. */
+/** Signs of the origin of a call, in addition to its connection. */
 export interface CallHeaders {
   /** `Host`, over gRPC `:authority`. */
   readonly host: string | undefined;
@@ -7,7 +7,7 @@ export interface CallHeaders {
   readonly names: readonly string[];
 }
 
-/** Headers by which proxies tell for whom they call, beside all that begin with `x-forwarded-`. */
+/** Headers of proxies with the original caller, in addition to all that start with `x-forwarded-`. */
 const proxyHeaders = ['forwarded', 'via', 'x-real-ip', 'x-client-ip', 'true-client-ip'];
 
 const shownMax = 100;

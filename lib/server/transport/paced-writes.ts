@@ -1,6 +1,6 @@
 import { StatusError } from '../../base/index.js';
 
-/** Where messages go: a stream of gRPC, or a response of REST. */
+/** The destination of messages: a stream of gRPC, or a response of REST. */
 export interface MessageSink {
   write(message: Buffer, written: () => void): unknown;
   /** Ends the stream at once and frees its buffered data. */
@@ -10,10 +10,10 @@ export interface MessageSink {
 /** Limits of buffered data of one reader, in bytes and messages. One more message is always accepted. */
 const waitingBytesMax = 65_536;
 const waitingMessagesMax = 16;
-/** What may wait for all readers of a server, over both transports. */
+/** Maximum bytes that are buffered for all readers of a server, over both transports. */
 const allBytesMax = 134_217_728;
 
-/** What waits for all readers of a server. Beyond its bound the one that has kept it waiting longest is cut. */
+/** The buffered messages of all readers of a server. Beyond the limit, the slowest reader is disconnected. */
 export class WaitingBytes {
   readonly #max: number;
   /** Longest first. */

@@ -7,7 +7,7 @@ import type { Caller } from '../chain/dispatcher.js';
 const gone = new Error('the caller disconnected');
 
 /**
- * A call on its way. Its signal is made when somebody asks for it: short calls never do, and signals
+ * A call in progress. Its signal is made when somebody asks for it: short calls never do, and signals
  * are the most expensive part of them.
  */
 export class RequestCaller implements Caller {

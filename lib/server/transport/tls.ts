@@ -10,7 +10,7 @@ export interface TlsFiles {
   readonly clientCaFile?: string | undefined;
 }
 
-/** What the files hold. */
+/** The content of the files. */
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;

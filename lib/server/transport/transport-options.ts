@@ -5,12 +5,12 @@ import type { ConnectionPorts } from './connections.js';
 import type { WaitingBytes } from './paced-writes.js';
 import type { TlsSource } from './tls.js';
 
-/** What both transports are made of. */
+/** The common parts of both transports. */
 export interface TransportOptions extends ConnectionPorts {
   readonly dispatcher: Dispatcher;
   readonly schemas: SchemaRegistry;
   readonly random: Random;
-  /** What waits for the readers of streams, over both transports. */
+  /** The buffered messages of stream readers, over both transports. */
   readonly waiting: WaitingBytes;
   /** Absent: in the clear. */
   readonly tls: TlsSource | undefined;

@@ -29,14 +29,14 @@ export interface BackupHeader {
   readonly createdAt: string;
 }
 
-/** What a backup ends with. */
+/** The trailer of a backup. */
 export interface BackupTrailer {
   readonly objects: number;
   /** SHA-256 of everything before, hexadecimal. */
   readonly sha256: string;
 }
 
-/** What goes into a backup. */
+/** The content of a backup. */
 export interface BackupSource {
   readonly storeId: string;
   readonly clusterId: string;

@@ -28,7 +28,7 @@ export interface BackupDescription {
   readonly storeId: string;
   readonly clusterId: string;
   readonly revision: number;
-  /** When it was begun. */
+  /** Time of the start of the backup. */
   readonly createdAt: string;
   readonly objects: number;
 }

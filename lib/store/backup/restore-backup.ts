@@ -87,7 +87,7 @@ function unwritable(path: string, error: unknown): unknown {
   });
 }
 
-/** How a backup is restored. */
+/** Options of a restore. */
 export interface RestoreOptions {
   /**
    * Replaces an existing store, which is kept in another directory. Default false: an existing store is refused.

@@ -102,7 +102,7 @@ export type StoreHealth =
   | { readonly state: 'unreachable'; readonly error: Error }
   | { readonly state: 'closed' };
 
-/** What a backup holds. */
+/** The content of a backup. */
 export interface BackupReport {
   readonly storeId: string;
   readonly clusterId: string;
@@ -141,7 +141,7 @@ export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
  * ObjectStore} without these.
  */
 export interface EmbeddedStore extends ObjectStore {
-  /** Of the data: a store that was restored from a backup of this one has it, too. */
+  /** The id of the data: a store that was restored from a backup of this one has the same id. */
   readonly clusterId: string;
   /**
    * Present if opening migrated the data of an earlier release. Also present at later openings until a store with

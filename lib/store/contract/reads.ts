@@ -46,7 +46,7 @@ export interface ListResult<T extends ApiObject> {
   readonly nextPageToken: string;
 }
 
-/** Where a watch starts. */
+/** The start position of a watch. */
 export type WatchStart =
   | WatchPosition
   /** Starts with the present objects, as ADDED events in batches marked `initial`, then continues live. */

@@ -43,7 +43,7 @@ export interface Migration {
   readonly to: number;
   /** Directory of the copy from before the migration. */
   readonly copy: string;
-  /** How to go back to the earlier release, for people. */
+  /** The rollback to the earlier release, for messages. */
   readonly wayBack: string;
 }
 

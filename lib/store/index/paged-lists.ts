@@ -23,10 +23,10 @@ interface PagedList extends Keepable {
   readonly secret: string;
 }
 
-/** How much a page may hold. */
+/** The limits of a page. */
 type PageSize = Pick<ListBounds, 'limit' | 'pageBytes'>;
 
-/** Where a page begins. */
+/** The start of a page. */
 interface Position {
   readonly chunk: number;
   readonly offset: number;

@@ -60,7 +60,7 @@ export class SortedEntries<E extends Keyed> {
     });
   }
 
-  /** Like {@link snapshot}, only keys that begin with `prefix`. */
+  /** Like {@link snapshot}, only for keys that start with `prefix`. */
   snapshotOf(prefix: string): readonly (readonly E[])[] {
     const found: E[][] = [];
     for (let at = this.#chunkIndex(prefix); at < this.#chunks.length; at += 1) {

@@ -6,7 +6,7 @@ export const metaKey = Buffer.from('m/state');
 export const keyBytes = 13;
 /** First byte of every record key, 'r': records sort behind the meta key, by revision and index. */
 const recordPrefix = 0x72;
-/** Behind every record. */
+/** The key after all records. */
 export const logEnd = Buffer.from([recordPrefix + 1]);
 
 /** Key of a record: prefix | revision u64 big-endian | index u32 big-endian. */

@@ -6,10 +6,10 @@ import { decodeKey, encodeKey, logEnd } from './level-keys.js';
 /** Records read at a time: large enough for the native side, small enough to yield often. */
 const chunkRecords = 400;
 
-/** Where a log is read. */
+/** The source of a log. */
 export interface ScannedLog {
   readonly database: () => Database;
-  /** Of the database, for errors. */
+  /** The path of the database, for errors. */
   readonly path: string;
   /** Called at the end. */
   readonly ended: () => Promise<void>;

@@ -155,7 +155,7 @@ export async function demandRoom(
 
 /** One migration step, in addition to raising the version. */
 export interface MigrationStep {
-  /** What it does to the records, for people. */
+  /** Its changes to the records, for messages. */
   readonly change: string;
   /** Finds the records that the step removes. */
   readonly removed: (engine: Engine, state: EngineState) => Promise<readonly RecordAddress[]>;

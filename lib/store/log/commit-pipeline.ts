@@ -15,7 +15,7 @@ const lockstepMin = 48;
 /** A longer pause means that there were no writers. */
 const recentMs = 50;
 
-/** What a pipeline drives. */
+/** The dependencies of a pipeline. */
 export interface CommitPipelineOptions<C extends Commit> {
   readonly clock: Clock;
   readonly append: (records: readonly EncodedRecord[]) => Promise<void>;
@@ -37,7 +37,7 @@ export class CommitPipeline<C extends Commit> {
   #queuedBytes = 0;
   #running: Promise<void> | undefined;
   #failure: StatusError | undefined;
-  /** When the last append ended and how long it took, milliseconds. */
+  /** End and duration of the last append, milliseconds. */
   #endedAt = -Infinity;
   #appendMs = Infinity;
 

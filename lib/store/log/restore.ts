@@ -45,7 +45,7 @@ export class DensityCheck {
     this.#index = record.index;
   }
 
-  /** @throws StatusError DataLoss when the last revision is not whole. */
+  /** @throws StatusError DataLoss when the last revision is incomplete. */
   end(): void {
     if (this.#missing > 0) this.#fail(this.#revision);
   }
@@ -77,7 +77,7 @@ export function demandTail(revision: number, highWater: number): void {
   );
 }
 
-/** What a log holds. */
+/** The content of a log. */
 export interface Restored {
   readonly index: ObjectIndex;
   readonly revision: number;
@@ -88,7 +88,7 @@ export interface Restored {
   readonly expiries: readonly Expiry[];
 }
 
-/** When an object expires. */
+/** The expiry time of an object. */
 export interface Expiry {
   readonly kind: string;
   readonly key: string;

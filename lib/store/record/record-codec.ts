@@ -12,7 +12,7 @@ export interface Predecessor extends RecordAddress {
 
 /** One change in the log. */
 export interface LogRecord extends RecordAddress {
-  /** How many records the revision has. */
+  /** Number of records of the revision. */
   readonly count: number;
   readonly type: ChangeType;
   readonly kind: string;
@@ -21,7 +21,7 @@ export interface LogRecord extends RecordAddress {
   readonly json: string;
   /** Commit time, milliseconds since the epoch. */
   readonly at: number;
-  /** When the object expires, milliseconds since the epoch; 0 for never. */
+  /** Expiry time of the object, milliseconds since the epoch; 0 for never. */
   readonly expiresAt: number;
   /** Absent for the first record of an object. */
   readonly previous?: Predecessor | undefined;

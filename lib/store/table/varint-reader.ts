@@ -1,4 +1,4 @@
-/** Where a block of a table is. */
+/** The position of a block in a table. */
 export interface BlockHandle {
   readonly offset: number;
   readonly size: number;

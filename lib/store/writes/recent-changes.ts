@@ -9,7 +9,7 @@ export interface Touch {
   readonly indexed: readonly IndexedChange[];
 }
 
-/** How long ago something changed for the last time. */
+/** The time since the last change. */
 export interface LastChange {
   readonly revision: number;
   /** False: it changed at `revision` or earlier; the exact revision is unknown. */

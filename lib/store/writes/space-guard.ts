@@ -10,7 +10,7 @@ const everyMs = 1_000;
 const everyBytes = 16 * 1024 * 1024;
 /** Measurement interval without writes, if there is a reserve. */
 const recheckMs = 5_000;
-/** Room that LevelDB works with: it writes a table before it removes the log of it. */
+/** Space that LevelDB needs: it writes a table before it removes the log of it. */
 const workingBytesMax = 16 * 1024 * 1024;
 /** Maximum growth of an object in deletion by one write, for a status with the reason of its wait. */
 const growthBytesMax = 4_096;

@@ -67,7 +67,7 @@ describe('the first start of a local daemon', function () {
     const { code, stderr } = await start('/dev/null/data', '127.0.0.1:0', '/dev/null/config');
     expect(code, stderr).to.equal(1);
     expect(stderr).to.match(
-      /data directory \/dev\/null\/data can't be made \(ENOTDIR.*--data-directory/,
+      /data directory \/dev\/null\/data can't be created \(ENOTDIR.*--data-directory/,
     );
   });
 });

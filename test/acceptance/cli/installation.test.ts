@@ -25,7 +25,7 @@ describe('the installation on the command line', function () {
     expect(well).to.match(/^\S+ +Ready +\d+\.\d+\.\d+ +\S+ +\d+s ago$/m);
     expect(well)
       .to.match(/^services +1 +1 Running$/m)
-      .and.contain('Everything is ready.');
+      .and.contain('All objects are ready.');
     await daemon.ok('POST', `${base}/services`, {
       ...service,
       name: 'broken',
@@ -51,7 +51,7 @@ describe('the installation on the command line', function () {
     daemon.token = made.stdout.trim();
     try {
       expect(await run('status'))
-        .to.match(/that you may see/)
+        .to.match(/All visible objects/)
         .and.match(/You are not permitted to list .*secrets/);
       expect(await run('get all', 3)).to.contain(
         'Without secrets: you are not permitted to list them.',
@@ -98,7 +98,7 @@ describe('the installation on the command line', function () {
       .to.match(/^\* +second /m)
       .and.match(/^ +first /m)
       .and.not.contain(daemon.token);
-    expect(await sh('kedge context use first')).to.contain('context first is used');
+    expect(await sh('kedge context use first')).to.contain('switched to context first');
     expect(await sh('kedge context list')).to.match(/^\* +first /m);
     expect(await sh('kedge whoami')).to.contain('root');
     expect(await sh('kedge context use frist', 4)).to.contain('did you mean first?');

@@ -42,7 +42,7 @@ export function addVolume(program: Command): void {
       .description('retry a Failed volume now')
       .option('-n, --namespace <name>', 'namespace', 'default')
       .action((name: string, { namespace }: VolumeOptions) =>
-        call('VolumeService.RetryProvision', name, { namespace }, 'is tried again'),
+        call('VolumeService.RetryProvision', name, { namespace }, 'is being retried'),
       ),
     ['kedge volume retry-provision data', 'Retry a Failed volume'],
   );

@@ -37,7 +37,7 @@ export interface ContainerInspection {
   readonly pid: number;
   readonly exitCode: number;
   readonly outOfMemory: boolean;
-  /** Why the container could not be started; empty otherwise. */
+  /** The error of the start of the container; empty if it started. */
   readonly error: string;
   readonly startedAt: number | undefined;
   readonly finishedAt: number | undefined;

@@ -7,7 +7,7 @@ function repositoryOf(name: string): string | undefined {
 }
 
 /**
- * The name of exactly this content: the digest that a registry gave to the image, of the repository that was asked for
+ * The name of exactly this content: the digest that a registry gave to the image, of the requested repository
  * if it has several; the id of an image that came from no registry.
  */
 export function digestOf({ id, digests }: EngineImage, name: string): string {

@@ -26,18 +26,18 @@ export interface ImageDiskOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly policy: ControllerPolicy;
-  /** Used share of the file system of a directory in percent. Default: as df tells it. */
+  /** Used share of the file system of a directory in percent. Default: as df computes it. */
   readonly usedPercent?: (directory: string) => Promise<number>;
 }
 
-/** Used share of a file system in percent, as df tells it: what only root may fill is not counted as free. */
+/** Used share of a file system in percent, as df computes it: space reserved for root is not counted as free. */
 async function dfPercent(directory: string): Promise<number> {
   const { blocks, bfree, bavail } = await statfs(directory);
   const used = blocks - bfree;
   return used + bavail === 0 ? 0 : (used / (used + bavail)) * 100;
 }
 
-/** Removes images that nothing needs when the disk of the engine becomes full, and tells so by an event of the node. */
+/** Removes unused images when the disk of the engine becomes full, and records an event of the node. */
 export class ImageDisk implements Runnable {
   readonly name = 'image disk';
   readonly #options: ImageDiskOptions;

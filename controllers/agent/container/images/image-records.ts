@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { isJsonObject } from 'kedge/rpc';
 
-/** How an image came to the node. */
+/** The origin of an image of the node. */
 export type ImageOrigin = 'pulled' | 'loaded';
 
 /** An image that Kedge pulled or loaded. */
@@ -12,7 +12,7 @@ export interface ImageRecord {
   /** The names that Kedge gave to it. */
   readonly names: readonly string[];
   readonly origin: ImageOrigin;
-  /** When it came or was last used for a start, milliseconds since the epoch. */
+  /** Time of the pull, load or last use for a start, milliseconds since the epoch. */
   readonly usedAt: number;
 }
 

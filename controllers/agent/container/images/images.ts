@@ -11,7 +11,7 @@ import { PullProgress } from './pull-progress.js';
 import { pullRemedy } from './pull-refusal.js';
 import type { CredentialsOf, FoundCredentials } from './registry-credentials.js';
 
-/** When to pull an image: if the node does not have it, at each start, or never. */
+/** The pull policy of an image: if the node does not have it, at each start, or never. */
 export type ImagePull = 'missing' | 'always' | 'never';
 
 /** Dependencies of {@link Images}. */
@@ -26,7 +26,7 @@ export interface ImagesOptions {
 
 /** The image of a workload. */
 export interface WantedImage {
-  /** As its service names it. */
+  /** The image reference in its service. */
   readonly name: string;
   readonly policy: ImagePull;
   /** The content that the workload ran before, see {@link ProvidedImage.digest}. */

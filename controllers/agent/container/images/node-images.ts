@@ -21,13 +21,13 @@ export interface NodeImagesOptions {
 export interface NodeImage extends EngineImage {
   /** Undefined if another user of the engine brought it. */
   readonly origin: ImageOrigin | undefined;
-  /** When it came or was last used for a start, milliseconds since the epoch; undefined without an origin. */
+  /** Time of the pull, load or last use for a start, milliseconds since the epoch; undefined without an origin. */
   readonly usedAt: number | undefined;
   /** Instances that need it: `<namespace>/<name>`. */
   readonly users: readonly string[];
 }
 
-/** How to prune. */
+/** Options of a prune. */
 export interface PruneRequest {
   /** Removes nothing. */
   readonly dryRun?: boolean;

@@ -1,7 +1,7 @@
 import type { ImageReference } from '../../../service/image/image-reference.js';
 import type { FoundCredentials } from './registry-credentials.js';
 
-/** What to do about a failed pull, by the engine's message; empty if that says it all. */
+/** The remedy of a failed pull, from the engine's message; empty if the message needs none. */
 export function pullRemedy(
   message: string,
   { host }: ImageReference,

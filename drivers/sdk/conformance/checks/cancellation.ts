@@ -7,7 +7,7 @@ import type { Made } from '../made.js';
 import type { Trial } from '../trial.js';
 import { withinTime } from '../watched-driver.js';
 
-/** When calls are given up, milliseconds after they began: before, and in the middle. */
+/** Delays until calls are cancelled, milliseconds: before and during the call. */
 const abortAfterMs = [undefined, 5] as const;
 
 /** Makes a call and cancels it. Returns whether it succeeded anyway. */

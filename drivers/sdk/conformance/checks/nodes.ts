@@ -14,7 +14,7 @@ function demandOneNode(trial: Trial): void {
     trial.leaveOut('the driver has no access mode ReadWriteOnce');
 }
 
-/** A volume is attached where it was asked for, and to one node at a time. */
+/** A volume is attached to the requested node, and to one node at a time. */
 export const nodes: readonly Check[] = [
   {
     name: 'unknown-nodes-are-refused',

@@ -86,7 +86,7 @@ export function erase(
   });
 }
 
-/** Makes a second resource beside the volume that was asked for. Gives its handle. */
+/** Creates a second resource beside the requested volume. Returns its handle. */
 export async function makeStray(
   driver: SynchronousDriver,
   memory: MutantMemory,

@@ -6,7 +6,7 @@ import { DriverError } from '../../contract/errors.js';
 import { erase, exists, findVolume, withContent } from './damage.js';
 import type { Mutant } from './mutant.js';
 
-/** As much of a file as a careless copy takes in one piece. */
+/** The block size of a faulty copy, bytes. */
 const pieceBytes = 1024 * 1024;
 
 /** A uid that depends on the name alone. */

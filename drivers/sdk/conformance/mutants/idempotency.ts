@@ -4,7 +4,7 @@ import { demandCommand, runCommand } from '../../node/run-command.js';
 import { aliasing, erase, exists, makeStray } from './damage.js';
 import type { Mutant } from './mutant.js';
 
-/** Faults in calls that are made again, or several times at once. */
+/** Faults in repeated or concurrent calls. */
 export const idempotencyMutants: readonly Mutant[] = [
   {
     name: 'provision-wipes',

@@ -6,7 +6,7 @@ import { writeHead } from '../device-bytes.js';
 import { mountOf } from './damage.js';
 import type { Mutant } from './mutant.js';
 
-/** As much as a driver looks at before it calls a device blank. */
+/** The zeros at the start of a blank device, as many as a driver checks. */
 const blank = (): Buffer => Buffer.alloc(1024 * 1024);
 
 /** Faults in formatting, mounting, unmounting and detaching. */

@@ -21,7 +21,7 @@ export interface MutantMemory {
   readonly volumes: Map<string, KnownVolume>;
   /** Volumes that were deleted, by uid, oldest first. */
   readonly deleted: Map<string, KnownVolume>;
-  /** Where volumes are attached, by uid. */
+  /** The nodes that volumes are attached to, by uid. */
   readonly attached: Map<string, HandleRequest & { readonly devicePath: string }>;
   /** Mounts, by target. */
   readonly mounted: Map<string, MountRequest & { readonly path: string }>;
