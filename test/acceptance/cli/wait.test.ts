@@ -129,7 +129,7 @@ describe('kedge wait', function () {
     expect(cast).to.contain('Interrupted: the objects are stored, and kedged continues');
     const waits = ['wait', 'service/deaf', '--for', 'status=Running'];
     expect(await interrupted(waits, 'Waiting: services/deaf')).to.contain(
-      'Interrupted: nothing was changed',
+      'Interrupted: the wait changed nothing',
     );
     const removal = await interrupted(['delete', 'service', 'deaf'], 'is being deleted');
     expect(removal).to.contain('Interrupted: the deletion continues');

@@ -55,9 +55,9 @@ describe('backups of a stopped daemon', function () {
     const content = await readFile(file);
     for (const form of [key, Buffer.from(key, 'base64'), 'hunter2'])
       expect(content.includes(form)).to.equal(false);
-    expect((await kedged(daemon.data, 'verify')).stdout).to.include('is whole');
+    expect((await kedged(daemon.data, 'verify')).stdout).to.include('is intact');
     const verified = await kedged(daemon.data, 'verify', file);
-    expect(verified.stdout).to.include('is whole').and.include('opens all of its 1 sealed values');
+    expect(verified.stdout).to.include('is intact').and.include('opens all of its 1 sealed values');
 
     const data = join(folder, 'restored');
     await mkdir(data);
