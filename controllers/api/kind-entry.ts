@@ -20,7 +20,7 @@ export interface ApiOptions {
   readonly drivers: DriverRegistry;
   readonly sealer: Sealer;
   readonly runtimes: readonly Runtime[];
-  /** Absent: the methods of images are not served. */
+  /** Absent: the methods of images are refused. */
   readonly images?: NodeImages;
   readonly defaultStorageClass: string | undefined;
   readonly rotation: KeyRotation;

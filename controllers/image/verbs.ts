@@ -105,11 +105,34 @@ async function* load(
   }
 }
 
+const access = (verb: string) =>
+  ({ type: 'policy', resource: 'images', verb, scope: 'Cluster' }) as const;
+
+/** The methods of a server without a container runtime: a method of the API without a handler would stop it. */
+function withoutImages(): readonly CustomMethod[] {
+  const refusal = (): StatusError =>
+    failedPrecondition(
+      'RuntimeUnavailable',
+      'this server has no container runtime, and so no images',
+    );
+  const unary = { type: 'unary', call: () => Promise.reject(refusal()) } as const;
+  const bidi = {
+    type: 'bidi',
+    opening: () => ({}),
+    call: () => {
+      throw refusal();
+    },
+  } as const;
+  return [
+    { id: 'ImageService.List', access: access('list'), handler: unary },
+    { id: 'ImageService.Load', access: access('load'), handler: bidi },
+    { id: 'ImageService.Prune', access: access('prune'), handler: unary },
+  ];
+}
+
 /** `ImageService`. */
 export function imageVerbs(parts: ApiParts, { images }: ImageVerbOptions): readonly CustomMethod[] {
-  if (!images) return [];
-  const access = (verb: string) =>
-    ({ type: 'policy', resource: 'images', verb, scope: 'Cluster' }) as const;
+  if (!images) return withoutImages();
   const here = images;
   let loads = 0;
   async function* bounded(
