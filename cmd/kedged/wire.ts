@@ -36,8 +36,6 @@ import {
   StorageRootWatch,
   thawLeftovers,
   TransitionEvents,
-  UsedParameters,
-  VolumeManager,
 } from '@kedge/controllers';
 import {
   directoryJournal,
@@ -53,6 +51,7 @@ import { type DaemonData, openDaemonData } from './data/data-directory.js';
 import { type DaemonKeys, keyPlace } from './config/key-file.js';
 import { PrometheusMetrics } from './telemetry/prometheus-metrics.js';
 import { nodeRuntimes } from './node-runtimes.js';
+import { nodeVolumes } from './node-volumes.js';
 import { OpsServer } from './telemetry/ops-server.js';
 import { parseAddress } from './config/listening.js';
 import type { DaemonConfig } from './config/settings.js';
@@ -160,21 +159,8 @@ async function assemble(
     logger: logger.child({ part: 'copy' }),
   });
   const common = { store, manager, clock, random, logger, policy };
-  const volumeManager = new VolumeManager({
-    ...common,
-    drivers,
-    resolver,
-    node,
-    mountRoot: join(dataDirectory, 'mounts'),
-    journal,
-    host,
-    used: new UsedParameters({
-      directory: join(dataDirectory, 'mount-parameters'),
-      sealer,
-      logger: logger.child({ part: 'agent' }),
-    }),
-    logger: logger.child({ part: 'agent' }),
-  });
+  const nodeParts = { ...common, drivers, resolver, journal, host, sealer, metrics };
+  const volumeManager = nodeVolumes(config, nodeParts);
   const agent = new Agent({
     ...common,
     node,

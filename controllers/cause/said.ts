@@ -37,13 +37,16 @@ export function crashOf({ conditions, exitCode, backoff }: Instance): Said | und
   return { reason: 'Failed', message: `ended with exit code ${exitCode} before; ${ready.message}` };
 }
 
+/** Conditions that are a problem while they hold. */
+const troubleIfTrue: readonly string[] = ['Resizing', 'FileSystemResizePending', 'SpaceLow'];
+
 /** The unmet reason of a usable object: a change in progress, or a rejected request. */
 function unmetReason({ status, conditions = [] }: Volume | Snapshot): Said | undefined {
   return conditions.find(({ type, status: holds, reason, message }) => {
     if (message === '' || entryOf(reason)?.type !== 'unmet') return false;
     // The reason of a release stays in the status after the volume is claimed again.
     if (reason === 'OwnerGone') return status === 'Released';
-    const trouble = type === 'Resizing' || type === 'FileSystemResizePending' ? 'True' : 'False';
+    const trouble = troubleIfTrue.includes(type) ? 'True' : 'False';
     return holds === trouble || (type === 'Bound' && reason === 'WaitsForNode');
   });
 }

@@ -37,10 +37,14 @@ const reported: ReadonlySet<string> = new Set([
   'attachments',
   'formatted',
   'lastOperation',
+  'usedBytes',
+  'totalBytes',
+  'usedInodes',
+  'totalInodes',
 ] satisfies (typeof volumes)['statusFields'][number][]);
 /** Phases that attaching and detaching lead to. */
 const attachPhases: readonly unknown[] = ['Available', 'Bound', 'Stalled'];
-const attachConditions: readonly string[] = ['Bound', 'FileSystemResizePending'];
+const attachConditions: readonly string[] = ['Bound', 'FileSystemResizePending', 'SpaceLow'];
 
 /** A field that is absent is the same as one that is shown empty. */
 function same(a: unknown, b: unknown): boolean {

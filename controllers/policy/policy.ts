@@ -68,6 +68,12 @@ export const policyValues = {
     'shortest probe interval of the outcome of a Stalled volume',
     second,
   ),
+  volumeUsageMs: wait(minute, 'measuring interval of the space that mounted volumes use', second),
+  volumeFilesMs: wait(
+    10 * minute,
+    'measuring interval of the files of directory volumes, which reads all their directories',
+    second,
+  ),
   imageDiskCheckMs: wait(5 * minute, "probe interval of the disk with the engine's images", second),
   existenceProbeMs: wait(
     hour,

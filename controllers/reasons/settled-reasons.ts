@@ -7,6 +7,7 @@ export const settledReasons = {
   Deleted: settled('the node deleted the data; the object is removed next'),
   Detached: settled('the volume was force-detached by a user'),
   Empty: settled('the namespace is empty'),
+  EnoughSpace: settled('the volume has enough free space again'),
   Found: settled('the provider reports the volume again'),
   Mounted: settled('all volumes of the instance are mounted'),
   OwnerBack: settled('the service of the volume exists again'),

@@ -2,7 +2,7 @@ import { command, deletionOf, inNamespace } from './commands.js';
 import { lost } from './driver-errors.js';
 import { topologyUnsatisfied } from './placement.js';
 import { unmet } from './reason.js';
-import { byKind, type Remedy, type RemedyOf, run, wait } from './remedy.js';
+import { byKind, type Remedy, type RemedyOf, run, set, wait } from './remedy.js';
 import { again, retryCommand } from './storage-subject.js';
 import { type About, findByKey } from './world.js';
 
@@ -107,6 +107,24 @@ function fileSystemPending(about: About<'Volume'>): Remedy {
   );
 }
 
+/** The remedy for a volume that is nearly full. */
+function nearlyFull({ object, message }: About<'Volume'>): Remedy {
+  const label = `volume ${object.namespace}/${object.name}`;
+  if (/disk/.test(message))
+    return wait(
+      `room on the disk of ${label}`,
+      'once files on it are deleted',
+      command('volume explain', 'volume', object),
+      'to see where it is',
+    );
+  return set(
+    `size of ${label}`,
+    `more than ${object.size}`,
+    `kedge volume resize ${object.name} VALUE${inNamespace(object)}`,
+    'or delete files in it',
+  );
+}
+
 const otherwise: RemedyOf = (about) => again(about, 'the cause in the message to be removed');
 
 /** Reasons of conditions that volumes and snapshots have. */
@@ -144,6 +162,10 @@ export const storageReasons = {
   ),
   Foreign: unmet('the data belongs to the cluster that this one is a copy of', (about) =>
     run(deletionOf(about), 'the original keeps its data: delete it here, and create a new one'),
+  ),
+  NearlyFull: unmet(
+    'more than 90 % of the space or the inodes of the volume is used',
+    byKind({ Volume: nearlyFull }, otherwise),
   ),
   WaitsForMount: unmet(
     'the file system is resized at the next mount',

@@ -72,6 +72,12 @@ function volumeViolations(mounts: readonly VolumeMount[]): FieldViolation[] {
         field: at,
         description: 'must have exactly one of claim and claimTemplate',
       });
+    for (const field of ['fsUser', 'fsGroup'] as const)
+      if (mount.readOnly === true && mount[field] !== undefined)
+        violations.push({
+          field: `${at}.${field}`,
+          description: 'is not for a mount that is read-only; remove it, or readOnly',
+        });
     if (names.has(mount.name))
       violations.push({ field: `${at}.name`, description: `"${mount.name}" is used twice` });
     names.add(mount.name);

@@ -6,6 +6,7 @@ const buckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
 /** The metrics port over prom-client; {@link text} is what Prometheus scrapes. */
 export class PrometheusMetrics implements Metrics {
   readonly #registry = new Registry();
+  readonly #appended: (() => string)[] = [];
 
   counter({
     name,
@@ -40,9 +41,15 @@ export class PrometheusMetrics implements Metrics {
     return { observe: (values, seconds) => metric.observe(values, seconds) };
   }
 
+  /** Adds metrics that have their text already: the series of a gauge remain when their object is gone. */
+  append(text: () => string): void {
+    this.#appended.push(text);
+  }
+
   /** All metrics in Prometheus' text format. */
-  text(): Promise<string> {
-    return this.#registry.metrics();
+  async text(): Promise<string> {
+    const own = await this.#registry.metrics();
+    return `${own}${this.#appended.map((text) => text()).join('')}`;
   }
 
   #made<T>(

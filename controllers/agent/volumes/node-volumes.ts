@@ -11,7 +11,9 @@ import {
 } from '@kedge/driver-sdk';
 import type { VolumeMount } from '../../service/kind.js';
 import type { Volume } from '../../volume/kind.js';
+import { processDriver } from '../../storage-class/shape.js';
 import { bindDirectory, openInside } from './bind-mount.js';
+import { type ChangeOwner, giveRoot, namesOwner } from './mount-owner.js';
 
 /** Options of {@link NodeVolumes}. */
 export interface NodeVolumesOptions {
@@ -20,6 +22,8 @@ export interface NodeVolumesOptions {
   readonly host: NodeHost;
   /** Whether this process may mount. Without it directories are used where they are. */
   readonly mayMount: boolean;
+  /** Sets the owner of a directory where this process may not. */
+  readonly changeOwner?: ChangeOwner | undefined;
   readonly clock: Clock;
 }
 
@@ -97,6 +101,13 @@ export class NodeVolumes {
     };
     const subPath = mount.subPath ?? '';
     const readOnly = mount.readOnly === true || volume.accessMode === 'ReadOnlyMany';
+    if (driver.name === processDriver && namesOwner(mount))
+      throw new DriverError(
+        'InvalidParameters',
+        `mount ${mount.name}: fsUser and fsGroup are not for a directory of the host, which keeps its owner; remove them, and set the owner on the node: chown`,
+      );
+    const { changeOwner } = this.#options;
+    await giveRoot(mount, { root: mounted.path, signal: call.signal, changeOwner });
     // A host directory is used in place; mounted volumes and their subdirectories are bind-mounted.
     if (mounted.path !== target && subPath === '') return { ...known, source: mounted.path };
     if (!this.#options.mayMount) {

@@ -17,6 +17,7 @@ import { fileSystemPending, keyOfVolume } from '../../volume/index.js';
 import { AttachmentRecords } from './attachment-records.js';
 import { CallTimes } from './call-times.js';
 import { HeldVolumes } from './held-volumes.js';
+import type { ChangeOwner } from './mount-owner.js';
 import { obstacleOf } from './mount-obstacle.js';
 import { type MountOutcome, waiting } from './mount-outcome.js';
 import { NodeCalls } from './node-calls.js';
@@ -46,6 +47,8 @@ export interface VolumeManagerOptions {
   readonly journal?: NodeJournal;
   /** Whether this process may mount; default: as root. */
   readonly mayMount?: boolean;
+  /** Sets the owner of a directory where this process may not; default: such a mount fails. */
+  readonly changeOwner?: ChangeOwner;
 }
 
 /** `<namespace>/<instance>`: what attachments and boundClaim name. */
@@ -85,7 +88,8 @@ export class VolumeManager {
     const { mountRoot, clock } = options;
     const mayMount = options.mayMount ?? process.getuid?.() === 0;
     const host = options.host ?? thisNode;
-    this.#node = new NodeVolumes({ mountRoot, host, mayMount, clock });
+    const { changeOwner } = options;
+    this.#node = new NodeVolumes({ mountRoot, host, mayMount, changeOwner, clock });
     this.#leftovers = new LeftoverMounts({ ...options, node: this.#node });
     this.#held = new HeldVolumes({ ...options, own: this.#records.own });
     this.#release = new VolumeRelease({

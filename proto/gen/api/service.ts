@@ -443,7 +443,18 @@ export interface VolumeMount {
   readOnly: boolean;
   subPath: string;
   claim?: VolumeMount_Claim | undefined;
-  claimTemplate?: VolumeMount_ClaimTemplate | undefined;
+  claimTemplate?:
+    | VolumeMount_ClaimTemplate
+    | undefined;
+  /**
+   * Owner of the mount's root directory, and of nothing below it, such as 100 for the postgres user of an image. Not
+   * for local-host, whose directories belong to the users of the node.
+   */
+  fsUser?:
+    | number
+    | undefined;
+  /** Group of the mount's root directory. When it becomes another one, the group may also write. */
+  fsGroup?: number | undefined;
 }
 
 export interface VolumeMount_Claim {
@@ -1524,7 +1535,16 @@ export const Service_NodeSelectorEntry: MessageFns<Service_NodeSelectorEntry> = 
 };
 
 function createBaseVolumeMount(): VolumeMount {
-  return { name: "", mountPath: "", readOnly: false, subPath: "", claim: undefined, claimTemplate: undefined };
+  return {
+    name: "",
+    mountPath: "",
+    readOnly: false,
+    subPath: "",
+    claim: undefined,
+    claimTemplate: undefined,
+    fsUser: undefined,
+    fsGroup: undefined,
+  };
 }
 
 export const VolumeMount: MessageFns<VolumeMount> = {
@@ -1546,6 +1566,12 @@ export const VolumeMount: MessageFns<VolumeMount> = {
     }
     if (message.claimTemplate !== undefined) {
       VolumeMount_ClaimTemplate.encode(message.claimTemplate, writer.uint32(50).fork()).join();
+    }
+    if (message.fsUser !== undefined) {
+      writer.uint32(56).int32(message.fsUser);
+    }
+    if (message.fsGroup !== undefined) {
+      writer.uint32(64).int32(message.fsGroup);
     }
     return writer;
   },
@@ -1609,6 +1635,22 @@ export const VolumeMount: MessageFns<VolumeMount> = {
             }
 
             message.claimTemplate = VolumeMount_ClaimTemplate.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.fsUser = reader.int32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.fsGroup = reader.int32();
             continue;
           }
         }

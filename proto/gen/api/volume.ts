@@ -60,7 +60,16 @@ export interface Volume {
   /** Uids of snapshots that are being created from it. */
   snapshotsInFlight: string[];
   /** Set once the driver is asked to delete the data. The reclaim policy can't be changed while it may do so. */
-  dataDeletion?: Volume_DataDeletion | undefined;
+  dataDeletion?:
+    | Volume_DataDeletion
+    | undefined;
+  /** What its file system has used, as its node last measured it; of a directory, the sum of its files. */
+  usedBytes: string;
+  /** Size of its file system; of a directory, that of the disk which it shares. */
+  totalBytes: string;
+  usedInodes: string;
+  /** Empty where the file system makes as many as it has room for. */
+  totalInodes: string;
 }
 
 export const Volume_Status = {
@@ -495,6 +504,10 @@ function createBaseVolume(): Volume {
     lastOperation: undefined,
     snapshotsInFlight: [],
     dataDeletion: undefined,
+    usedBytes: "",
+    totalBytes: "",
+    usedInodes: "",
+    totalInodes: "",
   };
 }
 
@@ -586,6 +599,18 @@ export const Volume: MessageFns<Volume> = {
     }
     if (message.dataDeletion !== undefined) {
       Volume_DataDeletion.encode(message.dataDeletion, writer.uint32(330).fork()).join();
+    }
+    if (message.usedBytes !== "") {
+      writer.uint32(338).string(message.usedBytes);
+    }
+    if (message.totalBytes !== "") {
+      writer.uint32(346).string(message.totalBytes);
+    }
+    if (message.usedInodes !== "") {
+      writer.uint32(354).string(message.usedInodes);
+    }
+    if (message.totalInodes !== "") {
+      writer.uint32(362).string(message.totalInodes);
     }
     return writer;
   },
@@ -845,6 +870,38 @@ export const Volume: MessageFns<Volume> = {
             }
 
             message.dataDeletion = Volume_DataDeletion.decode(reader, reader.uint32());
+            continue;
+          }
+          case 42: {
+            if (tag !== 338) {
+              break;
+            }
+
+            message.usedBytes = reader.string();
+            continue;
+          }
+          case 43: {
+            if (tag !== 346) {
+              break;
+            }
+
+            message.totalBytes = reader.string();
+            continue;
+          }
+          case 44: {
+            if (tag !== 354) {
+              break;
+            }
+
+            message.usedInodes = reader.string();
+            continue;
+          }
+          case 45: {
+            if (tag !== 362) {
+              break;
+            }
+
+            message.totalInodes = reader.string();
             continue;
           }
         }

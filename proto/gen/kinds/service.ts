@@ -45,6 +45,10 @@ export type VolumeMount = ({ readonly claim: VolumeMountClaim; readonly claimTem
   readonly mountPath: string;
   readonly readOnly?: boolean;
   readonly subPath?: string;
+  /** Owner of the mount's root directory, and of nothing below it, such as 100 for the postgres user of an image. Not for local-host, whose directories belong to the users of the node. */
+  readonly fsUser?: number;
+  /** Group of the mount's root directory. When it becomes another one, the group may also write. */
+  readonly fsGroup?: number;
 };
 
 /** One key as a file. */

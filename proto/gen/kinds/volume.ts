@@ -89,6 +89,13 @@ export interface Volume extends ApiObject {
   readonly failedWith?: string;
   /** Set once the driver is asked to delete the data. The reclaim policy can't be changed while it may do so. */
   readonly dataDeletion?: VolumeDataDeletion;
+  /** What its file system has used, as its node last measured it; of a directory, the sum of its files. */
+  readonly usedBytes?: string;
+  /** Size of its file system; of a directory, that of the disk which it shares. */
+  readonly totalBytes?: string;
+  readonly usedInodes?: string;
+  /** Empty where the file system makes as many as it has room for. */
+  readonly totalInodes?: string;
 }
 
 /** What the .proto says of the kind {@link Volume}, for its declaration. */
@@ -97,7 +104,7 @@ export const volumeSchema = {
   plural: 'volumes',
   shortNames: ['vol', 'volume'],
   scope: 'Namespaced',
-  statusFields: ['status', 'handle', 'boundClaim', 'boundNode', 'ownerService', 'failureMessage', 'attempts', 'driverParameters', 'sizeBytes', 'reason', 'conditions', 'attachments', 'driver', 'effectiveReclaimPolicy', 'formatted', 'topology', 'lastOperation', 'snapshotsInFlight', 'neverUsed', 'missingSince', 'failedWith', 'dataDeletion'],
+  statusFields: ['status', 'handle', 'boundClaim', 'boundNode', 'ownerService', 'failureMessage', 'attempts', 'driverParameters', 'sizeBytes', 'reason', 'conditions', 'attachments', 'driver', 'effectiveReclaimPolicy', 'formatted', 'topology', 'lastOperation', 'snapshotsInFlight', 'neverUsed', 'missingSince', 'failedWith', 'dataDeletion', 'usedBytes', 'totalBytes', 'usedInodes', 'totalInodes'],
   immutableFields: ['accessMode', 'source'],
   initialStatus: { status: 'Pending', attempts: 0 },
 } as const;

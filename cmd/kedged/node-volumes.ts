@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import type { Clock, EmbeddedStore, Logger, Manager } from 'kedge';
+import {
+  type ControllerPolicy,
+  type ParameterResolver,
+  type Sealer,
+  UsedParameters,
+  VolumeManager,
+  VolumeUsage,
+} from '@kedge/controllers';
+import type { DriverRegistry, NodeHost, NodeJournal } from '@kedge/driver-sdk';
+import type { DaemonConfig } from './config/settings.js';
+import type { PrometheusMetrics } from './telemetry/prometheus-metrics.js';
+
+/** The dependencies of the volumes of this node. */
+interface VolumeParts {
+  readonly store: EmbeddedStore;
+  readonly manager: Manager;
+  readonly drivers: DriverRegistry;
+  readonly resolver: ParameterResolver;
+  readonly journal: NodeJournal;
+  readonly host: NodeHost;
+  readonly sealer: Sealer;
+  readonly metrics: PrometheusMetrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly policy: ControllerPolicy;
+}
+
+/** Creates the volume manager of this node, and adds the measurement of its volumes to the manager. */
+export function nodeVolumes(config: DaemonConfig, parts: VolumeParts): VolumeManager {
+  const { dataDirectory, nodeName: node } = config;
+  const { manager, metrics, sealer } = parts;
+  const logger = parts.logger.child({ part: 'agent' });
+  const mountRoot = join(dataDirectory, 'mounts');
+  const directory = join(dataDirectory, 'mount-parameters');
+  const volumeManager = new VolumeManager({
+    ...parts,
+    node,
+    mountRoot,
+    used: new UsedParameters({ directory, sealer, logger }),
+    logger,
+  });
+  const attached = () => volumeManager.heldHere();
+  const usage = new VolumeUsage({ ...parts, node, mountRoot, attached, logger });
+  metrics.append(() => usage.text());
+  manager.addRunnable(usage);
+  return volumeManager;
+}

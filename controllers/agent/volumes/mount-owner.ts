@@ -1,0 +1,62 @@
+import { DriverError } from '@kedge/driver-sdk';
+import type { VolumeMount } from '../../service/kind.js';
+import { openInside } from './bind-mount.js';
+
+/** Read, write and search for the group, which new files inherit. */
+const groupMode = 0o2070;
+
+/** Sets owner and group of a directory where this process may not; see {@link giveRoot}. */
+export type ChangeOwner = (path: string, owner: string, signal: AbortSignal) => Promise<void>;
+
+/** The root of a mount. */
+export interface OwnedRoot {
+  /** Where the volume's content is. */
+  readonly root: string;
+  readonly signal: AbortSignal;
+  /** Used if this process may not change the owner. */
+  readonly changeOwner?: ChangeOwner | undefined;
+}
+
+/** Whether a mount names an owner. */
+export function namesOwner({ fsUser, fsGroup }: VolumeMount): boolean {
+  return fsUser !== undefined || fsGroup !== undefined;
+}
+
+/**
+ * Gives the root directory of a mount to its fsUser and fsGroup, and nothing below it. A new group also gets write
+ * access; later changes of the mode by the workload stay. No-op if owner and group are right.
+ * @throws DriverError
+ */
+export async function giveRoot(mount: VolumeMount, owned: OwnedRoot): Promise<void> {
+  const { fsUser, fsGroup, subPath = '' } = mount;
+  if (!namesOwner(mount)) return;
+  const handle = await openInside(owned.root, subPath, { make: true });
+  try {
+    const { uid, gid, mode } = await handle.stat();
+    const user = fsUser ?? uid;
+    const group = fsGroup ?? gid;
+    if (uid === user && gid === group) return;
+    try {
+      await handle.chown(user, group);
+      if (gid !== group) await handle.chmod((mode & 0o7777) | groupMode);
+    } catch (error) {
+      const isRefused = (error as NodeJS.ErrnoException).code === 'EPERM';
+      if (!isRefused || !owned.changeOwner || subPath !== '') throw error;
+      await owned.changeOwner(owned.root, `${user}:${group}`, owned.signal);
+    }
+  } catch (error) {
+    if (error instanceof DriverError) throw error;
+    throw new DriverError('Unavailable', ownerProblem(mount, owned.root, error), { cause: error });
+  } finally {
+    await handle.close();
+  }
+}
+
+function ownerProblem(
+  { name, fsUser, fsGroup }: VolumeMount,
+  root: string,
+  error: unknown,
+): string {
+  const owner = `${fsUser ?? ''}:${fsGroup ?? ''}`;
+  return `mount ${name}: its directory can't be given to ${owner}: ${String(error)}; run kedged as root, or type: chown ${owner} ${root}`;
+}

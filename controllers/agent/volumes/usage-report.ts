@@ -1,0 +1,94 @@
+import { findCondition } from 'kedge';
+import type { Volume, VolumeStatus } from '../../volume/kind.js';
+import { type NewCondition, setCondition } from '../../reasons/index.js';
+import { type FileSystemUsage, usedPercent } from './file-system-usage.js';
+
+/** A volume is nearly full above the first share of its space or inodes, until it falls below the second one. */
+const nearlyFullPercent = 90;
+const roomAgainPercent = 88;
+/**
+ * Changes of up to a hundredth of the total are not written into the status; of a directory, whose disk may be far
+ * larger, changes of up to a twentieth of itself, and small ones.
+ */
+const smallBytes = 1_048_576n;
+const fewInodes = 100n;
+
+/** The measured use of a volume. */
+export interface VolumeUse {
+  /** The file system that the volume is on. */
+  readonly fileSystem: FileSystemUsage;
+  /** The use of the files of a directory, which shares its file system; undefined if it was not measured. */
+  readonly files?: Pick<FileSystemUsage, 'usedBytes' | 'usedInodes'> | undefined;
+  /** Whether the file system belongs to the volume alone. */
+  readonly isOwn: boolean;
+}
+
+/** The numbers that status and metrics tell; those of the files are undefined until they were measured. */
+export function toldUse({ fileSystem, files, isOwn }: VolumeUse): {
+  readonly usedBytes: bigint | undefined;
+  readonly usedInodes: bigint | undefined;
+} {
+  const { usedBytes, usedInodes } = isOwn ? fileSystem : (files ?? {});
+  return { usedBytes, usedInodes };
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+function isFarFrom(
+  told: string | undefined,
+  measured: bigint | undefined,
+  small: (told: bigint) => bigint,
+): boolean {
+  if (measured === undefined) return false;
+  if (!told || !/^\d+$/.test(told)) return true;
+  const difference = measured - BigInt(told);
+  return (difference < 0n ? -difference : difference) > small(BigInt(told));
+}
+
+function spaceCondition(
+  volume: Volume,
+  { fileSystem, isOwn }: VolumeUse,
+): NewCondition | undefined {
+  const { usedInodes, totalInodes } = fileSystem;
+  const space = usedPercent(fileSystem);
+  const inodes = totalInodes === 0n ? 0 : Number((usedInodes * 1_000n) / totalInodes) / 10;
+  const was = findCondition(volume.conditions, 'SpaceLow')?.status === 'True';
+  const limit = was ? roomAgainPercent : nearlyFullPercent;
+  const isLow = Math.max(space, inodes) > limit;
+  if (!isLow && !was) return undefined;
+  const where = isOwn ? 'its file system' : 'the disk that it shares';
+  const what = space >= inodes ? 'space' : 'inodes';
+  return isLow
+    ? {
+        type: 'SpaceLow',
+        status: 'True',
+        reason: 'NearlyFull',
+        message: `more than ${nearlyFullPercent} % of the ${what} of ${where} is used`,
+      }
+    : { type: 'SpaceLow', status: 'False', reason: 'EnoughSpace', message: '' };
+}
+
+/** The change of a volume's status by its measured use; undefined if it is too small to be written. */
+export function usageChange(volume: Volume, use: VolumeUse, now: string): VolumeStatus | undefined {
+  const { totalBytes, totalInodes } = use.fileSystem;
+  const { usedBytes, usedInodes } = toldUse(use);
+  const small = (least: bigint, total: bigint) => (told: bigint) =>
+    use.isOwn && total > 0n ? total / 100n : larger(least, told / 20n);
+  const numbers =
+    isFarFrom(volume.usedBytes, usedBytes, small(smallBytes, totalBytes)) ||
+    isFarFrom(volume.usedInodes, usedInodes, small(fewInodes, totalInodes)) ||
+    volume.totalBytes !== String(totalBytes);
+  const condition = spaceCondition(volume, use);
+  const known = findCondition(volume.conditions, 'SpaceLow');
+  const isNew = condition !== undefined && condition.message !== known?.message;
+  if (!numbers && !isNew) return undefined;
+  return {
+    ...(usedBytes !== undefined && { usedBytes: String(usedBytes) }),
+    ...(usedInodes !== undefined && { usedInodes: String(usedInodes) }),
+    totalBytes: String(totalBytes),
+    totalInodes: totalInodes === 0n ? '' : String(totalInodes),
+    ...(condition && { conditions: setCondition(volume.conditions, condition, now) }),
+  };
+}
