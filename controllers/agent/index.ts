@@ -24,7 +24,7 @@ export type {
 } from './runtime/runtime.js';
 export { UsedParameters, type UsedParametersOptions } from './volumes/used-parameters.js';
 export { claimOf, VolumeManager, type VolumeManagerOptions } from './volumes/volume-manager.js';
-export { VolumeUsage, type VolumeUsageOptions } from './volumes/volume-usage.js';
+export { VolumeUsage, type VolumeUsageOptions } from './volumes/usage/volume-usage.js';
 export { type RecoveryOptions, thawLeftovers } from './recovery/node-recovery.js';
 export { ContainerRuntime, type ContainerRuntimeOptions } from './container/container-runtime.js';
 export { EngineClient, type EngineClientOptions } from './container/engine/engine-client.js';

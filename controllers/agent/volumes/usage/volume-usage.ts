@@ -11,10 +11,10 @@ import {
   timestamp,
 } from 'kedge';
 import type { NodeHost } from '@kedge/driver-sdk';
-import { type Instance, instances } from '../../instance/kind.js';
-import type { ControllerPolicy } from '../../policy/policy.js';
-import { keyOfVolume } from '../../volume/index.js';
-import { type Volume, volumes } from '../../volume/kind.js';
+import { type Instance, instances } from '../../../instance/kind.js';
+import type { ControllerPolicy } from '../../../policy/policy.js';
+import { keyOfVolume } from '../../../volume/index.js';
+import { type Volume, volumes } from '../../../volume/kind.js';
 import { fileSystemUsage, filesUsage } from './file-system-usage.js';
 import { usageMetrics } from './usage-metrics.js';
 import { usageChange, type VolumeUse } from './usage-report.js';

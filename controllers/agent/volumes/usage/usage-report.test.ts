@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Volume } from '../../volume/kind.js';
+import type { Volume } from '../../../volume/kind.js';
 import { usageMetrics } from './usage-metrics.js';
 import { usageChange, type VolumeUse } from './usage-report.js';
 

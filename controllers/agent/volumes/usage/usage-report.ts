@@ -1,6 +1,6 @@
 import { findCondition } from 'kedge';
-import type { Volume, VolumeStatus } from '../../volume/kind.js';
-import { type NewCondition, setCondition } from '../../reasons/index.js';
+import type { Volume, VolumeStatus } from '../../../volume/kind.js';
+import { type NewCondition, setCondition } from '../../../reasons/index.js';
 import { type FileSystemUsage, usedPercent } from './file-system-usage.js';
 
 /** A volume is nearly full above the first share of its space or inodes, until it falls below the second one. */
