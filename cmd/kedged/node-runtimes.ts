@@ -1,6 +1,8 @@
 import { join, resolve } from 'node:path';
-import type { Clock, EmbeddedStore, Logger, Manager } from 'kedge';
+import type { Clock, EmbeddedStore, Logger, Manager, Random } from 'kedge';
 import {
+  type ChangeOwner,
+  changeOwnerInContainer,
   ContainerRuntime,
   type DataFiles,
   EngineClient,
@@ -9,20 +11,29 @@ import {
   Images,
   instances,
   NodeImages,
+  OneOffContainers,
   type ParameterResolver,
   ProcessRuntime,
   registries,
   registryCredentials,
+  removeAlsoForeign,
   type Runtime,
 } from '@kedge/controllers';
+import { joinHolders, type NodeHost, thisNode } from '@kedge/driver-sdk';
 import type { DaemonConfig } from './config/settings.js';
 import { privatePaths } from './config/private-paths.js';
 
+/** Deadline of the removal of a directory in a container. */
+const removalMs = 600_000;
+
 /** The runtimes of this node. */
 export interface NodeRuntimes {
-  readonly containers: ContainerRuntime;
   readonly all: readonly Runtime[];
   readonly images: NodeImages;
+  /** The node, whose files of other users are removed in containers. */
+  readonly host: NodeHost;
+  /** Undefined if this process may do it itself. */
+  readonly changeOwner: ChangeOwner | undefined;
 }
 
 /** The dependencies of the runtimes. */
@@ -32,13 +43,14 @@ interface RuntimeParts {
   readonly manager: Manager;
   readonly resolver: ParameterResolver;
   readonly clock: Clock;
+  readonly random: Random;
   readonly logger: Logger;
 }
 
 /** Creates the configured runtimes, and adds what they do by themselves to the manager. */
 export async function nodeRuntimes(
   config: DaemonConfig,
-  { dataFiles, store, manager, resolver, clock, logger }: RuntimeParts,
+  { dataFiles, store, manager, resolver, clock, random, logger }: RuntimeParts,
 ): Promise<NodeRuntimes> {
   const { dataDirectory, policy } = config;
   const processes = new ProcessRuntime({
@@ -87,5 +99,29 @@ export async function nodeRuntimes(
     policy,
   });
   manager.addRunnable(disk);
-  return { containers, all: [processes, containers], images };
+  const once = new OneOffContainers({
+    engine,
+    cluster: store.clusterId,
+    uuid: () => random.uuid(),
+  });
+  const uid = process.getuid?.() ?? 0;
+  const remove = async (path: string): Promise<void> => {
+    const limit = new AbortController();
+    const timer = clock.setTimer(() => limit.abort(), removalMs);
+    try {
+      await removeAlsoForeign(path, uid, once, limit.signal);
+    } finally {
+      timer.cancel();
+    }
+  };
+  return {
+    all: [processes, containers],
+    images,
+    host: {
+      ...thisNode,
+      holders: joinHolders(thisNode.holders, containers),
+      files: uid === 0 ? thisNode.files : { ...thisNode.files, remove },
+    },
+    changeOwner: uid === 0 ? undefined : changeOwnerInContainer(once),
+  };
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Clock, EmbeddedStore, Logger, Manager } from 'kedge';
 import {
+  type ChangeOwner,
   type ControllerPolicy,
   type ParameterResolver,
   type Sealer,
@@ -20,6 +21,7 @@ interface VolumeParts {
   readonly resolver: ParameterResolver;
   readonly journal: NodeJournal;
   readonly host: NodeHost;
+  readonly changeOwner: ChangeOwner | undefined;
   readonly sealer: Sealer;
   readonly metrics: PrometheusMetrics;
   readonly clock: Clock;

@@ -37,13 +37,7 @@ import {
   thawLeftovers,
   TransitionEvents,
 } from '@kedge/controllers';
-import {
-  directoryJournal,
-  type DriverRegistry,
-  joinHolders,
-  type StorageSettings,
-  thisNode,
-} from '@kedge/driver-sdk';
+import { directoryJournal, type DriverRegistry, type StorageSettings } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
 import { AuditLog, auditFileAt } from './telemetry/audit-log.js';
@@ -150,16 +144,16 @@ async function assemble(
   });
   const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
   const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
-  const parts = { dataFiles, store, manager, resolver, clock, logger };
+  const parts = { dataFiles, store, manager, resolver, clock, random, logger };
   const runtimes = await nodeRuntimes(config, parts);
-  const host = { ...thisNode, holders: joinHolders(thisNode.holders, runtimes.containers) };
+  const { host, changeOwner } = runtimes;
   const journal = directoryJournal(join(dataDirectory, 'node-journal'));
   const drivers = foreignGuard(driversOf({ ...config, storageRoot, journal, host }), {
     store,
     logger: logger.child({ part: 'copy' }),
   });
   const common = { store, manager, clock, random, logger, policy };
-  const nodeParts = { ...common, drivers, resolver, journal, host, sealer, metrics };
+  const nodeParts = { ...common, drivers, resolver, journal, host, changeOwner, sealer, metrics };
   const volumeManager = nodeVolumes(config, nodeParts);
   const agent = new Agent({
     ...common,

@@ -24,6 +24,7 @@ export type {
 } from './runtime/runtime.js';
 export { UsedParameters, type UsedParametersOptions } from './volumes/used-parameters.js';
 export { claimOf, VolumeManager, type VolumeManagerOptions } from './volumes/volume-manager.js';
+export type { ChangeOwner, NewOwner } from './volumes/mount-owner.js';
 export { VolumeUsage, type VolumeUsageOptions } from './volumes/usage/volume-usage.js';
 export { type RecoveryOptions, thawLeftovers } from './recovery/node-recovery.js';
 export { ContainerRuntime, type ContainerRuntimeOptions } from './container/container-runtime.js';
@@ -41,3 +42,5 @@ export {
   NodeImages,
   type NodeImagesOptions,
 } from './container/images/node-images.js';
+export { changeOwnerInContainer, removeAlsoForeign } from './container/helper/foreign-files.js';
+export { OneOffContainers } from './container/helper/one-off.js';

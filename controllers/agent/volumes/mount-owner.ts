@@ -5,8 +5,16 @@ import { openInside } from './bind-mount.js';
 /** Read, write and search for the group, which new files inherit. */
 const groupMode = 0o2070;
 
-/** Sets owner and group of a directory where this process may not; see {@link giveRoot}. */
-export type ChangeOwner = (path: string, owner: string, signal: AbortSignal) => Promise<void>;
+/** The owner of a directory. */
+export interface NewOwner {
+  /** `<uid>:<gid>` */
+  readonly owner: string;
+  /** Whether the group gets write access. */
+  readonly groupWrites: boolean;
+}
+
+/** Sets the owner of a directory where this process may not; see {@link giveRoot}. */
+export type ChangeOwner = (path: string, owner: NewOwner, signal: AbortSignal) => Promise<void>;
 
 /** The root of a mount. */
 export interface OwnedRoot {
@@ -42,7 +50,8 @@ export async function giveRoot(mount: VolumeMount, owned: OwnedRoot): Promise<vo
     } catch (error) {
       const isRefused = (error as NodeJS.ErrnoException).code === 'EPERM';
       if (!isRefused || !owned.changeOwner || subPath !== '') throw error;
-      await owned.changeOwner(owned.root, `${user}:${group}`, owned.signal);
+      const owner = { owner: `${user}:${group}`, groupWrites: gid !== group };
+      await owned.changeOwner(owned.root, owner, owned.signal);
     }
   } catch (error) {
     if (error instanceof DriverError) throw error;

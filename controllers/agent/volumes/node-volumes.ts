@@ -80,6 +80,11 @@ export class NodeVolumes {
     call: CallContext,
   ): Promise<PreparedMount> {
     const handle = volume.handle ?? '';
+    if (driver.capabilities().blockDevice && !this.#options.mayMount)
+      throw new DriverError(
+        'PermissionDenied',
+        `volumes of class ${volume.storageClassName} are block devices, which need a kedged that runs as root; run kedged as root, or use a class of driver local or local-host`,
+      );
     const { devicePath } = await untilOver(
       () => driver.attach({ ...call, handle }),
       (ms) => this.#wait(ms, call.signal),

@@ -48,7 +48,7 @@ export interface VolumeManagerOptions {
   /** Whether this process may mount; default: as root. */
   readonly mayMount?: boolean;
   /** Sets the owner of a directory where this process may not; default: such a mount fails. */
-  readonly changeOwner?: ChangeOwner;
+  readonly changeOwner?: ChangeOwner | undefined;
 }
 
 /** `<namespace>/<instance>`: what attachments and boundClaim name. */

@@ -136,6 +136,24 @@ export class EngineImages {
     return loaded;
   }
 
+  /** Makes an image of one layer from a tar of its files. */
+  async importTar(
+    tar: Readable,
+    repository: string,
+    tag: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const stream = await this.#api.stream({
+      method: 'POST',
+      path: '/images/create',
+      query: { fromSrc: '-', repo: repository, tag },
+      body: tar,
+      signal,
+      timeoutMs: idleMs,
+    });
+    for await (const line of jsonLines(stream, this.#api.socketPath, idleMs)) demandNoError(line);
+  }
+
   /**
    * Removes a name, and the image with its last name. False if there was none.
    * @throws EngineError Conflict while used

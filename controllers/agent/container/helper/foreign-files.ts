@@ -1,0 +1,63 @@
+import { lstat, opendir, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { messageOf } from 'kedge';
+import { DriverError } from '@kedge/driver-sdk';
+import type { ChangeOwner } from '../../volumes/mount-owner.js';
+import { type OneOffContainers, oneOffDirectory } from './one-off.js';
+
+/** Whether a directory has something below it that belongs to another user, or can't be read. */
+async function hasForeign(path: string, uid: number): Promise<boolean> {
+  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (!found) return false;
+  if (found.uid !== uid) return true;
+  if (!found.isDirectory()) return false;
+  try {
+    for await (const entry of await opendir(path))
+      if (await hasForeign(join(path, entry.name), uid)) return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+    return true;
+  }
+  return false;
+}
+
+/**
+ * Removes a directory with its content. If files of other users are in it, which containers write, a container as root
+ * removes it; without one nothing is removed, and the error has the command to type.
+ * @throws DriverError PermissionDenied
+ */
+export async function removeAlsoForeign(
+  path: string,
+  uid: number,
+  once: Pick<OneOffContainers, 'run'>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (uid === 0 || !(await hasForeign(path, uid))) {
+    await rm(path, { recursive: true, force: true });
+    return;
+  }
+  const target = join(oneOffDirectory, basename(path));
+  const command = ['rm', '-rf', '--one-file-system', '--', target];
+  try {
+    await once.run({ command, directory: dirname(path) }, signal);
+  } catch (cause) {
+    throw new DriverError(
+      'PermissionDenied',
+      `${path} has files of other users, which kedged (uid ${uid}) may not remove, and neither did a container: ${messageOf(cause)}; type: sudo rm -rf ${path}`,
+      { cause },
+    );
+  }
+}
+
+/** Changes the owner of a directory in a container as root. */
+export function changeOwnerInContainer(once: Pick<OneOffContainers, 'run'>): ChangeOwner {
+  return async (path, { owner, groupWrites }, signal) => {
+    const run = (...command: readonly string[]): Promise<void> =>
+      once.run({ command: [...command, oneOffDirectory], directory: path }, signal);
+    await run('chown', '--no-dereference', owner);
+    if (groupWrites) await run('chmod', 'g+rwxs');
+  };
+}

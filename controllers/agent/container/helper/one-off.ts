@@ -1,0 +1,110 @@
+import { existsSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import type { EngineClient } from '../engine/engine-client.js';
+import { isEngineError } from '../engine/engine-error.js';
+import { engineLabels } from '../run-identity.js';
+
+/** Dependencies of {@link OneOffContainers}. */
+export interface OneOffOptions {
+  readonly engine: EngineClient;
+  readonly cluster: string;
+  readonly uuid: () => string;
+}
+
+/** A program of this machine to run as root, with one directory that it may write to. */
+export interface OneOff {
+  readonly command: readonly string[];
+  /** Visible at {@link oneOffDirectory}. */
+  readonly directory: string;
+}
+
+/** Where the directory of a {@link OneOff} is visible. */
+export const oneOffDirectory = '/target';
+
+/** An image without files: the programs are those of this machine. */
+const repository = 'kedge-empty';
+const version = '1';
+/** Folders with programs and libraries, read-only. Links among them are resolved by the engine. */
+const programFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib64'];
+/** What the programs need beyond file access: to change owners, and to act in directories of others. */
+const capabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID'];
+/** A tar ends with two empty blocks. */
+const emptyTar = Buffer.alloc(1_024);
+const outputCharactersMax = 1_000;
+
+/**
+ * Runs programs of this machine as root in containers that end soon: what a kedged of an ordinary user, who may use the
+ * engine, may not do itself. They have no network and see nothing but programs and one directory.
+ */
+export class OneOffContainers {
+  readonly #options: OneOffOptions;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: OneOffOptions) {
+    this.#options = options;
+  }
+
+  /** Runs one at a time. @throws Error with the output of the program if it fails; EngineError */
+  run(program: OneOff, signal: AbortSignal): Promise<void> {
+    const run = this.#last.then(() => this.#run(program, signal));
+    this.#last = run.catch(() => undefined);
+    return run;
+  }
+
+  async #run({ command, directory }: OneOff, signal: AbortSignal): Promise<void> {
+    const { engine, cluster, uuid } = this.#options;
+    const { containers, images } = engine;
+    const labels = { [engineLabels.cluster]: cluster, [engineLabels.once]: 'true' };
+    const known = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+    // Of a process that was killed, or whose engine went away.
+    for (const { id } of await containers.list(known, signal))
+      await containers.remove(id, signal, { force: true });
+    const image = `${repository}:${version}`;
+    if (!(await images.inspect(image, signal)))
+      await images.importTar(Readable.from([emptyTar]), repository, version, signal);
+    const binds = programFolders.filter((path) => existsSync(path));
+    const container = await containers.create(
+      `kedge-once-${uuid()}`,
+      {
+        Image: image,
+        Entrypoint: command,
+        User: '0:0',
+        Labels: labels,
+        HostConfig: {
+          NetworkMode: 'none',
+          CapDrop: ['ALL'],
+          CapAdd: capabilities,
+          SecurityOpt: ['no-new-privileges'],
+          LogConfig: { Type: 'local' },
+          Mounts: [
+            ...binds.map((path) => ({ Type: 'bind', Source: path, Target: path, ReadOnly: true })),
+            { Type: 'bind', Source: directory, Target: oneOffDirectory },
+          ],
+        },
+      },
+      signal,
+    );
+    try {
+      await containers.start(container, signal);
+      const code = await containers.wait(container, signal);
+      if (code !== 0) throw new Error(await this.#output(container, code, signal));
+    } finally {
+      await containers
+        .remove(container, new AbortController().signal, { force: true })
+        .catch((error: unknown) => {
+          // The engine went away; the next run removes the container.
+          if (!isEngineError(error, 'Unreachable', 'Broken', 'Timeout')) throw error;
+        });
+    }
+  }
+
+  async #output(container: string, code: number, signal: AbortSignal): Promise<string> {
+    let text = '';
+    const query = { follow: false, tail: 10 };
+    for await (const { data } of this.#options.engine.containers.logs(container, query, signal))
+      text += data.toString();
+    // Each line begins with its time.
+    const lines = text.split('\n').map((line) => line.replace(/^\S+ /, ''));
+    return lines.join(' ').trim().slice(0, outputCharactersMax) || `exit code ${code}`;
+  }
+}
