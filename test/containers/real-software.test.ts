@@ -1,0 +1,143 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
+import { root, TestDaemon } from '../acceptance/daemon.js';
+import { cleanUp, demandDevices } from '../drivers/devices.js';
+import { demandEngine, RealEngine } from './engine.js';
+
+const base = '/v1/namespaces/default';
+/** A tar of real-image.sh, which may still be being written. */
+const tar = process.env['KEDGE_REAL_IMAGE'];
+/** Bootstrapping a Debian on a loaded machine. */
+const imageMs = 900_000;
+
+/** Skips the suite with a message if no image was asked for; throws in CI. */
+function demandImage(context: Mocha.Context): void {
+  if (tar !== undefined) return;
+  const why =
+    'KEDGE_REAL_IMAGE is not set; make the image (test/containers/real-image.sh FILE postgres:15), and set it to FILE';
+  if (process.env['CI']) throw new Error(why);
+  console.log(`skipped: ${why}`);
+  context.skip();
+}
+
+describe('real software in containers', function () {
+  this.timeout(300_000);
+  let engine: RealEngine;
+  let daemon: TestDaemon;
+
+  before(async function () {
+    this.timeout(imageMs + 120_000);
+    demandEngine(this);
+    demandDevices(this);
+    demandImage(this);
+    engine = await RealEngine.start();
+    daemon = await TestDaemon.start({
+      environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
+    });
+    await eventually(
+      'the image',
+      () => [tar, `${tar}.failed`].some((f) => existsSync(f ?? '')),
+      imageMs,
+    );
+    expect(existsSync(tar ?? ''), 'real-image.sh failed').to.equal(true);
+    const load = await daemon.cli('image', 'load', tar ?? '');
+    expect(load.stdout, load.stderr).to.equal('postgres:15 loaded\n');
+  });
+  after(async () => {
+    await daemon?.end('SIGTERM');
+    if (daemon) await cleanUp(daemon.home);
+    await daemon?.dispose();
+    await engine?.stop();
+  });
+
+  const instanceOf = async (name: string): Promise<Record<string, unknown>> =>
+    (await daemon.rest('GET', `${base}/instances/${name}`)).body;
+  const running = (name: string, restarts = 0) =>
+    eventually(
+      `${name} to run`,
+      async () => {
+        const body = await instanceOf(name);
+        const runs = body.status === 'Running' && Number(body.restartCount ?? 0) >= restarts;
+        return runs ? body : undefined;
+      },
+      120_000,
+    );
+  const gone = async (name: string): Promise<void> => {
+    await daemon.ok('DELETE', `${base}/services/${name}`);
+    await eventually(
+      `${name} to be gone`,
+      async () => (await daemon.rest('GET', `${base}/services/${name}`)).status === 404,
+      120_000,
+    );
+  };
+
+  it('postgres.yaml works as written: a client reaches the server by its name, and a kill loses no row', async () => {
+    const cast = await daemon.cli('cast', '--no-wait', join(root, 'docs/examples/postgres.yaml'));
+    expect(cast.code, cast.stderr).to.equal(0);
+    const client = await running('visits-0');
+    const visits = (): number => {
+      const out = engine.docker('logs', '--tail', '5', String(client.containerId));
+      return Number(/.*visits: (\d+)/s.exec(out)?.[1] ?? 0);
+    };
+    await eventually('visits', () => visits() >= 3, 120_000).catch(async (error: unknown) => {
+      const server = await instanceOf('postgres-0');
+      const id = String(server.containerId);
+      const log =
+        id === ''
+          ? ''
+          : spawnSync('docker', ['-H', `unix://${engine.socketPath}`, 'logs', id]).output;
+      throw new Error(`${JSON.stringify(server)}\n${String(log)}`, { cause: error });
+    });
+    const server = await running('postgres-0');
+    // The volume is an image of its own.
+    const [{ source = '' } = {}] = server.mounts as { source: string }[];
+    expect(
+      spawnSync('findmnt', ['-no', 'FSTYPE', '--target', source], { encoding: 'utf8' }).stdout,
+    ).to.equal('ext4\n');
+    const before = visits();
+    engine.docker('kill', '--signal', 'KILL', String(server.containerId));
+    await running('postgres-0', 1);
+    await eventually('further visits', () => visits() > before + 2, 120_000);
+    // An acknowledged row is never lost: the count has no way back.
+    const all = engine.docker('logs', String(client.containerId));
+    const counts = [...all.matchAll(/visits: (\d+)/g)].map((match) => Number(match[1]));
+    expect(counts).to.deep.equal([...counts].sort((a, b) => a - b));
+    await gone('visits');
+    await gone('postgres');
+  });
+
+  it('redis keeps what it acknowledged, although it is killed', async () => {
+    await daemon.ok('POST', `${base}/services`, {
+      name: 'redis',
+      image: 'postgres:15',
+      user: '999:999',
+      command: ['redis-server', '--dir', '/data', '--appendonly', 'yes', '--appendfsync', 'always'],
+      volumes: [
+        {
+          ...{ name: 'data', mountPath: '/data', fsUser: 999, fsGroup: 999 },
+          claimTemplate: { storageClassName: 'local', size: '64Mi', accessMode: 'ReadWriteOnce' },
+        },
+      ],
+    });
+    const redis = (id: unknown, ...words: readonly string[]): string =>
+      engine.docker('exec', String(id), 'redis-cli', ...words);
+    const before = await running('redis-0');
+    await eventually('redis to answer', () => redis(before.containerId, 'ping') === 'PONG');
+    for (let n = 0; n < 20; n += 1)
+      expect(redis(before.containerId, 'incr', 'count')).to.equal(String(n + 1));
+    engine.docker('kill', '--signal', 'KILL', String(before.containerId));
+    const after = await running('redis-0', 1);
+    await eventually('redis to answer again', () => {
+      try {
+        return redis(after.containerId, 'get', 'count') === '20';
+      } catch {
+        // It does not listen yet.
+        return false;
+      }
+    });
+    await gone('redis');
+  });
+});
