@@ -1,0 +1,72 @@
+import { expect } from 'chai';
+import { MemoryEngine, openStore, silentLogger } from 'kedge';
+import { FakeClock } from 'kedge/testing';
+import { events } from '../../../event/kind.js';
+import { nodes } from '../../../node/kind.js';
+import { defaultPolicy } from '../../../policy/policy.js';
+import { ImageDisk } from './image-disk.js';
+import type { NodeImage, NodeImages, PruneRequest } from './node-images.js';
+
+describe('the disk of images', () => {
+  let clock: FakeClock;
+  let store: Awaited<ReturnType<typeof openStore>>;
+  beforeEach(async () => {
+    clock = new FakeClock();
+    store = await openStore({ engine: new MemoryEngine(), clock });
+    await store.create(nodes, { name: 'n' });
+  });
+  afterEach(() => store.close());
+
+  /** A disk whose use falls by 10 % with each image. */
+  async function checked(percent: number, unneeded: readonly string[]): Promise<readonly string[]> {
+    let used = percent;
+    const removed: string[] = [];
+    const images = {
+      node: 'n',
+      async prune(_signal: AbortSignal, { wants }: PruneRequest) {
+        const gone: Partial<NodeImage>[] = [];
+        for (const tag of unneeded) {
+          if (!(await wants?.())) continue;
+          used -= 10;
+          removed.push(tag);
+          gone.push({ tags: [tag], id: `sha256:${tag}` });
+        }
+        return gone;
+      },
+    } as unknown as NodeImages;
+    const disk = new ImageDisk({
+      store,
+      images,
+      directory: () => Promise.resolve('/images'),
+      highPercent: 85,
+      clock,
+      logger: silentLogger,
+      policy: defaultPolicy,
+      usedPercent: () => Promise.resolve(used),
+    });
+    await disk.check();
+    await disk.stop();
+    return removed;
+  }
+  const told = async (): Promise<readonly (string | undefined)[]> =>
+    (await store.list(events)).items.map(({ reason }) => reason).sort();
+
+  it('is left alone up to the limit', async () => {
+    expect(await checked(85, ['a'])).to.deep.equal([]);
+    expect(await told()).to.deep.equal([]);
+  });
+
+  it('loses images, the first ones first, until it is below the limit, and an event tells which', async () => {
+    expect(await checked(99, ['a', 'b', 'c'])).to.deep.equal(['a', 'b']);
+    const { items } = await store.list(events);
+    expect(items.map(({ message }) => message)).to.deep.equal([
+      'the disk of /images is used above 85 %: 2 images removed that no instance needs: a, b',
+    ]);
+    expect(items[0]?.regarding).to.include({ kind: 'Node', name: 'n' });
+  });
+
+  it('that stays too full is a warning that says what else helps', async () => {
+    expect(await checked(99, ['a'])).to.deep.equal(['a']);
+    expect(await told()).to.deep.equal(['ImageDiskFull', 'ImagesPruned']);
+  });
+});

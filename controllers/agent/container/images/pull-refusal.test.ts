@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+import { parseImage } from '../../../service/image/image-reference.js';
+import { pullRemedy } from './pull-refusal.js';
+import type { FoundCredentials } from './registry-credentials.js';
+
+const image = parseImage('r.example.com/team/app:1')!;
+const none: FoundCredentials = { registry: 'r', credentials: undefined };
+const some: FoundCredentials = {
+  registry: 'r',
+  credentials: { username: 'u', password: 'p', serverAddress: 'r.example.com' },
+};
+
+describe('the remedy of a refused pull', () => {
+  // The messages are those of Docker 20.10.
+  for (const [message, found, remedy] of [
+    ['Head "x": no basic auth credentials', undefined, /no Registry matches r\.example\.com; cast/],
+    ['unauthorized: authentication required', none, /registry r has no credentials for/],
+    ['unauthorized: authentication required', some, /refused the credentials of registry r;/],
+    [
+      "pull access denied for app, repository does not exist or may require 'docker login'",
+      undefined,
+      /cast one with its credentials/,
+    ],
+    ['manifest for app:1 not found: manifest unknown: manifest unknown', some, /no such image/],
+    ['http: server gave HTTP response to HTTPS client', undefined, /insecure-registries/],
+    ['x509: certificate signed by unknown authority', undefined, /certs\.d\/r\.example\.com\/ca/],
+    ['toomanyrequests: You have reached your pull rate limit', undefined, /limits anonymous/],
+    ['dial tcp: lookup r.example.com: no such host', undefined, /can't be resolved/],
+    ['dial tcp 10.0.0.1:443: connect: connection refused', undefined, /does not answer/],
+    ['write /x: no space left on device', undefined, /kedge image prune/],
+    ['something new', undefined, /^$/],
+  ] as const)
+    it(`${message} (${found ? (found.credentials ? 'with' : 'without') : 'no'} credentials)`, () => {
+      expect(pullRemedy(message, image, found)).to.match(remedy);
+    });
+});
