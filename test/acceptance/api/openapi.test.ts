@@ -50,6 +50,9 @@ const custom: Readonly<Record<string, { readonly body?: object; readonly status:
     status: 200,
   },
   ExecService_Run: { body: { command: ['true'] }, status: 412 },
+  // The images of node fix are not those of this daemon.
+  ImageService_List: { status: 412 },
+  ImageService_Prune: { body: {}, status: 412 },
   InstanceService_Restart: { body: {}, status: 200 },
   ServiceService_Restart: { body: {}, status: 200 },
   ServiceService_Scale: { body: { scale: 1 }, status: 200 },
@@ -119,7 +122,10 @@ describe('the OpenAPI document and the server', function () {
     };
     const at = (path: string): string => {
       const plural = pluralOf(path);
-      return path.replace('{namespace}', 'default').replace('{name}', names[plural] ?? 'fix');
+      return path
+        .replace('{namespace}', 'default')
+        .replace('{name}', names[plural] ?? 'fix')
+        .replace('{node}', 'fix');
     };
     const order = ['post', 'get', 'put', 'delete'];
     const creations = Object.keys(fixtures);
