@@ -60,5 +60,7 @@ export function install() {
 export function build() {
   // An existing build needs no write permission.
   run('build', 'tsc', ['-b'], {}, () => foreignCheckout(root));
-  run('bundle', process.execPath, ['scripts/bundle.mjs'], {}, () => foreignCheckout(root));
+  run('bundle', process.execPath, ['scripts/release/bundle-checkout.mjs'], {}, () =>
+    foreignCheckout(root),
+  );
 }

@@ -1,6 +1,6 @@
 import { command, deletionOf, inNamespace } from './commands.js';
 import { lost } from './driver-errors.js';
-import { topologyUnsatisfied } from './placement.js';
+import { topologyUnsatisfied } from './scheduling/placement.js';
 import { unmet } from './reason.js';
 import { byKind, type Remedy, type RemedyOf, run, set, wait } from './remedy.js';
 import { again, retryCommand } from './storage-subject.js';

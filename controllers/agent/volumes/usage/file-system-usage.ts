@@ -12,7 +12,7 @@ export interface FileSystemUsage {
 }
 
 /**
- * The use of the file system of a path. A program asks for it, because the call may hang for ever on a lost device.
+ * The use of the file system of a path. A program asks for it, because the call may wait without limit for a lost device.
  * @throws DriverError Timeout
  */
 export async function fileSystemUsage(

@@ -1,7 +1,7 @@
 import type { Node } from '@kedge/api/kinds';
-import { patchOf } from './commands.js';
-import { type Remedy, run, wait } from './remedy.js';
-import type { About } from './world.js';
+import { patchOf } from '../commands.js';
+import { type Remedy, run, wait } from '../remedy.js';
+import type { About } from '../world.js';
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -1,6 +1,6 @@
-import { command, patchOf, serviceOf, serviceOfClaim } from './commands.js';
-import { type Remedy, run, set } from './remedy.js';
-import type { About } from './world.js';
+import { command, patchOf, serviceOf, serviceOfClaim } from '../commands.js';
+import { type Remedy, run, set } from '../remedy.js';
+import type { About } from '../world.js';
 
 /** The remedy for an instance that requests more than any node has free. */
 export function tooLittle({ object, message }: About<'Instance'>): Remedy {
