@@ -1,6 +1,7 @@
 import {
   CallbackFaults,
   type Clock,
+  failedPrecondition,
   guardedLogger,
   guardedMetrics,
   guardedTracer,
@@ -8,7 +9,6 @@ import {
   noMetrics,
   silentLogger,
   sleep,
-  StatusError,
   systemClock,
   systemRandom,
 } from '../base/index.js';
@@ -45,7 +45,7 @@ const abortMs = 1_000;
 const suspectsMax = 64;
 
 /**
- * A queue of keys, workers, and the watches that feed it. Build with {@link newController}.
+ * A queue of keys, workers, and the watches that feed it. Create it with `newController`.
  *
  * Guarantees:
  * - One worker per key. A change during the processing of its key makes the key run again.
@@ -57,11 +57,26 @@ const suspectsMax = 64;
  *
  * Ordering: as in the work queue; live changes come before the objects of the first list.
  *
- * Errors: options out of range throw a RangeError from the constructor. Callbacks that throw are
- * logged, and counted in `callback_faults_total`.
+ * Errors: options out of range throw a RangeError from the constructor. Callbacks that throw are logged, and counted
+ * in `callback_faults_total`.
  *
  * Caveats: many changes may cause one run, and one change several. A reconcile that ignores its signal keeps its
  * worker; the timeout is counted anyway, and health reports it.
+ *
+ * @example
+ * import { done, newController } from 'kedge';
+ *
+ * const controller = newController({
+ *   name: 'lamp',
+ *   store,
+ *   reconcile: (context) =>
+ *     context.txn(async (txn) => {
+ *       const lamp = await txn.get(lamps, context.key);
+ *       if (lamp?.on) txn.updateStatus(lamps, context.key, { lit: true });
+ *       return done();
+ *     }),
+ * });
+ * manager.addController(controller.for(manager.informer(lamps)));
  */
 export class Controller {
   readonly name: string;
@@ -241,11 +256,10 @@ export class Controller {
     await this.#watches.waitForSync();
     const restored = this.#stopped ? [] : ((await this.#durability?.load()) ?? []);
     if (this.#stopped)
-      throw new StatusError({
-        code: 'FailedPrecondition',
-        reason: 'ControllerStopped',
-        message: `controller "${this.name}" was stopped before it had started; create a new one`,
-      });
+      throw failedPrecondition(
+        'ControllerStopped',
+        `controller "${this.name}" was stopped before it had started; create a new one`,
+      );
     for (const { key, failures, delayMs } of restored) {
       this.#backoff.restore(key, failures);
       if (delayMs === undefined) continue;
@@ -278,17 +292,4 @@ export class Controller {
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop(0);
   }
-}
-
-/**
- * A controller; add its watches, then hand it to a manager. With a `store`, its runs can write transactionally and
- * make external calls once; see {@link ReconcileContext}.
- *
- * @example
- * const controller = newController({ name: 'lamp', reconcile }).for(lampInformer).owns(bulbInformer, lamps);
- */
-export function newController(options: StoreControllerOptions): Controller;
-export function newController(options: ControllerOptions): Controller;
-export function newController(options: ControllerOptions | StoreControllerOptions): Controller {
-  return new Controller(options);
 }

@@ -99,9 +99,17 @@ interface Tally {
  *
  * Ordering: events of different names are written in any order.
  *
- * Errors: never throws. An event that can't be written is logged and counted as dropped.
+ * Errors: `record` and `flush` never fail. An event that can't be written is logged and counted as dropped.
  *
  * Caveats: unwritten events are lost when the process dies; see {@link EventRecorder.flush}.
+ *
+ * @example
+ * import { EventRecorder } from 'kedge';
+ *
+ * const recorder = new EventRecorder({ store, source: 'lamp-controller' });
+ * const lamp = await store.get(lamps, { name: 'hall' });
+ * if (lamp) recorder.record({ kind: lamps.kind, object: lamp }, 'Warning', 'BulbBroken', 'the bulb is dark');
+ * await recorder.flush();
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;

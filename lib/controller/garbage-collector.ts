@@ -12,9 +12,10 @@ import {
   parseKey,
 } from '../object/index.js';
 import type { ObjectStore } from '../store/index.js';
-import { type Controller, newController } from './controller.js';
+import type { Controller } from './controller.js';
 import type { ControllerOptions } from './controller-options.js';
 import { done, type Result } from './reconcile/result.js';
+import { newController } from './new-controller.js';
 
 /** A kind whose objects may own others or be owned. */
 export interface CollectedKind {

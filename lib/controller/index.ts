@@ -7,7 +7,8 @@
  *
  * Not guaranteed: one reconcile per change. Many changes may cause one run, one change several.
  */
-export { Controller, newController } from './controller.js';
+export { Controller } from './controller.js';
+export { newController } from './new-controller.js';
 export type { ControllerOptions, StoreControllerOptions } from './controller-options.js';
 export type { ControllerStats } from './reconcile/controller-stats.js';
 export type { WatchHandle, WatchMap } from './watches/watches.js';

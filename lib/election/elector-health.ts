@@ -1,4 +1,5 @@
 import type { Phase } from './elector-state.js';
+import type { LeaseHolding } from './lease-holding.js';
 
 /** The health of an elector and its state. */
 export interface ElectorHealth {
@@ -10,17 +11,14 @@ export interface ElectorHealth {
 export interface ElectorFacts {
   readonly phase: Phase;
   readonly identity: string;
-  /** Identity of the leader last seen; empty for none. */
-  readonly leader: string;
   readonly leaseDurationMs: number;
-  readonly sinceRenewalMs: number;
-  /** Time since the last read of the lease, or since the candidate started. */
-  readonly sinceReadMs: number;
+  readonly lease: Pick<LeaseHolding, 'leader' | 'sinceRenewalMs' | 'sinceReadMs'>;
 }
 
 const seconds = (ms: number): number => Math.round(ms / 1_000);
 
-function standby({ leader, identity, sinceReadMs, leaseDurationMs }: ElectorFacts): ElectorHealth {
+function standby({ lease, identity, leaseDurationMs }: ElectorFacts): ElectorHealth {
+  const { leader, sinceReadMs } = lease;
   if (sinceReadMs > leaseDurationMs)
     return {
       healthy: false,
@@ -37,7 +35,8 @@ function standby({ leader, identity, sinceReadMs, leaseDurationMs }: ElectorFact
 
 /** The health of an elector in any of its states. */
 export function electorHealth(facts: ElectorFacts): ElectorHealth {
-  const { phase, leaseDurationMs, sinceRenewalMs } = facts;
+  const { phase, leaseDurationMs } = facts;
+  const { sinceRenewalMs } = facts.lease;
   switch (phase.state) {
     case 'idle':
       return { healthy: true, message: 'has not begun' };

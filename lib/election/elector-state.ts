@@ -15,7 +15,18 @@ export type Phase =
   | { readonly state: 'resigning'; readonly term: Term; readonly reason: EndReason }
   | { readonly state: 'stopped' };
 
-/** See the table at `LeaderElector`. */
+/**
+ * The state of an elector. `run` is refused in `standby`, `leading` and `resigning`; everything else may be called in
+ * any state.
+ *
+ * | State       | Means                                            | Next                                     |
+ * | ----------- | ------------------------------------------------ | ---------------------------------------- |
+ * | `idle`      | `run` was not called yet                         | `standby`: by `run`                      |
+ * | `standby`   | tries to take the lease                          | `leading`: took it; `stopped`: aborted   |
+ * | `leading`   | holds the lease and renews it                    | `resigning`: aborted, lost, not renewed in time, or the work failed |
+ * | `resigning` | the work is being stopped; then the lease is released | `standby`, or `stopped` when aborted |
+ * | `stopped`   | `run` has resolved                               | `standby`: by `run`                      |
+ */
 export type ElectorState = Phase['state'];
 
 const moves: Readonly<Record<ElectorState, readonly ElectorState[]>> = {

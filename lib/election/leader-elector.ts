@@ -34,25 +34,30 @@ import { LeaseHolding } from './lease-holding.js';
 import { type Lease, leases } from './lease.js';
 
 /**
- * Elects one leader among candidates that share a store.
+ * Elects one leader among candidates that share a store. Its states are those of {@link ElectorState}.
  *
- * Two candidates may briefly believe to lead; writes through {@link fence} are checked inside the commit, so that
- * only the real leader writes.
+ * Guarantees:
+ * - Writes through {@link fence} are checked inside the commit: only the holder of the lease writes, in its epoch.
+ * - Only its own clock decides when a lease has expired. Every call of the store has a deadline; a lease that is written
+ *   after it is released and makes no leader.
+ * - Leading ends when the lease was deleted, recreated, or belongs to a restored store, even if it looks the same.
  *
- * | State       | Means                                            | Next                                     |
- * | ----------- | ------------------------------------------------ | ---------------------------------------- |
- * | `idle`      | {@link run} was not called yet                   | `standby`: by `run`                      |
- * | `standby`   | tries to take the lease                          | `leading`: took it; `stopped`: aborted   |
- * | `leading`   | holds the lease and renews it                    | `resigning`: aborted, lost, not renewed in time, or the work failed |
- * | `resigning` | the work is being stopped; then the lease is released | `standby`, or `stopped` when aborted |
- * | `stopped`   | `run` has resolved                               | `standby`: by `run`                      |
+ * Ordering: `onStartedLeading` and `onStoppedLeading` alternate. After a withdrawal or a failure the lease is
+ * released when the leader's work has ended, then `onStoppedLeading` is called; after a loss it is called first.
  *
- * - `run` is refused in `standby`, `leading` and `resigning`; everything else may be called in any state.
- * - Every call of the store has a deadline: an attempt to take the lease `renewDeadlineMs`, a renewal until that
- *   long after the last one, a release for `retryPeriodMs`. A write that succeeds after its deadline does not make
- *   this candidate the leader; it releases the lease.
- * - Leading ends when the lease was deleted, recreated, or belongs to a restored store, even if it looks the same:
- *   others may have led in between.
+ * Errors: `run` is refused with FailedPrecondition, reason ElectorRunning or IdentityInUse. Failed calls of the
+ * store are retried. Callbacks that throw are logged. Fenced writes: FailedPrecondition, reason LeadershipLost.
+ *
+ * Caveats: two candidates may briefly believe that they lead. A fence protects the store, not external systems.
+ *
+ * @example
+ * import { LeaderElector } from 'kedge';
+ *
+ * const elector = new LeaderElector({ store, name: 'jobs', identity: `worker-${process.pid}` });
+ * const onStartedLeading = async () => {
+ *   await elector.fence().updateStatus(lamps, { name: 'hall' }, { lit: true });
+ * };
+ * await elector.run({ onStartedLeading, onStoppedLeading: () => undefined }, AbortSignal.timeout(60_000));
  */
 export class LeaderElector {
   readonly #options: LeaderElectorOptions;
@@ -95,10 +100,7 @@ export class LeaderElector {
     return this.#lease.leader;
   }
 
-  /**
-   * Milliseconds from a loss by failed renewals to the earliest time at which another candidate may lead: the
-   * leader's work should end by then.
-   */
+  /** Milliseconds from a loss by failed renewals to the earliest next leader: the work should end by then. */
   get handoverMs(): number {
     return this.#times.leaseDurationMs - this.#times.renewDeadlineMs;
   }
@@ -116,10 +118,8 @@ export class LeaderElector {
     return electorHealth({
       phase: this.#phase,
       identity: this.#options.identity,
-      leader: this.#lease.leader,
+      lease: this.#lease,
       leaseDurationMs: this.#times.leaseDurationMs,
-      sinceRenewalMs: this.#lease.sinceRenewalMs,
-      sinceReadMs: this.#lease.sinceReadMs,
     });
   }
 
@@ -138,8 +138,7 @@ export class LeaderElector {
     const term = 'term' in this.#phase ? this.#phase.term : undefined;
     if (!term || term.storeId !== this.#lease.storeId) throw leadershipLost(name);
     const fields = { holderIdentity: identity, leaseTransitions: term.epoch };
-    const precondition = { uid: term.uid, fields };
-    return { op: 'check', kind: leases, key: { name }, precondition };
+    return { op: 'check', kind: leases, key: { name }, precondition: { uid: term.uid, fields } };
   }
 
   /**

@@ -49,6 +49,15 @@ import { type InformerHealth, WatchProgress } from './watch-progress.js';
  *
  * Caveats: not every intermediate state is delivered, and there is no order between different objects. Index
  * functions must be pure and synchronous.
+ *
+ * @example
+ * import { SharedInformer } from 'kedge';
+ *
+ * await using informer = new SharedInformer({ name: 'lamps', source: store.source(lamps) });
+ * informer.addHandler({ onAdd: (lamp) => console.log(lamp.name, 'was added') });
+ * informer.start();
+ * await informer.waitForSync();
+ * console.log(informer.lister.list().length, 'lamps');
  */
 export class SharedInformer<T extends ApiObject = ApiObject, I extends string = string> {
   readonly #options: InformerOptions<T>;

@@ -1,6 +1,18 @@
 import { failedPrecondition, StatusError } from '../base/index.js';
 
-/** The state of a manager; see the table at `Manager`. */
+/**
+ * The state of a manager.
+ *
+ * | State      | Means                                        | `start`          | `stop`               | `add...`, new `informer` |
+ * | ---------- | -------------------------------------------- | ---------------- | -------------------- | ------------------------ |
+ * | `new` | nothing runs | starts | ends it | kept for the start |
+ * | `starting` | parts are started, one after the other       | the same promise | ends the start first | started with the others  |
+ * | `running`  | everything runs, or waits for the election   | the same promise | stops                | started at once          |
+ * | `stopping` | parts are stopped, one after the other       | refused          | the same promise     | refused                  |
+ * | `stopped` | nothing runs, except abandoned parts | refused | the same promise | refused |
+ *
+ * All other methods may be called in any state. Refused means FailedPrecondition, reason ManagerStopped.
+ */
 export type ManagerState = 'new' | 'starting' | 'running' | 'stopping' | 'stopped';
 
 const moves: Readonly<Record<ManagerState, readonly ManagerState[]>> = {

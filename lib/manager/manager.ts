@@ -26,36 +26,37 @@ import { demandBudget, disposeBudgetMs, runStopBudgetMs, type StopBudget } from 
 const isLeaderOnly = (part: Part): boolean => part.needsLeaderElection;
 
 /**
- * Starts and stops the parts of a process in order: caches, then controllers, then other runnables
- * in the order they were added; the reverse to stop. Informers are shared by kind.
+ * Starts and stops the parts of a process: informers (shared by kind), controllers and other runnables. Its states
+ * are those of {@link ManagerState}. While it starts, runs and stops it keeps the process running.
  *
- * | State      | Means                                        | `start`          | `stop`               | `add...`, new `informer` |
- * | ---------- | -------------------------------------------- | ---------------- | -------------------- | ------------------------ |
- * | `new` | nothing runs | starts | ends it | kept for the start |
- * | `starting` | parts are started, one after the other       | the same promise | ends the start first | started with the others  |
- * | `running`  | everything runs; or stands by, see below     | the same promise | stops                | started at once          |
- * | `stopping` | parts are stopped, one after the other       | refused          | the same promise     | refused                  |
- * | `stopped` | nothing runs, except abandoned parts | refused | the same promise | refused |
+ * Guarantees:
+ * - When a part can't be started, those that run are stopped and `start` rejects.
+ * - A stop ends within its budget: a hanging part is abandoned, the others are stopped, and the error names it.
+ * - With an election, controllers and runnables that need the leader start once this process leads. A manager that
+ *   lost its leadership stops: its work may be in any state, so a new one must start from the stored state.
  *
- * - All other methods may be called in any state. Refused means FailedPrecondition, reason ManagerStopped.
- * - A manager runs once. When a part can't be started, those that run are stopped and `start` rejects. If a part
- *   that is added to a running manager can't be started, this is logged and makes it unhealthy.
- * - While it starts, runs and stops it keeps the process running.
+ * Ordering: caches, then controllers, then runnables, in the order they were added. The stop is the reverse, with
+ * all controllers at once.
  *
- * With an election, controllers and runnables that need the leader wait while another process leads. A manager that
- * lost its leadership stops: its work may be in any state, so a new process (or manager) must start from the stored
- * state.
+ * Errors: `start` rejects with the error of the part, or names the caches that did not sync. `stop` names the parts
+ * that hung or failed. `run` also rejects with LeadershipLost. ManagerStopped: see {@link ManagerState}.
+ *
+ * Caveats: a manager runs once. If a part that is added to a running manager can't be started, this is logged and
+ * makes it unhealthy. Only writes through {@link Manager.store} are fenced. It does not close the store.
+ *
+ * @example
+ * import { done, Manager, newController } from 'kedge';
+ *
+ * const manager = new Manager({ store });
+ * const controller = newController({ ...manager.ports, name: 'lamp', reconcile: async () => done() });
+ * manager.addController(controller.for(manager.informer(lamps)));
+ * await manager.run(); // until SIGTERM or SIGINT
  */
 export class Manager {
   readonly #options: ManagerOptions;
   readonly #informers: SharedInformers;
   readonly #parts: Parts;
-  /**
-   * Dependencies for the controllers of this manager: a controller without them has no metrics and logs.
-   *
-   * @example
-   * newController({ ...manager.ports, name: 'lamp', reconcile }).for(lampInformer);
-   */
+  /** Dependencies for the controllers of this manager: a controller without them has no metrics and logs. */
   readonly ports: ManagerPorts;
   readonly #candidacy: Candidacy | undefined;
   readonly #life: Lifecycle;
@@ -260,10 +261,6 @@ export class Manager {
    * @throws StatusError errors of {@link start} and {@link stop}
    * @throws StatusError FailedPrecondition, reason LeadershipLost, when it led and lost its lease
    * @throws RangeError at once for a budget that is negative or not finite
-   * @example
-   * await using store = await openStore({ engine });
-   * const manager = new Manager({ store }).addController(controller);
-   * await manager.run();
    */
   async run(signal?: AbortSignal, options: RunOptions = {}): Promise<void> {
     const { stopBudgetMs = runStopBudgetMs } = options;

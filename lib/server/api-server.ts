@@ -1,28 +1,21 @@
 import {
-  type Clock,
   demandOptions,
-  type Logger,
-  type Metrics,
   noMetrics,
-  portRules,
-  type Random,
   type Runnable,
   silentLogger,
-  someText,
   StatusError,
-  storeRule,
   systemClock,
   systemRandom,
-  withMethods,
 } from '../base/index.js';
-import type { AnyKind } from '../object/index.js';
 import { baseDescriptors, SchemaRegistry } from '../rpc/index.js';
-import type { ObjectStore } from '../store/index.js';
-import type { ServedKind } from './api/served-kind.js';
-import type { ApiParts } from './methods/api-parts.js';
-import type { AuditSink } from './api/audit.js';
 import {
-  type AccessControl,
+  type ApiServerOptions,
+  type ListenAddresses,
+  serverRules,
+  type ServerRunnableOptions,
+} from './api-server-options.js';
+import type { ApiParts } from './methods/api-parts.js';
+import {
   type Authentication,
   Authenticator,
   Authorizer,
@@ -30,8 +23,7 @@ import {
   rightsChanges,
 } from './auth/index.js';
 import { authMethods } from './methods/auth-methods.js';
-import type { CustomMethod } from './api/call.js';
-import { type ConnectionBounds, connectionDefaults } from './transport/connections.js';
+import { connectionDefaults } from './transport/connections.js';
 import { castMethod } from './methods/cast-method.js';
 import { Dispatcher } from './chain/dispatcher.js';
 import { FailureDelay } from './chain/failure-delay.js';
@@ -40,9 +32,8 @@ import { reflectionMethod } from './methods/reflection-method.js';
 import { GrpcServer } from './grpc/server.js';
 import { InputSchemas } from './schema/input-schemas.js';
 import { methodTable } from '../rpc/index.js';
-import type { Comments } from './schema/openapi.js';
-import { JudgedWrites, type PendingCommit } from './admission/judged-writes.js';
-import { type ObjectAccess, throughMakers } from './api/object-access.js';
+import { JudgedWrites } from './admission/judged-writes.js';
+import { throughMakers } from './api/object-access.js';
 import { ExposedKinds } from './objects/exposed-kinds.js';
 import { objectMethods } from './objects/object-service.js';
 import { recordKinds } from './objects/record-kinds.js';
@@ -50,80 +41,42 @@ import { Resources } from './objects/resources.js';
 import { RestServer } from './rest/server.js';
 import { Sessions } from './chain/sessions.js';
 import { WaitingBytes } from './transport/paced-writes.js';
-import type { TlsSource } from './transport/tls.js';
 import { withGrants } from './admission/user-grants.js';
 import { WritePlanner } from './admission/write-planner.js';
 import { Admission } from './admission/admission.js';
-
-const rules = {
-  store: storeRule,
-  schemas: withMethods('a SchemaRegistry', 'services'),
-  packageName: someText('the protobuf package of the services'),
-  kinds: { give: 'a list of what serve() or mount() returns', fits: Array.isArray },
-  ...portRules,
-};
-
-/** Options of an API server. */
-export interface ApiServerOptions {
-  readonly store: ObjectStore;
-  readonly schemas: SchemaRegistry;
-  /** Protobuf package whose services are served. */
-  readonly packageName: string;
-  readonly kinds: readonly ServedKind[];
-  /** Methods outside of the CRUD pattern; created from the server's parts. */
-  readonly custom?: (parts: ApiParts) => readonly CustomMethod[];
-  /** Default: bearer tokens kept in the store. */
-  readonly authenticator?: Authentication;
-  /** Default: policies kept in the store. */
-  readonly authorizer?: AccessControl;
-  /** Narrows what policies allow, object by object. */
-  readonly objectAccess?: ObjectAccess;
-  /**
-   * The kind of nodes of node accounts: an account belongs to one node object, not to a later one of the same name.
-   */
-  readonly nodes?: AnyKind;
-  /** The kind whose objects are the namespaces. Objects are refused in a namespace without one; default: in none. */
-  readonly namespaces?: AnyKind;
-  /** Gets a record of every call. */
-  readonly audit?: AuditSink;
-  /** Certificates; absent: in the clear. */
-  readonly tls?: TlsSource;
-  /** Allowed CORS origins of REST; absent or empty: none. */
-  readonly corsOrigins?: readonly string[];
-  /** Bounds on the connections of each transport; what is left out has its default. */
-  readonly connections?: Partial<ConnectionBounds>;
-  /** Comments of methods, messages and fields for the OpenAPI document, by full name. */
-  readonly comments?: () => Promise<Comments>;
-  /** The state of the gRPC health service; default: always serving. */
-  readonly serving?: () => boolean;
-  /** Awaited between validation and commit of a write, for tests of races. */
-  readonly beforeCommit?: (pending: PendingCommit) => Promise<void>;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly logger?: Logger;
-  readonly metrics?: Metrics;
-}
-
-/** The listening addresses of the transports. */
-export interface ListenAddresses {
-  readonly grpc: { readonly host: string; readonly port: number };
-  readonly rest: { readonly host: string; readonly port: number };
-}
-
-/** The server as a part of a manager. */
-export interface ServerRunnableOptions {
-  /** In the manager's health and errors; default `api`. */
-  readonly name?: string;
-  /** Called with the ports when both transports listen; port 0 is replaced by the actual one. */
-  readonly onListening?: (ports: { readonly grpc: number; readonly rest: number }) => void;
-}
 
 const closeGraceMs = 2_000;
 
 /** Over gRPC only: health and reflection of gRPC itself, and the objects of all kinds for other processes. */
 const protocolPackages = ['grpc.health.v1', 'grpc.reflection.v1', 'kedge'];
 
-/** gRPC and REST over one chain. */
+/**
+ * gRPC and REST for kinds, over one chain.
+ *
+ * Guarantees:
+ * - Both transports refuse the same requests. Only methods that are declared anonymous work without a token.
+ * - Unknown fields are refused, status fields in creations and updates are ignored, and all violations are reported
+ *   at once.
+ * - Rules that read other objects hold in the commit: if their reads changed, the write is validated again.
+ *
+ * Ordering: a caller is authenticated before anything of the request is read; then come authorization, validation,
+ * admission and the commit. A watch delivers changes in the order of the store.
+ *
+ * Errors: invalid options throw a TypeError from the constructor. `listen` rejects when an address can't be bound, and
+ * then neither transport listens. Errors that are not a StatusError are answered as Internal, without their text.
+ *
+ * Caveats: a client that does not read gets backpressure. Without `tls` tokens are sent in the clear. Closing the
+ * server ends all streams, and does not close the store.
+ *
+ * @example
+ * import { ApiServer, describeKinds, mount } from 'kedge/server';
+ *
+ * const api = describeKinds('home.v1', [mount(lamps, { on: 'boolean', lit: 'boolean' })]);
+ * await using server = new ApiServer({ store, ...api });
+ * const local = { host: '127.0.0.1', port: 0 };
+ * const ports = await server.listen({ grpc: local, rest: local });
+ * console.log('gRPC', ports.grpc, 'REST', ports.rest);
+ */
 export class ApiServer {
   readonly #grpc: GrpcServer;
   readonly #rest: RestServer;
@@ -132,7 +85,7 @@ export class ApiServer {
 
   /** @throws TypeError naming an option that can't be one */
   constructor(options: ApiServerOptions) {
-    demandOptions('ApiServer', options, rules);
+    demandOptions('ApiServer', options, serverRules);
     const { store, schemas, packageName } = options;
     const objectAccess = options.objectAccess && throughMakers(options.objectAccess);
     const clock = options.clock ?? systemClock;

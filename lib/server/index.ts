@@ -10,12 +10,12 @@
 export type { AdmissionContext, AdmissionRules, LookupOptions } from './api/admission-rules.js';
 export { serve, type ServedKind } from './api/served-kind.js';
 export type { ApiParts } from './methods/api-parts.js';
-export {
-  ApiServer,
-  type ApiServerOptions,
-  type ListenAddresses,
-  type ServerRunnableOptions,
-} from './api-server.js';
+export { ApiServer } from './api-server.js';
+export type {
+  ApiServerOptions,
+  ListenAddresses,
+  ServerRunnableOptions,
+} from './api-server-options.js';
 export type { ConnectionBounds } from './transport/connections.js';
 export {
   type Access,

@@ -50,6 +50,18 @@ export interface RateLimitingQueueOptions<K> extends WorkQueueOptions<K> {
  * (see guardedMetrics).
  *
  * Caveats: delays are in memory. A shutdown forgets them; a drain reports their keys.
+ *
+ * @example
+ * import { ItemBackoff, RateLimitingQueue, systemClock, systemRandom } from 'kedge';
+ *
+ * const limiter = new ItemBackoff<string>(systemRandom);
+ * const queue = new RateLimitingQueue<string>({ clock: systemClock, limiter });
+ * queue.addAfter('hall', 5_000);
+ * const next = await queue.get();
+ * if (!next.shutDown) {
+ *   queue.addRateLimited(next.key); // the work failed
+ *   queue.done(next.key);
+ * }
  */
 export class RateLimitingQueue<K> {
   readonly #queue: WorkQueue<K>;

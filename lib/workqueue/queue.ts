@@ -66,9 +66,9 @@ export function requirePriority(priority: number): void {
 }
 
 /**
- * Keys waiting for work: client-go's `workqueue` with priorities, a share for lower ones, and
- * round-robin between groups. It differs from client-go in two places: `done` for a key that was not
- * handed out does nothing, and a drain hands out everything queued before it resolves.
+ * Keys waiting for work: client-go's `workqueue` with priorities, a share for lower ones, and round-robin between
+ * groups. Unlike there, `done` for a key that was not handed out does nothing, and a drain hands out everything
+ * queued before it resolves.
  *
  * Guarantees:
  * - A key is in exactly one of the states absent, queued, processing, processing-and-dirty. A key is never with two
@@ -86,6 +86,14 @@ export function requirePriority(priority: number): void {
  *
  * Caveats: keys are compared like keys of a Map, so use strings. After `shutDown` every `add` is dropped and
  * returns false.
+ *
+ * @example
+ * import { WorkQueue } from 'kedge';
+ *
+ * const queue = new WorkQueue<string>();
+ * queue.add('hall');
+ * const next = await queue.get();
+ * if (!next.shutDown) queue.done(next.key); // after the work on the key
  */
 export class WorkQueue<K> {
   readonly #options: WorkQueueOptions<K>;

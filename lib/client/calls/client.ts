@@ -1,39 +1,26 @@
 import {
-  type ChannelCredentials,
   type ClientDuplexStream,
   type ClientOptions,
   type ClientReadableStream,
   Client as GrpcClient,
-  credentials,
   Metadata,
   type ServiceError,
 } from '@grpc/grpc-js';
-import {
-  demandOptions,
-  hasCode,
-  statusCodes,
-  type StatusError,
-  systemClock,
-} from '../../base/index.js';
+import { demandOptions, hasCode, systemClock } from '../../base/index.js';
 import type { ApiObject, Kind, Scope } from '../../object/index.js';
 import {
-  decodeStatus,
   type DescMethod,
   httpRoute,
   type JsonObject,
   methodTable,
   present,
-  statusDetailsKey,
 } from '../../rpc/index.js';
 import { ResourceClient } from '../resources/resource-client.js';
 import type { ResourceOptions } from '../resources/resource-options.js';
 import { isIdempotent, retried } from './retry.js';
-import {
-  clientRules,
-  type ApiClientOptions,
-  type CallOptions,
-  type ClientTls,
-} from './client-options.js';
+import { callError } from './call-error.js';
+import { channelCredentials } from './channel-credentials.js';
+import { clientRules, type ApiClientOptions, type CallOptions } from './client-options.js';
 
 type AnsweringCall = ClientReadableStream<Buffer> | ClientDuplexStream<Buffer, Buffer>;
 
@@ -43,12 +30,32 @@ const defaultKeepaliveMs = 10_000;
 /** Doubles the rate at which lists and streams arrive. */
 const windowBytes = 4 * 1024 * 1024;
 
-function channelCredentials(tls: ClientTls | undefined): ChannelCredentials {
-  if (!tls) return credentials.createInsecure();
-  return credentials.createSsl(tls.ca ?? null, tls.key ?? null, tls.cert ?? null);
-}
-
-/** Calls any method of an API by name with JSON, over gRPC. */
+/**
+ * Calls any method of an API by name with JSON, over gRPC; {@link ApiClient.resource} has the standard methods, typed.
+ *
+ * Guarantees:
+ * - Each try of a unary call has a deadline. A peer that stops answering is noticed, and later calls get a new
+ *   connection.
+ * - With more than one attempt, only calls are repeated that were refused as ResourceExhausted, or whose repetition
+ *   has no further effect: reads, dry runs and deletions by uid.
+ * - A `token` function is asked for a new token when a call is refused as Unauthenticated, once per try.
+ *
+ * Ordering: the answers of a stream arrive in the order in which they were sent. Separate calls have none.
+ *
+ * Errors: StatusErrors as the server sent them; Unavailable for a broken connection, DeadlineExceeded, Cancelled. A
+ * stream ends quietly when its signal aborts. A method that the package does not have is a TypeError.
+ *
+ * Caveats: a write that failed as Unavailable or DeadlineExceeded may have been executed. Streams have no deadline and
+ * are not resumed; {@link ResourceClient.follow} is. `duplex` does not renew the token.
+ *
+ * @example
+ * import { ApiClient } from 'kedge/client';
+ *
+ * using client = new ApiClient({ ...api, server: '127.0.0.1:7000', token: process.env.TOKEN });
+ * const lamp = await client.resource(lamps).get({ name: 'hall' });
+ * const answer = await client.call('LampService.Get', { name: 'hall' }, { timeoutMs: 1_000 });
+ * console.log(lamp?.on, answer.on);
+ */
 export class ApiClient {
   readonly #options: ApiClientOptions;
   readonly #grpc: GrpcClient;
@@ -130,7 +137,7 @@ export class ApiClient {
         { deadline },
         (error, answer) => {
           signal?.removeEventListener('abort', cancel);
-          if (error) reject(this.#error(error));
+          if (error) reject(callError(error));
           else resolve(answer ?? Buffer.alloc(0));
         },
       );
@@ -181,7 +188,7 @@ export class ApiClient {
     try {
       for await (const answer of call) yield answer as Buffer;
     } catch (error) {
-      if (!signal.aborted) throw this.#error(error as ServiceError);
+      if (!signal.aborted) throw callError(error as ServiceError);
     } finally {
       signal.removeEventListener('abort', cancel);
       call.cancel();
@@ -271,14 +278,5 @@ export class ApiClient {
     const metadata = new Metadata();
     if (text !== undefined) metadata.set('authorization', `Bearer ${text}`);
     return metadata;
-  }
-
-  #error(error: ServiceError): StatusError {
-    const details = error.metadata?.get(statusDetailsKey)[0];
-    const bytes = Buffer.isBuffer(details) ? details : undefined;
-    // A server error has details: without them the connection broke.
-    if (!bytes && Number(error.code) === statusCodes.Internal)
-      return decodeStatus(statusCodes.Unavailable, error.details || error.message, undefined);
-    return decodeStatus(error.code, error.details || error.message, bytes);
   }
 }

@@ -38,7 +38,7 @@ import { resumedWatch } from './resumed-watch.js';
 import { isGone, restartsMax } from './remote-restarts.js';
 import { healthOf } from './remote-health.js';
 import { objectFrom, resultFrom, wireOperation } from './remote-objects.js';
-import { type RemoteWatch, watchBatches } from './remote-watch.js';
+import { type RemoteWatch, startOf, watchBatches } from './remote-watch.js';
 import type { RemoteStoreOptions } from './remote-store-options.js';
 
 /** Interval of status calls, which update health and store id. */
@@ -47,18 +47,28 @@ const heartbeatMs = 5_000;
 const silenceMs = 40_000;
 
 /**
- * The store of a server in another process, over its object service.
+ * The store of a server in another process, over its object service. Create it with {@link RemoteStore.connect}.
  *
- * Guarantees: those of every store, within the caller's rights: reads include its own writes, transactions are
- * atomic, a watch delivers every change once and in order. Reads are repeated while the server can't be reached,
- * until the deadline of the call. A transaction is sent once: Unavailable (OutcomeUnknown) means that it was
- * committed once or never.
+ * Guarantees: those of every store, within the caller's rights. A transaction is sent once. Another store at the same
+ * address (a restored backup) is detected: `storeId` changes, and writes based on the old store are refused.
  *
- * Another store at the same address (a restored backup) is detected: {@link storeId} changes, writes based on the
- * old store are refused as Aborted (OtherStore), watches end with OutOfRange.
+ * Ordering: as in every store. Reads are answered at the newest revision that this process has seen, or later; other
+ * processes may see a write before its promise resolves here.
+ *
+ * Errors: reads are repeated while the server can't be reached, until the deadline of the call. For a write,
+ * Unavailable (Unreachable) means that nothing was sent, and Unavailable (OutcomeUnknown) that it was committed once or
+ * never. Of another store: Aborted (OtherStore) for writes, OutOfRange for watches.
  *
  * Caveats: objects have the form of the API for this caller: values of secrets are masked, status fields given to
  * `create` are not stored. Compaction, backup and verification are available only on the server.
+ *
+ * @example
+ * import { keyOf } from 'kedge';
+ * import { RemoteStore } from 'kedge/client';
+ *
+ * await using store = await RemoteStore.connect({ server: '127.0.0.1:7000', token: process.env.TOKEN });
+ * const { items } = await store.list(lamps);
+ * for (const lamp of items) await store.updateStatus(lamps, keyOf(lamp), { lit: lamp.on ?? false });
  */
 export class RemoteStore extends TransactionalWrites implements ObjectStore {
   readonly #options: RemoteStoreOptions;
@@ -141,7 +151,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
     return resumedWatch<T>({
       kind: kind.kind,
       options,
-      start: () => this.#startOf(options),
+      start: () => startOf(options, this.#storeId),
       open: (start) => this.#batches(kind, { ...options, start }, options.signal),
       closing: this.#closing.signal,
       clock: this.#clock,
@@ -180,15 +190,6 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
       if (isGone(error)) await this.#look().catch(() => undefined);
       throw error;
     }
-  }
-
-  #startOf(options: WatchOptions): string {
-    if ('cursor' in options) {
-      parseCursor(options.cursor, 'cursor');
-      return options.cursor;
-    }
-    if ('fromRevision' in options) return formatCursor(options.fromRevision, this.#storeId);
-    return '';
   }
 
   async transact(operations: readonly Operation[]): Promise<readonly OperationResult[]> {

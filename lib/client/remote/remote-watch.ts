@@ -1,11 +1,13 @@
 import {
   type AnyKind,
   type ApiObject,
+  formatCursor,
   parseCursor,
   type WatchBatch,
   type WatchEvent,
 } from '../../object/index.js';
 import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
+import type { WatchOptions } from '../../store/index.js';
 import { objectFrom } from './remote-objects.js';
 import {
   isSelected,
@@ -20,6 +22,19 @@ export interface RemoteWatch extends Selectors {
   /** The cursor to resume from; empty starts with the present objects. */
   readonly start: string;
   readonly withPrevious?: boolean;
+}
+
+/**
+ * The cursor where a watch starts; empty for the present objects.
+ * @throws StatusError InvalidArgument (InvalidCursor)
+ */
+export function startOf(options: WatchOptions, storeId: string): string {
+  if ('cursor' in options) {
+    parseCursor(options.cursor, 'cursor');
+    return options.cursor;
+  }
+  if ('fromRevision' in options) return formatCursor(options.fromRevision, storeId);
+  return '';
 }
 
 /** The batches of one stream, until it ends. */

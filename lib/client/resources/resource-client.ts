@@ -12,8 +12,6 @@ import {
   parseCursor,
   requiredUid,
   requiredVersion,
-  stored,
-  storedBatch,
   type WatchEvent,
   type WatchPosition,
 } from '../../object/index.js';
@@ -21,6 +19,8 @@ import { type JsonObject, type MethodInfo, type StandardVerb, textOf } from '../
 import { followChanges, type FollowSource, type FollowStart } from './follow.js';
 import { batchOf, type RemoteBatch } from './watch-answers.js';
 import { createRepeated } from './repeated-create.js';
+import { deleteRepeated } from './repeated-delete.js';
+import { resourceSource } from './resource-source.js';
 import { ResourceRequests } from './resource-requests.js';
 import { waitForObject } from './wait-for-object.js';
 import { type ResourceList, wholeList } from './whole-list.js';
@@ -30,18 +30,40 @@ import type { Caller, ResourceOptions, ResourceSelection } from './resource-opti
 /** The required version of an object. */
 type VersionGuard = Pick<Partial<ObjectVersion>, 'resourceVersion'>;
 
-/** The server sends a bookmark every 15 s: a watch that is silent for longer is dead. */
-const silenceMs = 40_000;
-
-function selectionOf({ namespace }: ObjectKey): ResourceSelection {
-  return namespace === undefined ? {} : { namespace };
-}
+const selectionOf = ({ namespace }: ObjectKey): ResourceSelection =>
+  namespace === undefined ? {} : { namespace };
 
 /** The client of a kind's objects, for variables: `ResourceClientOf<typeof lamps>`. */
 export type ResourceClientOf<K> =
   K extends Kind<infer T, infer S, string, infer N, infer C> ? ResourceClient<T, S, N, C> : never;
 
-/** The objects of one kind on a server. Every method throws StatusErrors as the server sent them. */
+/**
+ * The objects of one kind on a server. Create it with `ApiClient.resource`.
+ *
+ * Guarantees:
+ * - A list is at one revision, across its pages. A watch from its cursor neither loses nor repeats a change.
+ * - `follow` resumes after a broken connection, and delivers the differences if it has to list again.
+ * - `update` changes only the version that was read, and `delete` deletes only the object that was read.
+ *
+ * Ordering: changes arrive in the order of the server's store. After a relist of `follow` deletions come first.
+ *
+ * Errors: StatusErrors as the server sent them; a missing object is undefined for `get`, else NotFound. OutOfRange of
+ * a watch: list again.
+ *
+ * Caveats: objects have the form of the API for this caller. `overwrite` loses concurrent writes, and `deleteByName`
+ * may delete a recreated object. `follow` keeps the delivered objects in memory.
+ *
+ * @example
+ * import { ApiClient } from 'kedge/client';
+ *
+ * using client = new ApiClient({ ...api, server: '127.0.0.1:7000', token: process.env.TOKEN });
+ * const resource = client.resource(lamps);
+ * const lamp = await resource.create({ name: 'hall', on: false });
+ * await resource.update({ ...lamp, on: true });
+ * const key = { name: 'hall' };
+ * await resource.waitFor(key, (now) => now?.lit === true, { timeoutMs: 5_000 });
+ * await resource.delete(lamp);
+ */
 export class ResourceClient<
   T extends ApiObject,
   S extends string = string,
@@ -176,11 +198,8 @@ export class ResourceClient<
   }
 
   #create(object: object): Promise<T> {
-    const { namespace } = object as ApiObject;
-    return this.#one('Create', {
-      ...(namespace === undefined ? {} : { namespace }),
-      ...this.#requests.body(object),
-    });
+    const where = selectionOf(object as ApiObject);
+    return this.#one('Create', { ...where, ...this.#requests.body(object) });
   }
 
   /**
@@ -199,11 +218,10 @@ export class ResourceClient<
    * answer is lost: others may have written since.
    */
   overwrite(object: NewRemoteObject<T, Scope, C>): Promise<T> {
-    const { name, namespace, metadata } = asObject(object);
-    const { annotations } = metadata ?? {};
+    const given = asObject(object);
+    const { annotations } = given.metadata ?? {};
     const body = { ...object, metadata: annotations ? { annotations } : {} };
-    const key = namespace === undefined ? { name } : { namespace, name };
-    return this.#one('Update', { ...key, ...this.#requests.body(body) });
+    return this.#one('Update', { ...keyOf(given), ...this.#requests.body(body) });
   }
 
   /** Sets these status fields; with `precondition`, only if it holds. */
@@ -232,22 +250,12 @@ export class ResourceClient<
     const key = keyOf(object);
     const guard = resourceVersion === undefined ? {} : { resourceVersion };
     const uid = requiredUid(this.#kind, object);
-    let lost = false;
-    const onLostAnswer = (): void => {
-      lost = true;
+    const calls = {
+      delete: (onLostAnswer: () => void) =>
+        this.#one('Delete', { ...key, uid, ...guard }, { onLostAnswer }),
+      get: () => this.get(key),
     };
-    try {
-      return await this.#one('Delete', { ...key, uid, ...guard }, { onLostAnswer });
-    } catch (error) {
-      if (!lost || !(await this.#isGone(key, uid, error))) throw error;
-      return object;
-    }
-  }
-
-  /** Whether a deletion was refused because the object does not exist. */
-  async #isGone(key: ObjectKey, uid: string, refusal: unknown): Promise<boolean> {
-    if (hasCode(refusal, 'NotFound')) return true;
-    return hasCode(refusal, 'Aborted') && (await this.get(key))?.metadata.uid !== uid;
+    return deleteRepeated(calls, object);
   }
 
   /** Like {@link delete}, for any object with this name. Not repeated when the answer is lost. */
@@ -275,18 +283,10 @@ export class ResourceClient<
    * is silent for 40 s as dead, and starts a new one.
    */
   source(selection: ResourceSelection = {}): ListWatch<T> {
-    return {
-      list: async () => {
-        const { items, revision, cursor } = await this.list(selection);
-        return { items: items.map(stored), revision, cursor };
-      },
-      watch: async (fromRevision, sink, signal, cursor) => {
-        const from = cursor === undefined ? { fromRevision } : { cursor };
-        const batches = this.watch({ ...selection, ...from, signal });
-        for await (const batch of batches) sink(storedBatch(batch));
-      },
-      silenceMs,
-    };
+    return resourceSource({
+      list: () => this.list(selection),
+      watch: (from, signal) => this.watch({ ...selection, ...from, signal }),
+    });
   }
 
   async #one(

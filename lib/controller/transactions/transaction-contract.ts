@@ -8,7 +8,35 @@ import type {
 } from '../../object/index.js';
 import type { ReadSelection, Watching } from './transaction-reads.js';
 
-/** Collects reads and writes of one attempt; nothing is written before the commit. */
+/**
+ * The reads and writes of one attempt of `txn` (in a reconcile) or `runTxn`.
+ *
+ * Guarantees:
+ * - Nothing is written before the commit. All writes are committed at one revision, or none.
+ * - The commit fails if something that was read has changed, as far as it is watched; then the work runs again.
+ * - Reading an object again returns the first read.
+ *
+ * Ordering: writes apply in the order of the calls. Reads are at the revision of their call; the commit checks all of
+ * them at its own.
+ *
+ * Errors: reads reject as those of the store. `update` throws InvalidArgument for an object without uid or version,
+ * `delete` for one without uid. Other refusals, such as AlreadyExists, reject the promise of `txn` or `runTxn`, and
+ * repeated conflicts reject it with Aborted.
+ *
+ * Caveats: reads do not show the writes of the transaction. The work may run several times, so it must have no other
+ * side effects. If there is nothing to write, the reads are not checked. Not every list detects new matches: see
+ * {@link Transaction.list}.
+ *
+ * @example
+ * import { runTxn } from 'kedge';
+ *
+ * const key = { name: 'hall' };
+ * await runTxn(store, async (txn) => {
+ *   const lamp = await txn.get(lamps, key);
+ *   if (lamp?.on) txn.updateStatus(lamps, key, { lit: true });
+ *   else if (lamp) txn.delete(lamps, lamp);
+ * });
+ */
 export interface Transaction {
   /**
    * Reads the stored object. The commit fails if the object was replaced, if its watched part changed, or if an

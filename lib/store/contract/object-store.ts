@@ -119,7 +119,36 @@ export interface VerifyReport {
   readonly objects: number;
 }
 
-/** An object store, in process or remote: reads, writes, life cycle. */
+/**
+ * An object store, in process or remote: reads, writes, life cycle. `storeConformance` of `kedge/testing` tests an
+ * implementation.
+ *
+ * Guarantees:
+ * - A resolved write is durable, and no read shows a change that is not durable yet.
+ * - The changes of a transaction become visible together, at one revision.
+ * - Of several writers that expect the same version of an object, one succeeds.
+ * - A list, and a watch from its position, neither lose nor repeat a change.
+ *
+ * Ordering: revisions increase with every change, also across restarts, and a watch delivers changes in this order.
+ * A read includes the writes that were resolved by this store object before it.
+ *
+ * Errors: a refusal, such as Aborted (Conflict), AlreadyExists, NotFound or InvalidArgument, writes nothing.
+ * OutOfRange: list again. Unavailable: the store failed, is closed or unreachable; a write in progress was committed
+ * once or never.
+ *
+ * Caveats: history is limited, so that an old position is refused, and the delay of events has no bound. Objects are
+ * frozen: change a copy. Compaction, backup and verification exist only on an {@link EmbeddedStore}.
+ *
+ * @example
+ * import { MemoryEngine, openStore } from 'kedge';
+ *
+ * await using store = await openStore({ engine: new MemoryEngine() });
+ * const lamp = await store.create(lamps, { name: 'hall', on: true });
+ * await store.update(lamps, { ...lamp, on: false });
+ * const signal = AbortSignal.timeout(1_000);
+ * for await (const { events } of store.watch(lamps, { sendInitialEvents: true, signal }))
+ *   for (const { type, object } of events) console.log(type, object.name, object.on);
+ */
 export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
   /**
    * The id of the history of revisions; a restored backup gets another one. A remote store changes it when the

@@ -1,0 +1,36 @@
+import { hasCode } from '../../base/index.js';
+import type { ApiObject } from '../../object/index.js';
+
+/** The calls of a deletion. */
+export interface DeleteCalls<T extends ApiObject> {
+  /** Deletes the object of the uid; `onLostAnswer` is called before a repetition. */
+  readonly delete: (onLostAnswer: () => void) => Promise<T>;
+  /** The object that has the name now. */
+  readonly get: () => Promise<T | undefined>;
+}
+
+/** Deletes `object`; resolves to it if an answer was lost and the repetition finds it removed. */
+export async function deleteRepeated<T extends ApiObject>(
+  calls: DeleteCalls<T>,
+  object: T,
+): Promise<T> {
+  let lost = false;
+  try {
+    return await calls.delete(() => {
+      lost = true;
+    });
+  } catch (error) {
+    if (!lost || !(await isGone(calls, object, error))) throw error;
+    return object;
+  }
+}
+
+/** Whether a deletion was refused because the object does not exist. */
+async function isGone<T extends ApiObject>(
+  calls: DeleteCalls<T>,
+  object: T,
+  refusal: unknown,
+): Promise<boolean> {
+  if (hasCode(refusal, 'NotFound')) return true;
+  return hasCode(refusal, 'Aborted') && (await calls.get())?.metadata.uid !== object.metadata.uid;
+}
