@@ -19,7 +19,7 @@ import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
 import { ProcessRuntime } from './process/process-runtime.js';
 import { defaultPolicy } from '../policy/policy.js';
-import { decideRestart } from './instances/restart.js';
+import { decideRestart, spreadOf } from './instances/restart.js';
 import type { WorkloadSpec } from './runtime/runtime.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
@@ -51,6 +51,18 @@ describe('restart decision', () => {
       expect(at(crashes)).to.deep.equal({ type: 'restart', atMs: 2_000 });
     expect(at(4)).to.deep.equal({ type: 'restart', atMs: 9_000 });
     expect(at(50)).to.deep.equal({ type: 'restart', atMs: 301_000 });
+    const spread = [0, 0.5, 1].map((value) =>
+      decideRestart(defaultPolicy, 'Always', { ...exited, exitCode: 1 }, 4, value),
+    );
+    expect(spread.map((each) => each.type === 'restart' && each.atMs)).to.deep.equal([
+      ...[7_400, 9_000, 10_600],
+    ]);
+    expect(spreadOf('u', 1)).to.equal(spreadOf('u', 1)).and.to.be.within(0, 1);
+    expect(spreadOf('u', 1)).to.not.equal(spreadOf('u', 2));
+    const byEngine = { ...exited, exitCode: 137, reason: 'EngineRestarted' } as const;
+    expect(decideRestart(defaultPolicy, 'Never', byEngine, 3)).to.deep.equal({
+      ...{ type: 'restart', atMs: 0 },
+    });
     const stopped = { ...exited, exitCode: 143, requested: true };
     const ours = decideRestart(defaultPolicy, 'Never', stopped, 0);
     expect(ours).to.deep.equal({ type: 'restart', atMs: 0 });

@@ -49,7 +49,7 @@ export const policyValues = {
     fallback: 20,
     least: 0,
     most: 80,
-    meaning: 'jitter of the backoffs above, except those of restarts and of the shutdown',
+    meaning: 'jitter of the backoffs above, except those of the shutdown',
   },
   driverAttemptsMax: {
     unit: 'tries',

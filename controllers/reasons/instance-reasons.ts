@@ -188,6 +188,10 @@ export const instanceReasons = {
   ),
   ImagePullFailed: unmet("the image of the workload can't be provided", ofInstance(imageFailed)),
   OOMKilled: unmet('the workload exceeded its memory limit', ofInstance(outOfMemory)),
+  EngineRestarted: unmet(
+    'the container engine was restarted and ended the workload',
+    passing('its workload', 'when that has run for minReadySeconds'),
+  ),
   Stopping: unmet(
     'the workload is being stopped',
     passing('its workload to end', 'after terminationGracePeriodSeconds at the latest'),

@@ -175,6 +175,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.Instance": "One replica of a service, created by the service controller.",
   "api.Instance.Backoff": "The backoff of its starts; in its status, so that it survives a restart of the agent.",
   "api.Instance.Backoff.crashes": "Consecutive runs that ended soon.",
+  "api.Instance.Backoff.engine_ends": "Runs that the container engine ended when it was restarted. They are no restarts of the workload.",
   "api.Instance.Backoff.failed_starts": "Consecutive failed starts.",
   "api.Instance.Backoff.generation": "Generation of the instance that failed to start; another one starts immediately.",
   "api.Instance.Backoff.next_start_at": "After a failed start: the earliest time of the next one.",

@@ -41,6 +41,8 @@ function busyboxPath(): string | undefined {
 export interface RealEngineOptions {
   /** Additional arguments of dockerd. */
   readonly args?: readonly string[];
+  /** False: a restart of dockerd ends all containers. */
+  readonly liveRestore?: boolean;
 }
 
 /**
@@ -117,7 +119,7 @@ export class RealEngine {
       ...['--pidfile', join(directory, 'docker.pid')],
       ...['--cgroup-parent', `/${this.#cgroup}`],
       ...['--iptables=false', '--ip6tables=false', '--ip-forward=false', '--bridge=none'],
-      '--live-restore',
+      ...(this.#options.liveRestore === false ? [] : ['--live-restore']),
       ...(this.#options.args ?? []),
     ]);
     const dockerd = this.#dockerd;
@@ -127,9 +129,9 @@ export class RealEngine {
     });
   }
 
-  /** Kills dockerd; containers continue to run. */
-  async killDockerd(): Promise<void> {
-    await end(this.#dockerd, 'SIGKILL');
+  /** Kills dockerd, or stops it in order; with live-restore containers continue to run. */
+  async killDockerd(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
+    await end(this.#dockerd, signal);
     this.#dockerd = undefined;
   }
 

@@ -21,6 +21,7 @@ import { workloadState } from './container-state.js';
 import { ContainerStops } from './container-stops.js';
 import { EngineWatch } from './engine-watch.js';
 import type { EngineClient } from './engine/engine-client.js';
+import { EngineOutages } from './engine/engine-outages.js';
 import { isEngineError } from './engine/engine-error.js';
 import { Images } from './images/images.js';
 import { ClusterNetwork } from './network/cluster-network.js';
@@ -65,6 +66,7 @@ export class ContainerRuntime implements Runtime, Holders {
   readonly #starts: ContainerStarts;
   readonly #stops: ContainerStops;
   readonly #watch: EngineWatch;
+  readonly #outages: EngineOutages;
   readonly #commands = new RunningCommands();
   readonly #refusals: StartRefusals;
   readonly #waits: ChangeWaits;
@@ -90,7 +92,9 @@ export class ContainerRuntime implements Runtime, Holders {
       images: options.images ?? new Images({ images: engine.images, clock }),
       signal,
     });
+    this.#outages = new EngineOutages(clock);
     this.#watch = new EngineWatch({
+      outages: this.#outages,
       engine,
       cluster,
       clock,
@@ -144,6 +148,8 @@ export class ContainerRuntime implements Runtime, Holders {
     const requested = (await this.#records.stopAskedAt(id, found.run)) !== undefined;
     const state = workloadState(inspection, found.run, this.#network.name, requested);
     if (state.state !== 'exited') return state;
+    if (!requested && !state.reason && this.#outages.endedByEngine(state.exitedAt))
+      return { ...state, reason: 'EngineRestarted' };
     const refused = await this.#refusals.of({ ...found, exitCode: state.exitCode });
     return refused === undefined ? state : { ...state, refused };
   }

@@ -1,4 +1,5 @@
 import { type Clock, type Logger, messageOf, sleep } from 'kedge';
+import type { EngineOutages } from './engine/engine-outages.js';
 import type { EngineClient } from './engine/engine-client.js';
 import { runOf } from './run-identity.js';
 
@@ -8,6 +9,7 @@ export interface EngineWatchOptions {
   readonly cluster: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly outages: EngineOutages;
   /** A workload may have changed. */
   readonly onChange: (id: string) => void;
   /** Anything may have changed: the engine was unavailable, or events were missed. */
@@ -42,13 +44,15 @@ export class EngineWatch {
   }
 
   async #run(): Promise<void> {
-    const { clock, cluster, engine, logger, onChange, onGap } = this.#options;
+    const { clock, cluster, engine, logger, onChange, onGap, outages } = this.#options;
     const { signal } = this.#stop;
     let waitMs = firstWaitMs;
     let isAway = false;
     while (!signal.aborted) {
       try {
+        const keepsContainers = await engine.keepsContainers(signal);
         const opened = (): void => {
+          outages.connected(keepsContainers);
           if (isAway) logger.info('the container engine answers again');
           isAway = false;
           waitMs = firstWaitMs;
@@ -65,6 +69,8 @@ export class EngineWatch {
           logger.warn('the container engine is no longer reachable', { error: messageOf(error) });
         isAway = true;
       }
+      // An engine that is stopped in order ends the stream without an error.
+      outages.lost();
       await sleep(clock, waitMs, signal, { background: true });
       waitMs = Math.min(waitMs * 2, longestWaitMs);
     }

@@ -26,6 +26,9 @@ import { Agent } from '../agent.js';
 import { DataFiles, dataFilesDirectory } from '../inputs/data-files.js';
 import { VolumeManager } from '../volumes/volume-manager.js';
 
+/** Restarts of workloads that ended together are due together. */
+const atOnce = { ...defaultPolicy, jitterPercent: 0 };
+
 describe('the agent', () => {
   let directory: string;
   let clock: FakeClock;
@@ -44,7 +47,7 @@ describe('the agent', () => {
     driver = new PlayedDriver();
     const sealer = new Sealer(randomBytes(32));
     const ports = { store, manager, clock, random, logger: silentLogger };
-    const common = { ...ports, node: 'n', policy: defaultPolicy };
+    const common = { ...ports, node: 'n', policy: atOnce };
     const volumeManager = new VolumeManager({
       ...common,
       drivers: driver.registry(),

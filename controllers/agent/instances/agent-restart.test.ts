@@ -25,6 +25,9 @@ import { VolumeManager } from '../volumes/volume-manager.js';
 
 const names = Array.from({ length: 20 }, (_, n) => `loop-${n}`);
 
+/** Restarts of workloads that ended together are due together. */
+const atOnce = { ...defaultPolicy, jitterPercent: 0 };
+
 describe('a restart of the agent', () => {
   let directory: string;
   let clock: FakeClock;
@@ -62,7 +65,7 @@ describe('a restart of the agent', () => {
     manager = new Manager({ store, clock, random });
     const sealer = new Sealer(randomBytes(32));
     const ports = { store, manager, clock, random, logger: silentLogger };
-    const common = { ...ports, node: 'n', policy: defaultPolicy };
+    const common = { ...ports, node: 'n', policy: atOnce };
     const volumeManager = new VolumeManager({
       ...common,
       drivers: new PlayedDriver().registry(),

@@ -16,6 +16,7 @@ import {
 import type { DataMountsOutcome } from '../inputs/data-mounts.js';
 import type { WorkloadState } from '../runtime/runtime.js';
 import { type Reason, setCondition } from '../../reasons/index.js';
+import { restartsOf } from './restart.js';
 import { hostPortsOf } from './workload-spec.js';
 
 /** A condition to set. */
@@ -128,7 +129,7 @@ export class InstanceNotes {
       ...(container && { containerId: container }),
       ...(image && { imageDigest: image }),
       startedAt: new Date(state.startedAt).toISOString(),
-      restartCount: state.run - 1,
+      restartCount: restartsOf(state, backoff ?? instance.backoff),
       failureMessage: '',
       mounts,
       // Only written where there are any, or where there were.

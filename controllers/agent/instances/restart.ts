@@ -1,4 +1,5 @@
-import type { InstanceTemplate } from '../../instance/kind.js';
+import { createHash } from 'node:crypto';
+import type { InstanceBackoff, InstanceTemplate } from '../../instance/kind.js';
 import { backoffOf, type ControllerPolicy } from '../../policy/policy.js';
 import type { WorkloadState } from '../runtime/runtime.js';
 
@@ -9,21 +10,40 @@ export type RestartDecision =
 
 /**
  * Decides by restart policy when an exited workload restarts. Pure. `crashes` counts consecutive short runs,
- * including this one.
+ * including this one. `spread` is from 0 to 1, always the same for one run; 0.5 changes nothing.
  */
 export function decideRestart(
   policy: ControllerPolicy,
   restartPolicy: InstanceTemplate['restartPolicy'],
   exited: Extract<WorkloadState, { state: 'exited' }>,
   crashes: number,
+  spread = 0.5,
 ): RestartDecision {
-  // Stopped by the agent itself (shutdown): it is still wanted.
-  if (exited.requested) return { type: 'restart', atMs: 0 };
+  // Stopped by the agent itself (shutdown) or by the engine: it is still wanted.
+  if (exited.requested || exited.reason === 'EngineRestarted') return { type: 'restart', atMs: 0 };
   if (restartPolicy === 'Never') return { type: 'stay' };
   if (restartPolicy === 'OnFailure' && exited.exitCode === 0) return { type: 'stay' };
   const { baseMs, maxMs } = backoffOf(policy, 'restart');
-  const delayMs = Math.min(maxMs, baseMs * 2 ** Math.min(Math.max(0, crashes - 1), 16));
+  const wholeMs = Math.min(maxMs, baseMs * 2 ** Math.min(Math.max(0, crashes - 1), 16));
+  const delayMs = Math.round(wholeMs * (1 + ((2 * spread - 1) * policy.jitterPercent) / 100));
   return { type: 'restart', atMs: exited.exitedAt + delayMs };
+}
+
+/**
+ * Spreads the restarts of workloads that ended together, from 0 to 1. The same for all looks at one run, also after a
+ * restart of the agent: it is computed from the run.
+ */
+export function spreadOf(uid: string, run: number): number {
+  const digest = createHash('sha256').update(`${uid} ${run}`).digest();
+  return digest.readUInt32BE(0) / 0xffff_ffff;
+}
+
+/** Restarts of a workload by its present run. Runs that the engine ended are not counted. */
+export function restartsOf(
+  { run }: { readonly run: number },
+  backoff: InstanceBackoff | undefined,
+): number {
+  return Math.max(0, run - 1 - (backoff?.engineEnds ?? 0));
 }
 
 /** Whether a run was long enough to forget earlier crashes. */
@@ -39,7 +59,7 @@ export function wasCrash(
   policy: ControllerPolicy,
   exited: Extract<WorkloadState, { state: 'exited' }>,
 ): boolean {
-  return !exited.requested && !wasHealthy(policy, exited);
+  return !exited.requested && exited.reason !== 'EngineRestarted' && !wasHealthy(policy, exited);
 }
 
 /**

@@ -61,9 +61,11 @@ export class StartBackoff {
     { backoff }: Instance,
     state: Extract<WorkloadState, { state: 'exited' }>,
   ): InstanceBackoff | undefined {
-    const { run, requested } = state;
+    const { run, requested, reason } = state;
     const { crashes = 0, run: counted } = backoff ?? {};
     if (counted === run || requested) return backoff;
+    if (reason === 'EngineRestarted')
+      return { ...backoff, run, engineEnds: (backoff?.engineEnds ?? 0) + 1 };
     const healthy = wasHealthy(this.#options.policy, state);
     return { ...backoff, run, crashes: healthy ? 0 : crashes + 1 };
   }
@@ -71,7 +73,11 @@ export class StartBackoff {
   /** The backoff while it runs: failed starts are cleared, short runs are not yet. */
   running({ backoff }: Instance): InstanceBackoff | undefined {
     if (backoff?.failedStarts === undefined) return backoff;
-    const { crashes, run } = backoff;
-    return { ...(crashes === undefined ? {} : { crashes }), ...(run === undefined ? {} : { run }) };
+    const { crashes, run, engineEnds } = backoff;
+    return {
+      ...(crashes === undefined ? {} : { crashes }),
+      ...(run === undefined ? {} : { run }),
+      ...(engineEnds === undefined ? {} : { engineEnds }),
+    };
   }
 }

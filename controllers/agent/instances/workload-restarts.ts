@@ -1,8 +1,8 @@
 import { type Clock, done, requeueAfter, type Result } from 'kedge';
 import type { Instance, InstancePhase } from '../../instance/kind.js';
 import type { ControllerPolicy } from '../../policy/policy.js';
-import { type InstanceNotes, told } from './instance-notes.js';
-import { decideRestart, restartPriority, wasCrash } from './restart.js';
+import { type InstanceNotes, type Told, told } from './instance-notes.js';
+import { decideRestart, restartPriority, restartsOf, spreadOf, wasCrash } from './restart.js';
 import type { RestartTurns } from './restart-turns.js';
 import type { Runtime, WorkloadState } from '../runtime/runtime.js';
 import type { StartBackoff } from './start-backoff.js';
@@ -36,7 +36,8 @@ export class WorkloadRestarts {
     const backoff = this.#options.backoff.ended(instance, state);
     const { restartPolicy } = instance.template;
     const crashes = backoff?.crashes ?? 0;
-    const decision = decideRestart(policy, restartPolicy, state, crashes);
+    const spread = spreadOf(instance.metadata.uid, state.run);
+    const decision = decideRestart(policy, restartPolicy, state, crashes, spread);
     const isDue = decision.type === 'restart' && decision.atMs <= clock.now();
     const { namespace, name } = instance;
     const mayStart =
@@ -44,7 +45,7 @@ export class WorkloadRestarts {
     if (mayStart) {
       if (!backoff || backoff === instance.backoff) return starts.start(instance, runtime);
       // An unobserved end counts as well.
-      await notes.note(instance, undefined, [], { backoff });
+      await notes.note(instance, undefined, endedWith(state), { backoff });
       return starts.start({ ...instance, backoff }, runtime);
     }
     // It is queued for its turn. Its reported state is kept, so that waiting keys cause no writes.
@@ -71,11 +72,18 @@ export class WorkloadRestarts {
         failureMessage: phase === 'Failed' ? message : '',
         pid: 0,
         // A run that ends at once is never observed as running.
-        restartCount: state.run - 1,
+        restartCount: restartsOf(state, backoff),
         ...(backoff ? { backoff } : {}),
         ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),
       },
     );
     return atOwnTime ? requeueAfter(waitMs, restartPriority(policy, state, crashes)) : done();
   }
+}
+
+/** The conditions of a workload that starts again at once although it was not asked to end. */
+function endedWith({ reason }: Extract<WorkloadState, { state: 'exited' }>): readonly Told[] {
+  if (reason !== 'EngineRestarted') return [];
+  const message = 'the container engine was restarted and ended the workload; it starts again';
+  return [told('ContainersReady', false, reason, message), told('Ready', false, reason, message)];
 }

@@ -95,8 +95,8 @@ export type WorkloadState =
       readonly exitCode: number | undefined;
       /** The error of a command that was not executed; absent if it was. */
       readonly refused?: string;
-      /** The cause of the end, if not the command itself. */
-      readonly reason?: 'OOMKilled';
+      /** The cause of the end if it is not the command itself: the kernel, or a restart of the engine. */
+      readonly reason?: 'OOMKilled' | 'EngineRestarted';
       readonly startedAt: number;
       readonly exitedAt: number;
       /** True if the agent requested it. */

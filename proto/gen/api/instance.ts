@@ -215,6 +215,8 @@ export interface Instance_Backoff {
   nextStartAt: string;
   /** Generation of the instance that failed to start; another one starts immediately. */
   generation: number;
+  /** Runs that the container engine ended when it was restarted. They are no restarts of the workload. */
+  engineEnds: number;
 }
 
 export interface Instance_LabelsEntry {
@@ -1228,7 +1230,7 @@ export const Instance_Mount: MessageFns<Instance_Mount> = {
 };
 
 function createBaseInstance_Backoff(): Instance_Backoff {
-  return { crashes: 0, failedStarts: 0, run: 0, nextStartAt: "", generation: 0 };
+  return { crashes: 0, failedStarts: 0, run: 0, nextStartAt: "", generation: 0, engineEnds: 0 };
 }
 
 export const Instance_Backoff: MessageFns<Instance_Backoff> = {
@@ -1247,6 +1249,9 @@ export const Instance_Backoff: MessageFns<Instance_Backoff> = {
     }
     if (message.generation !== 0) {
       writer.uint32(40).int32(message.generation);
+    }
+    if (message.engineEnds !== 0) {
+      writer.uint32(48).int32(message.engineEnds);
     }
     return writer;
   },
@@ -1302,6 +1307,14 @@ export const Instance_Backoff: MessageFns<Instance_Backoff> = {
             }
 
             message.generation = reader.int32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.engineEnds = reader.int32();
             continue;
           }
         }

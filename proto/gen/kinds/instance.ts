@@ -56,6 +56,8 @@ export interface InstanceBackoff {
   readonly nextStartAt?: string;
   /** Generation of the instance that failed to start; another one starts immediately. */
   readonly generation?: number;
+  /** Runs that the container engine ended when it was restarted. They are no restarts of the workload. */
+  readonly engineEnds?: number;
 }
 
 /** A port of the node that leads to a port of the workload. */

@@ -62,6 +62,13 @@ export class EngineClient {
     return demandText(objectOf(answer, path), 'DockerRootDir');
   }
 
+  /** Whether containers go on running while the engine is restarted (live-restore). */
+  async keepsContainers(signal: AbortSignal): Promise<boolean> {
+    const path = '/info';
+    const info = objectOf(await this.#api.call({ method: 'GET', path, signal }), path);
+    return info.LiveRestoreEnabled === true;
+  }
+
   /**
    * Container events from now on, until the signal aborts or the engine stops. They are hints, because events
    * without a listener are lost. `onOpen` is called once all later events arrive.

@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
+import { TestDaemon } from '../acceptance/daemon.js';
+import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+
+const base = '/v1/namespaces/default';
+
+describe('an engine without live-restore that is restarted', function () {
+  this.timeout(300_000);
+  let engine: RealEngine;
+  let daemon: TestDaemon;
+
+  before(async function () {
+    demandEngine(this);
+    engine = await RealEngine.start({ liveRestore: false });
+    daemon = await TestDaemon.start({
+      environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
+    });
+  });
+  after(async () => {
+    await daemon?.dispose();
+    await engine?.stop();
+  });
+
+  const instance = async (name: string) =>
+    (await daemon.rest('GET', `${base}/instances/${name}`)).body;
+  const running = (name: string, not = '') =>
+    eventually(
+      `${name} Running`,
+      async () => {
+        const body = await instance(name);
+        return body.status === 'Running' && body.containerId !== not ? body : undefined;
+      },
+      90_000,
+    );
+  const create = (name: string, script: string, more: object = {}) =>
+    daemon.ok('POST', `${base}/services`, {
+      name,
+      image: busyboxImage,
+      command: ['/bin/sh', '-c', script],
+      terminationGracePeriodSeconds: 1,
+      ...more,
+    });
+
+  it('has its workloads started again at once, also those that never restart, without a count', async () => {
+    await create('steady', 'exec sleep 600');
+    await create('once', 'exec sleep 600', { restartPolicy: 'Never' });
+    await create('loop', 'sleep 1; exit 3');
+    const crashed = await eventually('a restart', async () => {
+      const body = await instance('loop-0');
+      return Number(body.restartCount) >= 1 ? Number(body.restartCount) : undefined;
+    });
+    let [steady, once] = [await running('steady-0'), await running('once-0')];
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      await engine.killDockerd(signal);
+      await engine.startDockerd();
+      const backAt = performance.now();
+      [steady, once] = [
+        await running('steady-0', String(steady.containerId)),
+        await running('once-0', String(once.containerId)),
+      ];
+      // Nothing waits for a backoff: the watch of the engine waits 5 s at most.
+      expect(performance.now() - backAt, signal).to.be.below(30_000);
+      expect([steady.restartCount, once.restartCount], signal).to.deep.equal([0, 0]);
+    }
+    await eventually(
+      'the crash loop to be counted on',
+      async () => {
+        return Number((await instance('loop-0')).restartCount) > crashed;
+      },
+      60_000,
+    );
+    // A later daemon has the same counts.
+    await daemon.end('SIGKILL');
+    await daemon.run();
+    expect((await running('steady-0')).restartCount).to.equal(0);
+    await daemon.cli('exec', 'steady-0', '--', 'killall', 'sleep');
+    const own = await eventually(
+      'an end of its own',
+      async () => {
+        const body = await instance('steady-0');
+        return body.status === 'Running' && body.restartCount === 1;
+      },
+      60_000,
+    );
+    expect(own).to.equal(true);
+    for (const name of ['steady', 'once', 'loop'])
+      await daemon.ok('DELETE', `${base}/services/${name}`);
+  });
+
+  it('has all containers stopped at the same time, each with its grace', async () => {
+    const script = 'trap "sleep 5; exit 0" TERM; echo up; while :; do sleep 0.1; done';
+    await create('slow', script, { scale: 6, terminationGracePeriodSeconds: 30 });
+    for (const ordinal of [0, 1, 2, 3, 4, 5]) await running(`slow-${ordinal}`);
+    const askedAt = performance.now();
+    await daemon.end('SIGTERM');
+    expect(performance.now() - askedAt).to.be.within(5_000, 20_000);
+    const format = '{{.Label "svc.io/instance"}} {{.Status}}';
+    const states = engine.docker('ps', '--all', '--format', format).split('\n');
+    expect(states.filter((line) => line.includes('Exited (0)'))).to.have.lengthOf(6);
+    await daemon.run();
+    await running('slow-0');
+  });
+});
