@@ -12,7 +12,7 @@ import { engineUnavailable, imageFailed, outOfMemory } from './runtime/container
 import { ended, startFailed } from './runtime/start-remedies.js';
 import { nodeIsAway } from './node-reasons.js';
 import { noNodeFits } from './scheduling/placement.js';
-import { hostPortTaken, tooLittle } from './scheduling/room.js';
+import { hostPortTaken, limitsNotEnforced, tooLittle } from './scheduling/room.js';
 import { unmet } from './reason.js';
 import { byKind, type Remedy, type RemedyOf, run, set, wait } from './remedy.js';
 import { again } from './storage-subject.js';
@@ -191,6 +191,10 @@ export const instanceReasons = {
   EngineRestarted: unmet(
     'the container engine was restarted and ended the workload',
     passing('its workload', 'when that has run for minReadySeconds'),
+  ),
+  LimitsNotEnforced: unmet(
+    'the node of the instance can not hold the workload to its limits',
+    ofInstance(limitsNotEnforced),
   ),
   Stopping: unmet(
     'the workload is being stopped',

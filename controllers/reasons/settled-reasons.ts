@@ -9,6 +9,7 @@ export const settledReasons = {
   Empty: settled('the namespace is empty'),
   EnoughSpace: settled('the volume has enough free space again'),
   Found: settled('the provider reports the volume again'),
+  LimitsEnforced: settled('the limits of the workload are enforced'),
   Mounted: settled('all volumes of the instance are mounted'),
   OwnerBack: settled('the service of the volume exists again'),
   Provisioned: settled('the driver provisioned the volume'),

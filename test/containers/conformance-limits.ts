@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
 import type { Runtime, WorkloadSpec, WorkloadState } from '@kedge/controllers';
 import { eventually } from 'kedge/testing';
@@ -42,6 +43,21 @@ export function limitConformance(workloads: LimitedWorkloads): void {
     expect(lines.join('\n')).to.match(/can't fork|Cannot fork|fork: /);
     expect(lines).to.not.include('all');
     expect(await outputOf(shell(`${script}; kill $(jobs -p)`, {}))).to.include('all');
+  });
+
+  it('a limited workload that does not listen is killed after its grace, with what left its session', async () => {
+    const script = "trap '' TERM; setsid sleep 611 & echo up; while :; do sleep 0.05; done";
+    const spec = shell(script, { limits: { memoryBytes: 2 ** 26, pids: 50 } });
+    await runtime().start(spec);
+    await eventually('it to be up', async () => (await logOf(spec.id)).includes('up'));
+    await runtime().stop(spec.id, 200);
+    const found = spawnSync('pgrep', ['-f', 'sleep 611'], { encoding: 'utf8' });
+    expect(found.stdout).to.equal('');
+    expect(await observe(spec)).to.deep.include({
+      state: 'exited',
+      exitCode: 137,
+      requested: true,
+    });
   });
 
   it('a workload gets at most the processor time of its limit', async () => {

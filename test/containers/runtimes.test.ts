@@ -36,7 +36,7 @@ describe('runtimes', function () {
     if (folder) await rm(folder, { recursive: true, force: true });
   });
 
-  runtimeConformance('processes', { seesLaterMounts: false, limits: false }, () => ({
+  runtimeConformance('processes', { seesLaterMounts: false, limits: true }, () => ({
     open: () =>
       new ProcessRuntime({
         directory: join(folder, 'processes'),

@@ -170,6 +170,24 @@ export const ofServices: readonly Mistake[] = [
     then: { recovers: running },
   },
   {
+    name: 'a process that uses more memory than its limit',
+    given: ({ post }) =>
+      post(
+        'services',
+        service({
+          command: ['sh', '-c', 'x=$(head -c 100000000 /dev/zero | tr "\\0" x); sleep 10000'],
+          resources: { memory: { limit: '32Mi' } },
+        }),
+      ),
+    until: ['instances/web-0', 'OOMKilled'],
+    command: whyWeb,
+    words: [
+      'it used more memory than it may (OOMKilled)',
+      'set resources.memory.limit of service $NS/web to more than 32Mi',
+    ],
+    then: { value: '1Gi', recovers: running },
+  },
+  {
     name: 'a port of the node that another service has',
     given: async ({ post }) => {
       const ports = [{ name: 'http', port: 47_117 }];

@@ -1,6 +1,7 @@
 import {
   type Clock,
   type ConditionStatus,
+  findCondition,
   type ObjectStore,
   runTxn,
   timestamp,
@@ -21,7 +22,7 @@ import { hostPortsOf } from './workload-spec.js';
 
 /** A condition to set. */
 export interface Told {
-  readonly type: 'VolumesReady' | 'FilesReady' | 'ContainersReady' | 'Ready';
+  readonly type: 'VolumesReady' | 'FilesReady' | 'ContainersReady' | 'LimitsEnforced' | 'Ready';
   readonly status: ConditionStatus;
   readonly reason: Reason;
   readonly message: string;
@@ -111,6 +112,11 @@ export class InstanceNotes {
         ? told('Ready', false, 'Starting', `${runs} is running; ready in ${inSeconds(readyInMs)}`)
         : told('Ready', true, 'Running', runs),
     ];
+    const { unenforced } = state;
+    if (unenforced !== undefined)
+      conditions.push(told('LimitsEnforced', false, 'LimitsNotEnforced', unenforced));
+    else if (findCondition(instance.conditions, 'LimitsEnforced'))
+      conditions.push(told('LimitsEnforced', true, 'LimitsEnforced', 'as the service says'));
     if (files?.type === 'ready')
       conditions.push(
         told('FilesReady', true, 'Written', 'up to date with the secrets and configmaps'),

@@ -64,6 +64,8 @@ export interface ExecTarget {
   readonly mode: BoxMode;
   /** Its start options; undefined for a workload of an earlier release without a sandbox. */
   readonly privileges: readonly string[] | undefined;
+  /** Files of the control groups of the workload, which the command joins. */
+  readonly groups: readonly string[];
   readonly clock: Clock;
 }
 
@@ -72,7 +74,7 @@ export interface ExecTarget {
  * terminal comes from script(1), which every Debian has: the daemon needs no native code for it.
  */
 export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise<ExecProcess> {
-  const { pid, mode, clock, privileges } = target;
+  const { pid, mode, clock, privileges, groups } = target;
   const boxed = privileges !== undefined;
   await untilItsRoot(pid, boxed, clock);
   const env = await startedWith(pid);
@@ -82,7 +84,9 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   const kept = privileges ?? (mode === 'user' ? withoutRights : []);
   const become = ['/bin/sh', '-c', becomeCommand, 'kedge', ...spec.command];
   const reduced = ['setpriv', '--pdeathsig', 'KILL', ...kept, '--', ...become];
-  const nsenter = [await tool('nsenter'), ...enter];
+  const join = groups.map((procs) => `echo 0 >${quoted(procs)} || exit 126`).join('; ');
+  const joined = join === '' ? [] : ['/bin/sh', '-c', `${join}; exec "$@"`, 'kedge'];
+  const nsenter = [...joined, await tool('nsenter'), ...enter];
   // It ends with the daemon: otherwise it would hold the workload's mounts unnoticed.
   const mortal = ['--pdeathsig', 'KILL', '--', ...nsenter];
   const setpriv = await tool('setpriv');

@@ -14,6 +14,7 @@ import type { ExecProcess, ExecSpec } from '../runtime/exec.js';
 import type { LogLine, LogRequest } from '../runtime/log.js';
 import { type Isolation, probeIsolation } from './isolation.js';
 import { execInProcess } from './process-exec.js';
+import { WorkloadGroups } from './cgroup/workload-groups.js';
 import {
   isAlive,
   isLocked,
@@ -38,6 +39,8 @@ import { StopRequests } from './stop-requests.js';
 const startMsMax = 10_000;
 const idPattern = /^[0-9a-f-]{36}$/;
 
+type LiveState = Extract<WorkloadState, { state: 'starting' | 'running' }>;
+
 /** Dependencies of the process runtime. */
 export interface ProcessRuntimeOptions {
   /** The parent of the workloads' directories. */
@@ -52,6 +55,8 @@ export interface ProcessRuntimeOptions {
   readonly clock: Clock;
   /** Default: the default policy. */
   readonly policy?: ControllerPolicy;
+  /** Where control groups are mounted; default /sys/fs/cgroup. */
+  readonly cgroupRoot?: string;
   /** The script that starts a workload and records its end; default: the one beside the agent. */
   readonly supervisor?: string;
   /** Timeout of a start in milliseconds; default 10 s. */
@@ -74,13 +79,16 @@ export class ProcessRuntime implements Runtime {
   readonly #launcher = new Launcher(join(scripts, 'launch.cjs'));
   readonly #starts: RunStarts;
   readonly #stops: StopRequests;
-  readonly #ends = new RunEnds();
+  readonly #groups: WorkloadGroups;
+  readonly #ends: RunEnds;
   #listener: (id: string) => void = () => undefined;
   #mode: Promise<Isolation> | undefined;
 
   constructor(options: ProcessRuntimeOptions) {
     this.#options = options;
     const { clock, policy = defaultPolicy, startTimeoutMs: timeoutMs = startMsMax } = options;
+    this.#groups = new WorkloadGroups(options.cgroupRoot);
+    this.#ends = new RunEnds((id) => this.#groups.ranOutOfMemory(id));
     this.#stops = new StopRequests(clock, policy);
     const late = (id: string): void => this.#listener(id);
     this.#starts = new RunStarts({ clock, timeoutMs, pollMs: policy.processPollMs, late });
@@ -143,7 +151,9 @@ export class ProcessRuntime implements Runtime {
     const n = lastRunIn(this.#workload(spec.id)) + 1;
     const directory = this.#runDirectory(spec.id, n);
     const { hiddenDirectories, volumeDirectories = [] } = this.#options;
-    const told = { binds, words, hiddenDirectories, volumeDirectories };
+    const group = await this.#groups.prepare(spec.id, spec.limits);
+    if (group.unenforced !== undefined && spec.strictLimits) throw new Error(group.unenforced);
+    const told = { binds, words, hiddenDirectories, volumeDirectories, group };
     const files = await makeRunFolder(directory, told);
     this.#ends.forget(spec.id);
     // A workload in a removed directory of this name is irrelevant.
@@ -176,7 +186,9 @@ export class ProcessRuntime implements Runtime {
       if (this.#watches.watch(id, directory) && readIfExists(join(directory, 'exit')) !== undefined)
         return this.observe(id);
       const startedAt = statSync(join(directory, 'pid')).mtimeMs;
-      return { state: 'running', run: n, pid: workload.pid, startedAt };
+      const unenforced = readIfExists(join(directory, 'unenforced'));
+      const limits = unenforced === undefined ? {} : { unenforced };
+      return { state: 'running', run: n, pid: workload.pid, startedAt, ...limits };
     }
     return this.#unclear(id, directory, n, workload);
   }
@@ -230,9 +242,16 @@ export class ProcessRuntime implements Runtime {
     // Its folder records the stop request from now on.
     this.#ends.forget(id);
     if (state.state === 'starting' || state.state === 'running')
-      return this.#stops.advance(this.#runDirectory(id, state.run), state, graceMs);
+      return this.#advance(id, state, graceMs);
     if (state.state !== 'absent') this.#stops.forget(this.#runDirectory(id, state.run));
     return { type: 'gone' };
+  }
+
+  async #advance(id: string, state: LiveState, graceMs: number): Promise<StopProgress> {
+    const directory = this.#runDirectory(id, state.run);
+    const progress = await this.#stops.advance(directory, state, graceMs);
+    if (this.#stops.isKilled(directory)) await this.#groups.kill(id);
+    return progress;
   }
 
   async stop(id: string, graceMs: number): Promise<void> {
@@ -253,8 +272,10 @@ export class ProcessRuntime implements Runtime {
     const boxed = readProcessId(join(directory, 'pid'))?.boxed === true;
     const kept = boxed ? readIfExists(join(directory, 'privileges')) : undefined;
     const privileges = kept?.trim().split('\n');
-    const target = { pid: state.pid, mode: mode.type, privileges, clock: this.#options.clock };
-    const command = await execInProcess(target, spec);
+    const groups = await this.#groups.procs(id);
+    const { pid } = state;
+    const box = { pid, mode: mode.type, privileges, groups, clock: this.#options.clock };
+    const command = await execInProcess(box, spec);
     const running = this.#commands.get(id) ?? new Set();
     this.#commands.set(id, running.add(command));
     void command.exited.then(() => {
@@ -268,6 +289,7 @@ export class ProcessRuntime implements Runtime {
     await this.#starts.end(id);
     this.#watches.unwatch(id);
     this.#ends.forget(id);
+    await this.#groups.remove(id);
     await rm(this.#workload(id), { recursive: true, force: true });
   }
 

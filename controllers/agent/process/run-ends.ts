@@ -4,6 +4,9 @@ import type { WorkloadState } from '../runtime/runtime.js';
 import { readIfExists } from './process-table.js';
 import { refusalOf } from './run-start.js';
 
+/** Exit code of a workload that was killed. */
+const killedCode = 137;
+
 /** A run that has ended. */
 export type RunEnd = Extract<WorkloadState, { state: 'exited' }>;
 
@@ -18,6 +21,12 @@ interface KnownEnd {
  */
 export class RunEnds {
   readonly #known = new Map<string, KnownEnd>();
+  readonly #ranOutOfMemory: (id: string) => boolean;
+
+  /** @param ranOutOfMemory whether the kernel killed a process of the workload's last run for its memory */
+  constructor(ranOutOfMemory: (id: string) => boolean) {
+    this.#ranOutOfMemory = ranOutOfMemory;
+  }
 
   /** The end of this run, where it was read before. */
   get(id: string, directory: string): RunEnd | undefined {
@@ -34,12 +43,14 @@ export class RunEnds {
     const exitedAt = timeOf(directory, 'exit') || startedAt;
     const requested = readIfExists(join(directory, 'stop-requested')) !== undefined;
     const refused = refusalOf(directory);
+    const outOfMemory = exitCode === killedCode && !requested && this.#ranOutOfMemory(id);
     const times = { exitCode, startedAt, exitedAt, requested };
     const end: RunEnd = {
       state: 'exited',
       run: n,
       ...times,
       ...(refused === '' ? {} : { refused }),
+      ...(outOfMemory && { reason: 'OOMKilled' as const }),
     };
     if (exitCode !== undefined) this.#known.set(id, { directory, end });
     return end;

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { PreparedGroup } from './cgroup/workload-groups.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
 import type { LaunchFile } from '../launch/launcher.js';
 import { namesIn } from './process-table.js';
@@ -14,6 +15,7 @@ export interface RunFolder {
   readonly hiddenDirectories: readonly string[];
   /** Directories with volumes of several workloads: the workload sees only its own. */
   readonly volumeDirectories: readonly string[];
+  readonly group: PreparedGroup;
 }
 
 /** A mount in the supervisor's format. @throws Error for a path that the format can't represent */
@@ -40,7 +42,7 @@ function textOf(lines: readonly string[]): string {
  */
 export async function makeRunFolder(
   directory: string,
-  { binds, words, hiddenDirectories, volumeDirectories }: RunFolder,
+  { binds, words, hiddenDirectories, volumeDirectories, group }: RunFolder,
 ): Promise<readonly LaunchFile[]> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   // A directory that is created later would be visible in running workloads. Elsewhere the box has one of its own:
@@ -56,6 +58,8 @@ export async function makeRunFolder(
     hidden: textOf(hiddenDirectories),
     shared: textOf(volumeDirectories),
     privileges: textOf(words),
+    ...(group.procs.length > 0 && { groups: textOf(group.procs) }),
+    ...(group.unenforced !== undefined && { unenforced: group.unenforced }),
   };
   return Object.entries(texts).map(([name, text]) => ({ path: join(directory, name), text }));
 }

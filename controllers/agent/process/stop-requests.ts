@@ -51,6 +51,11 @@ export class StopRequests {
     return { type: 'stopping', checkInMs: waitsMs };
   }
 
+  /** Whether the grace of a run is over: it was sent SIGKILL. */
+  isKilled(directory: string): boolean {
+    return this.#requests.get(directory)?.killedAt !== undefined;
+  }
+
   /** The run is gone. */
   forget(directory: string): void {
     this.#requests.delete(directory);

@@ -85,6 +85,8 @@ export type WorkloadState =
       readonly ip?: string;
       /** Of a container: the ports that the engine publishes for it. */
       readonly published?: readonly PublishedPort[];
+      /** Why its limits are not enforced; absent if they are, or if it has none. */
+      readonly unenforced?: string;
       /** Milliseconds since the epoch. */
       readonly startedAt: number;
     }

@@ -4,7 +4,7 @@
 #
 # usage: supervise.sh RUN_DIRECTORY root|user WORKING_DIRECTORY COMMAND [ARGUMENT...]
 #
-# RUN_DIRECTORY holds: binds, hidden, shared and privileges (in), claimed/ (with supervisor and lock), errors, code, pid
+# RUN_DIRECTORY holds: binds, hidden, shared, privileges and groups (in), claimed/ (with supervisor and lock), errors, code, pid
 # and exit (out). Standard output is the log.
 # The environment is fixed: the workload's variables are values of KEDGE_ENV_<n> in it.
 set -u
@@ -43,7 +43,15 @@ esac
 
 # It tells its pid itself, once it takes signals, and is gone when the program that waits for it is.
 # What it says about the end of a killed process is for nobody's log.
-unshare --mount --pid --ipc --fork --kill-child "$@" </dev/null 6>"$directory/pid" 7>"$directory/code" 8>&2 2>"$directory/errors" 9>&- &
+# It joins the control groups of its limits first: this script, which records its end, is in none of them.
+(
+  if [ -f "$directory/groups" ]; then
+    while IFS= read -r procs; do
+      echo 0 >"$procs" || exit 4
+    done <"$directory/groups"
+  fi
+  exec unshare --mount --pid --ipc --fork --kill-child "$@" </dev/null
+) 6>"$directory/pid" 7>"$directory/code" 8>&2 2>"$directory/errors" 9>&- &
 workload=$!
 trap : HUP INT TERM
 

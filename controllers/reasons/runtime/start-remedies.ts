@@ -1,6 +1,7 @@
 import { command, patchOf, serviceOf } from '../commands.js';
 import { type Remedy, run, set } from '../remedy.js';
 import type { About } from '../world.js';
+import { limitsNotEnforced } from '../room.js';
 import { imageFailed, portTaken } from './container-remedies.js';
 
 /** The remedy if the runtime could not start the command: the field of the template, from the reported error. */
@@ -16,6 +17,7 @@ export function startFailed(about: About<'Instance'>): Remedy {
       `workloads on this node run as the user of kedged: remove user from ${label}`,
     );
   if (/address already in use|port is already allocated/.test(message)) return portTaken(about);
+  if (/limits of .* can't be enforced/.test(message)) return limitsNotEnforced(about);
   if (/user \S+ does not exist/.test(message))
     return set(
       `user of ${label}`,

@@ -44,3 +44,12 @@ export function hostPortTaken({ object, message, world }: About<'Instance'>): Re
     `or free it: ${command('scale', 'service', other, '--replicas 0')}`,
   );
 }
+
+/** The remedy if the node can't enforce the limits of a workload. */
+export function limitsNotEnforced({ object }: About<'Instance'>): Remedy {
+  const service = serviceOf(object);
+  return run(
+    patchOf('service', service, { resources: null }),
+    `kedged on node ${object.node ?? ''} needs root and cgroup controllers for limits; without them, let service ${service.namespace}/${service.name} run without limits`,
+  );
+}

@@ -3,7 +3,6 @@ export { isNeedy, portLabel, portViolations, type TakenPort, takenPorts } from '
 export {
   capacityOf,
   limitsOf,
-  type Needy,
   type ResourceLimits,
   type ResourceRequests,
   requestsOf,

@@ -1,0 +1,84 @@
+import type { ResourceLimits } from '../../../service/needs/index.js';
+
+/** A controller of the kernel that enforces limits. */
+export type CgroupController = 'cpu' | 'memory' | 'pids';
+
+/** The interface of control groups: separate hierarchies, or one. */
+export type CgroupVersion = 'v1' | 'v2';
+
+/** A file of a control group, with its value. */
+export interface LimitFile {
+  readonly name: string;
+  readonly value: string;
+  /** Not every kernel has it. */
+  readonly isOptional?: true;
+}
+
+/** The kernel accounts processor time in periods of this length. */
+const periodMicroseconds = 100_000;
+/** Processes of a box besides its workload: those that wait for it, and those that set the box up. */
+const boxProcesses = 4;
+/** The kernel's bounds of shares (v1) and weights (v2). */
+const [sharesMin, sharesMax] = [2, 262_144];
+const weightMax = 10_000;
+
+function sharesOf(millis: number): number {
+  return Math.min(sharesMax, Math.max(sharesMin, Math.floor((millis * 1_024) / 1_000)));
+}
+
+/** As container engines convert them. */
+function weightOf(shares: number): number {
+  return 1 + Math.floor(((shares - sharesMin) * (weightMax - 1)) / (sharesMax - sharesMin));
+}
+
+function cpuFiles(version: CgroupVersion, limits: ResourceLimits): readonly LimitFile[] {
+  const { cpuMillis, cpuRequestMillis } = limits;
+  const files: LimitFile[] = [];
+  const quota =
+    cpuMillis === undefined ? undefined : Math.ceil((cpuMillis * periodMicroseconds) / 1_000);
+  if (quota !== undefined && version === 'v1')
+    files.push(
+      { name: 'cpu.cfs_period_us', value: String(periodMicroseconds) },
+      { name: 'cpu.cfs_quota_us', value: String(quota) },
+    );
+  else if (quota !== undefined)
+    files.push({ name: 'cpu.max', value: `${quota} ${periodMicroseconds}` });
+  if (cpuRequestMillis !== undefined) {
+    const shares = sharesOf(cpuRequestMillis);
+    files.push(
+      version === 'v1'
+        ? { name: 'cpu.shares', value: String(shares) }
+        : { name: 'cpu.weight', value: String(weightOf(shares)) },
+    );
+  }
+  return files;
+}
+
+function memoryFiles(version: CgroupVersion, bytes: number): readonly LimitFile[] {
+  const value = String(bytes);
+  return version === 'v1'
+    ? [
+        { name: 'memory.limit_in_bytes', value },
+        // Memory and swap together.
+        { name: 'memory.memsw.limit_in_bytes', value, isOptional: true },
+      ]
+    : [
+        { name: 'memory.max', value },
+        { name: 'memory.swap.max', value: '0', isOptional: true },
+      ];
+}
+
+/** The files that hold a workload to its limits, by controller; none for a workload without limits. */
+export function limitFiles(
+  version: CgroupVersion,
+  limits: ResourceLimits,
+): ReadonlyMap<CgroupController, readonly LimitFile[]> {
+  const files = new Map<CgroupController, readonly LimitFile[]>();
+  const cpu = cpuFiles(version, limits);
+  if (cpu.length > 0) files.set('cpu', cpu);
+  if (limits.memoryBytes !== undefined)
+    files.set('memory', memoryFiles(version, limits.memoryBytes));
+  if (limits.pids !== undefined)
+    files.set('pids', [{ name: 'pids.max', value: String(limits.pids + boxProcesses) }]);
+  return files;
+}

@@ -1,0 +1,178 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { access, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ResourceLimits } from '../../../service/needs/index.js';
+import {
+  type CgroupController,
+  type CgroupVersion,
+  type LimitFile,
+  limitFiles,
+} from './limit-files.js';
+
+/** The folder of all groups, in each hierarchy. */
+const parentName = 'kedge';
+/** The hierarchy of v1 that stops processes, so that none is born while all are killed. */
+const freezer = 'freezer';
+
+/** A group that a workload is to join. */
+export interface PreparedGroup {
+  /** Files that a process writes `0` to in order to join; empty without limits. */
+  readonly procs: readonly string[];
+  /** Why limits are not enforced; undefined if all are. */
+  readonly unenforced: string | undefined;
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? String(error);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Writes a file of the kernel: it is never created, except in the trees of tests. */
+async function writeFiles(folder: string, files: readonly LimitFile[]): Promise<void> {
+  for (const { name, value, isOptional } of files)
+    try {
+      await writeFile(join(folder, name), value);
+    } catch (error) {
+      if (!isOptional) throw error;
+    }
+}
+
+/**
+ * Control groups of the workloads of this machine that have limits: one per workload, below `kedge` in the hierarchies
+ * of cgroup v1 or in the one of v2. As those of container engines they are not below the group of the daemon: its
+ * service manager may end everything there.
+ */
+export class WorkloadGroups {
+  readonly #root: string;
+  #version: CgroupVersion | undefined;
+
+  /** @param root where the control groups are mounted */
+  constructor(root = '/sys/fs/cgroup') {
+    this.#root = root;
+  }
+
+  #versionNow(): CgroupVersion {
+    this.#version ??= existsSync(join(this.#root, 'cgroup.controllers')) ? 'v2' : 'v1';
+    return this.#version;
+  }
+
+  #folder(version: CgroupVersion, controller: string, id: string): string {
+    const hierarchy = version === 'v1' ? join(this.#root, controller) : this.#root;
+    return join(hierarchy, parentName, id);
+  }
+
+  /** Creates the group of a workload that is to be started, with its limits. No process is left of an earlier run. */
+  async prepare(id: string, limits: ResourceLimits = {}): Promise<PreparedGroup> {
+    await this.remove(id);
+    const version = this.#versionNow();
+    const folders = new Set<string>();
+    const failures: string[] = [];
+    for (const [controller, files] of limitFiles(version, limits)) {
+      const folder = this.#folder(version, controller, id);
+      try {
+        await this.#make(version, controller, folder);
+        await writeFiles(folder, files);
+        folders.add(folder);
+      } catch (error) {
+        failures.push(`${controller} (${folder}: ${codeOf(error)})`);
+      }
+    }
+    if (version === 'v1' && folders.size > 0) {
+      const folder = this.#folder(version, freezer, id);
+      // Without it processes are killed one by one.
+      await mkdir(folder, { recursive: true }).then(
+        () => folders.add(folder),
+        () => undefined,
+      );
+    }
+    const why =
+      failures.length === 0
+        ? undefined
+        : `limits of ${failures.join(' and ')} can't be enforced by this kedged; run it as root on a machine with these cgroup controllers, or remove the limits`;
+    return { procs: [...folders].map((folder) => join(folder, 'cgroup.procs')), unenforced: why };
+  }
+
+  async #make(version: CgroupVersion, controller: CgroupController, folder: string): Promise<void> {
+    const hierarchy = version === 'v1' ? join(this.#root, controller) : this.#root;
+    // A folder that the kernel does not manage limits nothing.
+    if (!(await exists(join(hierarchy, 'cgroup.procs'))))
+      throw Object.assign(new Error('no such hierarchy'), { code: 'ENOENT' });
+    if (version === 'v2') {
+      const parent = join(hierarchy, parentName);
+      await mkdir(parent, { recursive: true });
+      for (const above of [hierarchy, parent]) {
+        const file = join(above, 'cgroup.subtree_control');
+        const enabled = (await readFile(file, 'utf8').catch(() => '')).split(/\s+/);
+        if (!enabled.includes(controller)) await writeFile(file, `+${controller}`);
+      }
+    }
+    await mkdir(folder, { recursive: true });
+  }
+
+  async #existing(id: string): Promise<readonly string[]> {
+    const version = this.#versionNow();
+    const controllers = version === 'v1' ? ['cpu', 'memory', 'pids', freezer] : ['memory'];
+    const folders = controllers.map((controller) => this.#folder(version, controller, id));
+    const there = await Promise.all(folders.map(exists));
+    return folders.filter((_, index) => there[index]);
+  }
+
+  /** The files to join for a command that is run inside the workload. */
+  async procs(id: string): Promise<readonly string[]> {
+    return (await this.#existing(id)).map((folder) => join(folder, 'cgroup.procs'));
+  }
+
+  /** Whether the kernel killed a process of the workload because it used more memory than its limit. */
+  ranOutOfMemory(id: string): boolean {
+    const version = this.#versionNow();
+    const file = version === 'v1' ? 'memory.oom_control' : 'memory.events';
+    const path = join(this.#folder(version, 'memory', id), file);
+    const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+    return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
+  }
+
+  /** Kills all processes of a workload, also those that left its process group. */
+  async kill(id: string): Promise<void> {
+    const version = this.#versionNow();
+    if (version === 'v2') {
+      const file = join(this.#folder(version, 'memory', id), 'cgroup.kill');
+      if (await exists(file)) await writeFile(file, '1');
+      return;
+    }
+    const folder = this.#folder(version, freezer, id);
+    if (!(await exists(folder))) return;
+    const state = join(folder, 'freezer.state');
+    await writeFile(state, 'FROZEN');
+    try {
+      const pids = await readFile(join(folder, 'cgroup.procs'), 'utf8');
+      for (const pid of pids.split('\n').filter((line) => Number(line) > 0)) killOne(Number(pid));
+    } finally {
+      await writeFile(state, 'THAWED');
+    }
+  }
+
+  /** Removes the group of a workload that has ended. @throws Error while processes are in it */
+  async remove(id: string): Promise<void> {
+    for (const folder of await this.#existing(id)) {
+      await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+      });
+      // The last one takes the parent along.
+      await rmdir(join(folder, '..')).catch(() => undefined);
+    }
+  }
+}
+
+function killOne(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (codeOf(error) !== 'ESRCH') throw error;
+  }
+}
