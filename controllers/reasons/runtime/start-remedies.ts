@@ -1,7 +1,7 @@
 import { command, patchOf, serviceOf } from '../commands.js';
 import { type Remedy, run, set } from '../remedy.js';
 import type { About } from '../world.js';
-import { limitsNotEnforced } from '../room.js';
+import { limitsNotEnforced } from '../scheduling/room.js';
 import { imageFailed, portTaken } from './container-remedies.js';
 
 /** The remedy if the runtime could not start the command: the field of the template, from the reported error. */
