@@ -60,7 +60,7 @@ describe('the disk of images', () => {
     expect(await checked(99, ['a', 'b', 'c'])).to.deep.equal(['a', 'b']);
     const { items } = await store.list(events);
     expect(items.map(({ message }) => message)).to.deep.equal([
-      'the disk of /images is used above 85 %: 2 images removed that no instance needs: a, b',
+      'the disk of /images is more than 85 % full: 2 unused images removed: a, b',
     ]);
     expect(items[0]?.regarding).to.include({ kind: 'Node', name: 'n' });
   });

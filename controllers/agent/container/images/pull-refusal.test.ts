@@ -13,15 +13,15 @@ const some: FoundCredentials = {
 describe('the remedy of a refused pull', () => {
   // The messages are those of Docker 20.10.
   for (const [message, found, remedy] of [
-    ['Head "x": no basic auth credentials', undefined, /no Registry matches r\.example\.com; cast/],
+    ['Head "x": no basic auth credentials', undefined, /no Registry matches r\.example\.com; ca/],
     ['unauthorized: authentication required', none, /registry r has no credentials for/],
-    ['unauthorized: authentication required', some, /refused the credentials of registry r;/],
+    ['unauthorized: authentication required', some, /rejected the credentials of registry r;/],
     [
       "pull access denied for app, repository does not exist or may require 'docker login'",
       undefined,
-      /cast one with its credentials/,
+      /no Registry matches/,
     ],
-    ['manifest for app:1 not found: manifest unknown: manifest unknown', some, /no such image/],
+    ['manifest for app:1 not found: manifest unknown: manifest unknown', some, /does not have/],
     ['http: server gave HTTP response to HTTPS client', undefined, /insecure-registries/],
     ['x509: certificate signed by unknown authority', undefined, /certs\.d\/r\.example\.com\/ca/],
     ['toomanyrequests: You have reached your pull rate limit', undefined, /limits anonymous/],
