@@ -192,6 +192,17 @@ export class RealEngine {
     await rm(tar);
   }
 
+  /** A dockerd that was killed may leave shims of containers, which outlive containerd. */
+  #killShims(): void {
+    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
+      try {
+        const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+        if (words.includes(this.#containerdSocket)) process.kill(Number(pid), 'SIGKILL');
+      } catch {
+        // It ended meanwhile.
+      }
+  }
+
   /** Ends the engine with all containers, networks, mounts and cgroups. */
   async stop(): Promise<void> {
     // After a failed test dockerd may be killed while containers run.
@@ -204,6 +215,7 @@ export class RealEngine {
       await end(this.#dockerd, 'SIGTERM');
     }
     await end(this.#containerd, 'SIGTERM');
+    this.#killShims();
     const below = (await readMountTable()).filter(({ target }) =>
       target.startsWith(`${this.directory}/`),
     );

@@ -244,6 +244,7 @@ export class ProcessRuntime implements Runtime {
     if (state.state === 'starting' || state.state === 'running')
       return this.#advance(id, state, graceMs);
     if (state.state !== 'absent') this.#stops.forget(this.#runDirectory(id, state.run));
+    await this.#groups.remove(id).catch(() => undefined); // the next start retries
     return { type: 'gone' };
   }
 
@@ -273,8 +274,7 @@ export class ProcessRuntime implements Runtime {
     const kept = boxed ? readIfExists(join(directory, 'privileges')) : undefined;
     const privileges = kept?.trim().split('\n');
     const groups = await this.#groups.procs(id);
-    const { pid } = state;
-    const box = { pid, mode: mode.type, privileges, groups, clock: this.#options.clock };
+    const box = { ...state, mode: mode.type, privileges, groups, clock: this.#options.clock };
     const command = await execInProcess(box, spec);
     const running = this.#commands.get(id) ?? new Set();
     this.#commands.set(id, running.add(command));
