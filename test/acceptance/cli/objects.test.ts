@@ -99,7 +99,9 @@ describe('objects on the command line', function () {
     expect(await run('logs service/web')).to.equal('web has no output.\n');
     expect(await run('restart service/web')).to.equal('services/web restarts\n');
     expect(await run('health service/web')).to.contain('web');
-    expect(await run('health volume/one', 2)).to.contain('is a volume; use the name of a service or instance');
+    expect(await run('health volume/one', 2)).to.contain(
+      'is a volume; use the name of a service or instance',
+    );
     expect(await run('volume resize volume/two 32Mi')).to.contain(
       'volumes/two is being resized to 32Mi',
     );
