@@ -105,7 +105,9 @@ describe('objects on the command line', function () {
     expect(await run('volume resize volume/two 32Mi')).to.contain(
       'volumes/two is being resized to 32Mi',
     );
-    expect(await run('volume resize service/web 32Mi', 2)).to.contain('name a volume');
+    expect(await run('volume resize service/web 32Mi', 2)).to.contain(
+      'is a service; use the name of a volume',
+    );
   });
 
   it('delete takes several, files, and what is not there when it may be', async () => {

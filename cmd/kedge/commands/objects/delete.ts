@@ -83,11 +83,13 @@ async function removeOne(client: ApiClient, target: Placed, options: DeleteOptio
   const metadata = answer.metadata as JsonObject | undefined;
   const finalizing = ((metadata?.finalizers ?? []) as readonly string[]).length > 0;
   if (finalizing && options.wait && !options.dryRun) {
-    note(`${slashed(target)} is being deleted ...`);
     const { kedge } = installation();
     const goesOn = `the deletion continues; ${kedge} describe ${slashed(target)} shows what it waits for`;
     const uid = textOf(metadata ?? {}, 'uid');
-    await interruptible(goesOn, () => gone(client, target, uid, options));
+    await interruptible(goesOn, () => {
+      note(`${slashed(target)} is being deleted ...`);
+      return gone(client, target, uid, options);
+    });
   }
   const pending = finalizing && !options.wait ? 'is being deleted' : 'deleted';
   print(`${slashed(target)} ${pending}${options.dryRun ? ' (dry run)' : ''}`);

@@ -117,7 +117,7 @@ async function editOne(client: ApiClient, target: Target, namespace: string): Pr
   const read = await readObject(client, target, namespace);
   const folder = await mkdtemp(join(tmpdir(), 'kedge-edit-'));
   const file = join(folder, `${target.kind.kind.toLowerCase()}-${target.name}.yaml`);
-  const { stringify } = await import('yaml');
+  const { stringify } = await import('../../files/yaml.js');
   await writeFile(file, `${header(target)}${stringify(castable(target.kind, read))}`, {
     mode: 0o600,
   });
