@@ -36,7 +36,10 @@ export async function readPatch(source: string): Promise<JsonObject> {
       : file === undefined
         ? source
         : await readFile(file, 'utf8');
-  const [{ parse }, { tooDeep }] = await Promise.all([import('./yaml.js'), import('./yaml-depth.js')]);
+  const [{ parse }, { tooDeep }] = await Promise.all([
+    import('./yaml.js'),
+    import('./yaml-depth.js'),
+  ]);
   const deep = tooDeep(text);
   if (deep) throw refuse(deep.problem);
   let patch: unknown;
