@@ -99,7 +99,7 @@ describe('block volumes on real devices', function () {
     await node.make('v', '16Mi');
     const refused = await reason(node.mount('a', 'v'));
     expect(refused).to.match(
-      /no instance in zone "here" is node "n1" \(looked at: instance id, Name tag\)/,
+      /no instance in zone "here" is node "n1" \(looked up by instance id, Name tag\)/,
     );
     instances.set('n1', ['i-2', 'i-1', 'i-1']);
     const several = await reason(node.mount('a', 'v'));

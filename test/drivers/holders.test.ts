@@ -88,7 +88,7 @@ describe('what holds a volume, on real devices', function () {
   it('a process with it in another mount namespace is named by unmount and detach', async () => {
     mountVolume();
     const pid = await hold('unshare', ['--mount', 'sh', '-c', 'echo; read line'], '/');
-    const told = `${device} is in use, held by pid ${pid} (sh), which has it mounted at ${directory} in another mount namespace; restart the workload of process ${pid}; it stays attached until then`;
+    const told = `${device} is in use, held by pid ${pid} (sh), which has it mounted at ${directory} in another mount namespace; restart the workload of process ${pid}, or end the process; it stays attached until then`;
     expect(await unmount()).to.equal(told);
     expect(await detach()).to.equal(told);
     await endChild();

@@ -128,7 +128,7 @@ describe('copies of images', function () {
       ['dd', 'if=/dev/zero', 'bs=1M', 'count=1', 'conv=notrunc'],
       'contains no file system',
     ],
-    ['cut', ['truncate', '-s', '100M'], 'was cut'],
+    ['cut', ['truncate', '-s', '100M'], 'was truncated'],
   ] as const)
     it(`an image that was ${what} is not copied, and the answer says so`, async () => {
       const volume = await made();

@@ -111,7 +111,7 @@ describe('images on a disk in trouble', function () {
       const snapshot = { uid: randomUUID(), name: 's', namespace: 'default' };
       const { kind, message } = await refusal(driver.createSnapshot({ ...volume, snapshot }));
       expect(kind).to.equal('NotFound');
-      expect(message).to.contain(volume.handle).and.contain('was cut');
+      expect(message).to.contain(volume.handle).and.contain('was truncated');
       expect(await readdir(join(root, 'snapshots'))).to.deep.equal([]);
     });
   }

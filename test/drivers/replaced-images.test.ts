@@ -244,7 +244,7 @@ describe('an image that somebody changes while it is mounted', function () {
     execFileSync('truncate', ['-s', '9M', context.handle]);
     const { kind, message } = await refusal(grow(context));
     expect(kind).to.equal('NotFound');
-    expect(message).to.contain(`${context.handle} was cut`).and.contain('restore an earlier');
+    expect(message).to.contain(`${context.handle} was truncated`).and.contain('restore an earlier');
     await refusal(copy(context));
     await unmounted(context);
     await detached(context);
