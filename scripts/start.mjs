@@ -1,5 +1,4 @@
 // npm start: installs and builds missing parts, then becomes the daemon with the local profile.
-import { mainOf } from '../cmd/bin/main-of.mjs';
 import { build, demandNode, install } from './steps.mjs';
 
 demandNode();
@@ -10,5 +9,6 @@ if (process.platform !== 'linux') {
 install();
 build();
 process.argv.splice(2, 0, '--local');
+const { mainOf } = await import('../cmd/bin/main-of.mjs');
 // Relative to cmd/bin.
 await import(new URL(mainOf('kedged'), new URL('../cmd/bin/', import.meta.url)).href);

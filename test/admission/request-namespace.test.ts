@@ -15,6 +15,8 @@ const isExec = ({ clientStreaming }: MethodInfo): boolean => clientStreaming;
 /** Cluster-scoped although its message is shared, and requests about rights, which act on no object. */
 const clusterWide = [
   'AuthService',
+  // Images are of a node.
+  'ImageService',
   ...allKinds.filter(({ scope }) => scope === 'Cluster').map(({ kind }) => `${kind}Service`),
 ];
 const isNamespaced = ({ id }: MethodInfo): boolean => !clusterWide.includes(id.split('.')[0] ?? '');

@@ -11,6 +11,7 @@ const volume = { namespace: 'default', name: 'v', metadata, handle: 'h' } as unk
 describe('a volume that is brought to its node', () => {
   const requests: MountRequest[] = [];
   const driver = {
+    capabilities: () => ({ blockDevice: false }),
     attach: () => Promise.resolve({ devicePath: '/dev/x' }),
     mount: (request: MountRequest) => {
       requests.push(request);
