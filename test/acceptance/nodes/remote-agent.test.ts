@@ -197,7 +197,7 @@ describe("an agent in a process of its own, with its node's token", function () 
     agent.signal('SIGCONT');
     expect(await agent.ended(), agent.log).to.equal(1);
     expect(agent.log)
-      .to.contain('is the agent of node far-node now')
+      .to.contain('as the agent of node far-node')
       .and.contain('one agent per node');
     expect(agent.log).to.not.contain('torn down');
     expect(await attached(), 'as the older one left it').to.deep.equal(before);
