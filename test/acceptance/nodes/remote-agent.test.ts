@@ -196,9 +196,7 @@ describe("an agent in a process of its own, with its node's token", function () 
     expect((await read(`/v1/nodes/${node}`)).agentId).to.not.equal(agentId);
     agent.signal('SIGCONT');
     expect(await agent.ended(), agent.log).to.equal(1);
-    expect(agent.log)
-      .to.contain('as the agent of node far-node')
-      .and.contain('one agent per node');
+    expect(agent.log).to.contain('as the agent of node far-node').and.contain('one agent per node');
     expect(agent.log).to.not.contain('torn down');
     expect(await attached(), 'as the older one left it').to.deep.equal(before);
     expect(alive(Number(pid)), 'what the older one ran').to.equal(true);
