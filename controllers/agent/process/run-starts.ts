@@ -24,8 +24,8 @@ interface Start {
 }
 
 /**
- * Runs whose supervisor this process spawned. The numbers of runs restart after the removal of a workload, so
- * that nothing may be left then that goes by the path of a run folder.
+ * Runs whose supervisor this process spawned. The run numbers of a workload begin at 1 again after its removal, so
+ * everything that refers to a run folder by its path must end before.
  */
 export class RunStarts {
   readonly #options: RunStartsOptions;
@@ -38,7 +38,7 @@ export class RunStarts {
     this.#options = options;
   }
 
-  /** Whether it is still open if the run of a folder starts. */
+  /** Whether the outcome of the start in a run folder is unknown. */
   isSpawning(directory: string): boolean {
     return this.#spawning.has(directory);
   }
@@ -86,7 +86,7 @@ export class RunStarts {
     });
   }
 
-  /** Before the folders of a workload that has ended are removed: nothing of its runs goes on afterwards. */
+  /** Ends the pending starts of a workload. Called before its folders are removed. */
   async end(id: string): Promise<void> {
     const starts = [...(this.#starts.get(id) ?? [])];
     await Promise.all(starts.map((start) => this.#end(start)));

@@ -21,7 +21,7 @@ export interface WorkloadRights {
 export interface WorkloadNetwork {
   /** The network of a container; default bridge. */
   readonly network?: 'bridge' | 'host' | 'none';
-  /** Its ports that the node publishes, or has taken by it. */
+  /** Its ports that the node publishes, or that it occupies on the host network. */
   readonly ports?: readonly TakenPort[];
 }
 
