@@ -7,6 +7,9 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { finish, root, TestDaemon, workload } from '../daemon.js';
 
+/** The program as modules: in its bundle the names of what it loads can't be seen. */
+const compiled = 'cmd/dist/kedged/main.js';
+
 describe('npm start', function () {
   this.timeout(180_000);
 
@@ -46,7 +49,10 @@ describe('npm start', function () {
   });
 
   it('loads neither the messages of clients nor compilers of schemas that no route has', async () => {
-    const daemon = await TestDaemon.start({ environment: { NODE_DEBUG: 'esm,module' } });
+    const daemon = await TestDaemon.start({
+      program: join(root, compiled),
+      environment: { NODE_DEBUG: 'esm,module' },
+    });
     const { log } = daemon;
     await daemon.dispose();
     expect(log, 'what it loads').to.match(/\/node_modules\/fastify\/fastify\.js/);
@@ -56,8 +62,7 @@ describe('npm start', function () {
   });
 
   it('knows its configuration, and can open its store, before it loads API, controllers and drivers', async () => {
-    const program = 'cmd/bin/kedged.mjs';
-    const result = await finish(process.execPath, [program, '--check-config'], {
+    const result = await finish(process.execPath, [compiled, '--check-config'], {
       NODE_DEBUG: 'esm,module',
     });
     expect(result.code, result.stderr).to.equal(0);
