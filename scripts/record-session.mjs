@@ -45,7 +45,7 @@ function start() {
     let output = '';
     child.stdout.on('data', (chunk) => {
       output += chunk;
-      if (output.includes('Type next')) resolve(child);
+      if (output.includes('Ctrl-C stops it')) resolve(child);
     });
     child.on('exit', (code) => reject(new Error(`kedged ended with ${code}: ${output}`)));
   });

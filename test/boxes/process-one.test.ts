@@ -93,7 +93,7 @@ for (const who of everybody)
       await daemon.run(['/bin/ls', '/seen'], { mounts: [{ ...mount, subPath: 'a/data' }] });
       expect(await daemon.ended()).to.include({ exitCode: 125 });
       expect(await daemon.log())
-        .to.contain('behind a link')
+        .to.contain('behind a symbolic link')
         .and.not.to.contain('kek');
       await daemon.run(['/bin/true'], {
         mounts: [{ source, target: '/usr/bin', readOnly: false }],

@@ -43,6 +43,6 @@ describe('protobuf messages of a declaration', () => {
     expect(refusal(kind('A', 'as'), kind('A', 'bs'))).to.contain('two messages are named "A"');
     expect(refusal(kind('A', 'as'), kind('B', 'as'))).to.contain('two kinds have the plural "as"');
     const twice = { a: object({}, { name: 'Same' }), b: object({ c: string() }, { name: 'Same' }) };
-    expect(refusal(kind('A', 'as', twice))).to.contain('has a type Same already');
+    expect(refusal(kind('A', 'as', twice))).to.contain('already has a type Same');
   });
 });

@@ -171,7 +171,7 @@ describe('guarded calls over the wire', function () {
     for (const path of ['/one', '/one?dryRun=true', '/one/status']) {
       const other = await call('PUT', path, { quantity: 4, metadata: { uid } });
       expect(other, path).to.include({ status: 409, reason: 'Conflict' });
-      expect(other.message, path).to.contain('created again');
+      expect(other.message, path).to.contain('recreated');
     }
     const { resourceVersion } = second.metadata;
     for (const path of ['/one', '/one?dryRun=true']) {
