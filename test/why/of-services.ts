@@ -175,14 +175,19 @@ export const ofServices: readonly Mistake[] = [
       post(
         'services',
         service({
-          command: ['sh', '-c', 'x=$(head -c 100000000 /dev/zero | tr "\\0" x); sleep 10000'],
+          // Within the time until it is ready.
+          command: [
+            'sh',
+            '-c',
+            'head -c 100000000 /dev/zero | tail -c 90000000 >/dev/null || exit 137; exec sleep 10000',
+          ],
           resources: { memory: { limit: '32Mi' } },
         }),
       ),
     until: ['instances/web-0', 'OOMKilled'],
     command: whyWeb,
     words: [
-      'it used more memory than it may (OOMKilled)',
+      'it exceeded its memory limit (OOMKilled)',
       'set resources.memory.limit of service $NS/web to more than 32Mi',
     ],
     then: { value: '1Gi', recovers: running },
