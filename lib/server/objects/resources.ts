@@ -170,7 +170,7 @@ export class Resources {
     return this.#write(served, context, request, 'create');
   }
 
-  /** Through the same rules as any other namespace; that it exists already is fine. */
+  /** Applies the same rules as for any other namespace. An existing one is no error. */
   async #ensureNamespace(
     namespaces: ServedKind,
     context: CallContext,
