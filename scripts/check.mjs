@@ -1,11 +1,11 @@
 // npm run check: everything that a commit must pass, fast checks first. --no-tests skips the unit tests.
 import { runParts, unitParts } from './parts.mjs';
-import { demandNode, install, run } from './steps.mjs';
+import { compile, demandNode, install, run } from './steps.mjs';
 
 demandNode();
 install();
 run('format', 'biome', ['format', '.']);
-run('build', 'tsc', ['-b']);
+compile();
 run('lint', 'eslint', ['--max-warnings=0', '.']);
 run('boundaries', 'node', ['scripts/boundaries.mjs']);
 run('unused', 'knip', []);

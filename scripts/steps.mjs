@@ -57,9 +57,19 @@ export function install() {
   ]);
 }
 
+/**
+ * The compiler of builds: TypeScript 7, which is native and takes an eighth of the time. The linter and the reference
+ * need the programming interface of TypeScript 6, so both are installed, and only this path names one for certain.
+ */
+export const compiler = 'node_modules/typescript-7/bin/tsc';
+
+export function compile(explain) {
+  run('build', process.execPath, [compiler, '-b'], {}, explain);
+}
+
 export function build() {
   // An existing build needs no write permission.
-  run('build', 'tsc', ['-b'], {}, () => foreignCheckout(root));
+  compile(() => foreignCheckout(root));
   run('bundle', process.execPath, ['scripts/release/bundle-checkout.mjs'], {}, () =>
     foreignCheckout(root),
   );

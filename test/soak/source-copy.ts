@@ -68,10 +68,14 @@ export class SourceCopy {
 
   /** Builds, and returns the errors of the compiler. */
   problemOfBuilding(): string | undefined {
-    const { status, stdout } = spawnSync('node_modules/.bin/tsc', ['-b'], {
-      cwd: this.folder,
-      encoding: 'utf8',
-    });
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      ['node_modules/typescript-7/bin/tsc', '-b'],
+      {
+        cwd: this.folder,
+        encoding: 'utf8',
+      },
+    );
     return status === 0 ? undefined : `the copy does not build:\n${stdout}`;
   }
 

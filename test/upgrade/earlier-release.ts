@@ -27,8 +27,11 @@ export class EarlierRelease {
     execFileSync('tar', ['--extract', '--directory', folder], { input: archive });
     await linkPackages(folder);
     // Its types were checked at that commit.
-    const tsc = join('node_modules', '.bin', 'tsc');
-    execFileSync(tsc, ['-b', 'cmd', '--noCheck'], { cwd: folder, stdio: 'inherit' });
+    const tsc = join('node_modules', 'typescript-7', 'bin', 'tsc');
+    execFileSync(process.execPath, [tsc, '-b', 'cmd', '--noCheck'], {
+      cwd: folder,
+      stdio: 'inherit',
+    });
     return new EarlierRelease(folder);
   }
 

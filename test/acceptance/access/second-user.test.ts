@@ -108,10 +108,10 @@ describe('a second user of the machine', function () {
     {
       title: 'is told that a checkout is not theirs when a build fails',
       prepare: async () => {
-        await mkdir(join(folder, 'node_modules/.bin'), { recursive: true });
+        await mkdir(join(folder, 'node_modules/typescript-7/bin'), { recursive: true });
         await writeFile(join(folder, 'node_modules/.package-lock.json'), '');
-        const failing = '#!/bin/sh\necho "EACCES: permission denied"\nexit 1\n';
-        await writeFile(join(folder, 'node_modules/.bin/tsc'), failing, { mode: 0o755 });
+        const failing = 'console.error("EACCES: permission denied");\nprocess.exit(1);\n';
+        await writeFile(join(folder, 'node_modules/typescript-7/bin/tsc'), failing);
       },
       expected: /FAILED build[^]*This checkout belongs to root \(uid 0\)[^]*cp -r /,
     },
