@@ -1,5 +1,5 @@
-// Runs commands one after the other and prints the duration of each; stops at the first that fails.
-import { spawnSync } from 'node:child_process';
+// Runs commands, prints the duration of each, and ends the process at the first that fails.
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -34,6 +34,39 @@ export function run(name, command, args = [], env = {}, explain = () => undefine
     process.exit(result.status ?? 1);
   }
   console.error(`ok ${name} (${seconds} s)`);
+}
+
+/**
+ * Runs lanes of steps `[name, command, args]` at the same time, and the steps of a lane one after the other. The output
+ * of a step is printed when it ends. All lanes end before a failure ends the process.
+ */
+export async function runTogether(lanes) {
+  const results = await Promise.all(lanes.map(runLane));
+  if (results.includes(false)) process.exit(1);
+}
+
+async function runLane(steps) {
+  for (const [name, command, args] of steps) {
+    const started = performance.now();
+    const { status, output } = await collect(command, args);
+    process.stdout.write(output);
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    console.error(`${status === 0 ? 'ok' : 'FAILED'} ${name} (${seconds} s)`);
+    if (status !== 0) return false;
+  }
+  return true;
+}
+
+function collect(command, args) {
+  const path = existsSync(join(bin, command)) ? join(bin, command) : command;
+  const child = spawn(path, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const chunks = [];
+  child.stdout.on('data', (chunk) => chunks.push(chunk));
+  child.stderr.on('data', (chunk) => chunks.push(chunk));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (status) => resolve({ status, output: Buffer.concat(chunks) }));
+  });
 }
 
 // Not npm ci: it refuses a lock file that was written without access to packages of other platforms.
