@@ -5,7 +5,6 @@ import {
   isDeleting,
   keyString,
   type Kind,
-  namespaceIndex,
   type ObjectKey,
 } from '../../object/index.js';
 import type { ListResult, Operation, StoreReader } from '../../store/index.js';
@@ -76,7 +75,7 @@ export class Judgement implements AdmissionContext {
     kind: Kind<T, S>,
   ): Promise<readonly Seen<T, S>[]> {
     const { list } = await this.#list(kind, undefined);
-    const objects = this.staging.over(kind, list.items, () => true);
+    const objects = this.staging.all(kind, list.items);
     return objects.map((object) => seenObject(kind, object, []) as Seen<T, S>);
   }
 
@@ -90,9 +89,7 @@ export class Judgement implements AdmissionContext {
     if (status.length > 0)
       for (const object of list.items)
         this.#look({ kind, key: keyIn(kind, object), object }, status);
-    const objects = this.staging.over(kind, list.items, (object) =>
-      valuesOf(kind, index, object).includes(value),
-    );
+    const objects = this.staging.under(kind, index, value, list.items);
     return objects.map((object) => seenObject(kind, object, status) as Seen<T, S, P>);
   }
 
@@ -156,11 +153,6 @@ function listId({ kind }: AnyKind, by: KindRead['by']): string {
 
 function keyIn(kind: AnyKind, { namespace, name }: ApiObject): ObjectKey {
   return kind.scope === 'Cluster' || namespace === undefined ? { name } : { namespace, name };
-}
-
-function valuesOf(kind: AnyKind, index: string, object: ApiObject): readonly string[] {
-  if (index === namespaceIndex) return object.namespace === undefined ? [] : [object.namespace];
-  return kind.indexes[index]?.(object) ?? [];
 }
 
 function kindCheck({ kind, by, list }: KindRead): Operation {

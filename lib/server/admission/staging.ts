@@ -1,39 +1,115 @@
-import { type AnyKind, type ApiObject, keyString, type ObjectKey } from '../../object/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  keyString,
+  namespaceIndex,
+  type ObjectKey,
+} from '../../object/index.js';
+
+/** The values of an index of a kind, or of `namespace`, that an object is listed under. */
+export function indexValues(kind: AnyKind, index: string, object: ApiObject): readonly string[] {
+  if (index === namespaceIndex) return object.namespace === undefined ? [] : [object.namespace];
+  return kind.indexes[index]?.(object) ?? [];
+}
+
+const none: ReadonlySet<string> = new Set();
+
+/** The staged objects of a kind under the values of one index; built at the first look by this index. */
+class StagedIndex {
+  readonly #valuesOf: (object: ApiObject) => readonly string[];
+  readonly #values = new Map<string, readonly string[]>();
+  readonly #keys = new Map<string, Set<string>>();
+
+  constructor(kind: AnyKind, index: string, objects: ReadonlyMap<string, ApiObject | undefined>) {
+    this.#valuesOf = (object) => indexValues(kind, index, object);
+    for (const [key, object] of objects) this.set(key, object);
+  }
+
+  /** Keys of the objects under a value, in the order in which they came under it. */
+  under(value: string): ReadonlySet<string> {
+    return this.#keys.get(value) ?? none;
+  }
+
+  set(key: string, object: ApiObject | undefined): void {
+    const before = this.#values.get(key) ?? [];
+    const now = object ? this.#valuesOf(object) : [];
+    for (const value of before) if (!now.includes(value)) this.#keys.get(value)?.delete(key);
+    for (const value of now) {
+      const keys = this.#keys.get(value);
+      if (keys) keys.add(key);
+      else this.#keys.set(value, new Set([key]));
+    }
+    this.#values.set(key, now);
+  }
+}
+
+interface StagedKind {
+  readonly objects: Map<string, ApiObject | undefined>;
+  readonly indexes: Map<string, StagedIndex>;
+}
 
 /**
  * Objects after the writes of one set, in stored form; undefined for deleted ones. Later writes of the set are
  * validated against it.
  */
 export class Staging {
-  readonly #kinds = new Map<string, Map<string, ApiObject | undefined>>();
+  readonly #kinds = new Map<string, StagedKind>();
 
   has(kind: AnyKind, key: ObjectKey): boolean {
-    return this.#kinds.get(kind.kind)?.has(keyString(key)) === true;
+    return this.#kinds.get(kind.kind)?.objects.has(keyString(key)) === true;
   }
 
   get(kind: AnyKind, key: ObjectKey): ApiObject | undefined {
-    return this.#kinds.get(kind.kind)?.get(keyString(key));
+    return this.#kinds.get(kind.kind)?.objects.get(keyString(key));
   }
 
   set(kind: AnyKind, key: ObjectKey, object: ApiObject | undefined): void {
-    const known = this.#kinds.get(kind.kind);
-    if (known) known.set(keyString(key), object);
-    else this.#kinds.set(kind.kind, new Map([[keyString(key), object]]));
+    let staged = this.#kinds.get(kind.kind);
+    if (!staged) this.#kinds.set(kind.kind, (staged = { objects: new Map(), indexes: new Map() }));
+    const id = keyString(key);
+    staged.objects.set(id, object);
+    for (const index of staged.indexes.values()) index.set(id, object);
   }
 
-  /** `stored`, with what is staged in its place. @param matches which of the staged objects belong there */
-  over(
+  /** All objects of a kind: those stored, with what is staged in their place. */
+  all(kind: AnyKind, stored: readonly ApiObject[]): readonly ApiObject[] {
+    const staged = this.#kinds.get(kind.kind);
+    return staged ? merged(staged.objects, stored, staged.objects.keys()) : stored;
+  }
+
+  /**
+   * The objects under a value of an index: those stored, with what is staged in their place. The effort does not
+   * depend on how many others are staged, because a set of many writes looks once for each of them.
+   */
+  under(
     kind: AnyKind,
+    index: string,
+    value: string,
     stored: readonly ApiObject[],
-    matches: (object: ApiObject) => boolean,
   ): readonly ApiObject[] {
     const staged = this.#kinds.get(kind.kind);
     if (!staged) return stored;
-    const found = new Map(stored.map((object) => [keyString(object), object]));
-    for (const [key, object] of staged) {
-      if (object && matches(object)) found.set(key, object);
-      else found.delete(key);
-    }
-    return [...found.values()];
+    let known = staged.indexes.get(index);
+    if (!known) staged.indexes.set(index, (known = new StagedIndex(kind, index, staged.objects)));
+    const keys = known.under(value);
+    const kept = stored.filter((object) => {
+      const id = keyString(object);
+      return !staged.objects.has(id) || keys.has(id);
+    });
+    return merged(staged.objects, kept, keys);
   }
+}
+
+function merged(
+  staged: ReadonlyMap<string, ApiObject | undefined>,
+  stored: readonly ApiObject[],
+  keys: Iterable<string>,
+): readonly ApiObject[] {
+  const found = new Map(stored.map((object) => [keyString(object), object]));
+  for (const key of keys) {
+    const object = staged.get(key);
+    if (object) found.set(key, object);
+    else found.delete(key);
+  }
+  return [...found.values()];
 }
