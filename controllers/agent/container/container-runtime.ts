@@ -10,6 +10,7 @@ import type {
   WorkloadSpec,
   WorkloadState,
 } from '../runtime/runtime.js';
+import { SharedCall } from '../runtime/shared-call.js';
 import { ChangeWaits } from './change-waits.js';
 import { execInContainer } from './container-exec.js';
 import { holdersAmong } from './container-holders.js';
@@ -70,6 +71,8 @@ export class ContainerRuntime implements Runtime, Holders {
   readonly #commands = new RunningCommands();
   readonly #refusals: StartRefusals;
   readonly #waits: ChangeWaits;
+  /** Every reconcile of a container asks. */
+  readonly #availability = new SharedCall(() => this.#lookForEngine());
   #listener: (id: string) => void = () => undefined;
 
   constructor(options: ContainerRuntimeOptions) {
@@ -104,7 +107,11 @@ export class ContainerRuntime implements Runtime, Holders {
     });
   }
 
-  async availability(): Promise<Availability> {
+  availability(): Promise<Availability> {
+    return this.#availability.ask();
+  }
+
+  async #lookForEngine(): Promise<Availability> {
     try {
       await this.#options.engine.version(this.#closing.signal, availabilityMs);
     } catch (error) {

@@ -1,7 +1,16 @@
 import { expect } from 'chai';
-import { MemoryEngine, openStore, type ObjectStore, silentLogger } from 'kedge';
+import {
+  Manager,
+  MemoryEngine,
+  openStore,
+  type ObjectStore,
+  seededRandom,
+  silentLogger,
+  systemClock,
+} from 'kedge';
 import { instances } from '../../instance/kind.js';
 import { PlayedRuntime } from '../../testing/played-runtime.js';
+import { AbandonedWaits } from './abandoned-waits.js';
 import { AbandonedWorkloads } from './abandoned-workloads.js';
 
 describe('workloads whose instance is not known to the agent', () => {
@@ -46,5 +55,26 @@ describe('workloads whose instance is not known to the agent', () => {
     };
     await abandonedOf(runtime).requestStop(() => false);
     expect(await runtime.workloads()).to.deep.equal([uid]);
+  });
+
+  it('are looked for twice when many instances ask at the same time', async () => {
+    const runtime = new PlayedRuntime();
+    const listed = runtime.workloads.bind(runtime);
+    let lists = 0;
+    runtime.workloads = () => {
+      lists += 1;
+      return listed();
+    };
+    const manager = new Manager({
+      store,
+      clock: systemClock,
+      random: seededRandom(1),
+      logger: silentLogger,
+    });
+    const waits = new AbandonedWaits({ manager, node: 'n', abandoned: abandonedOf(runtime) });
+    const keys = Array.from({ length: 50 }, (_, n) => ({ namespace: 'default', name: `i-${n}` }));
+    const results = await Promise.all(keys.map((key) => waits.stopFor(key)));
+    expect(results).to.deep.equal(keys.map(() => undefined));
+    expect(lists).to.equal(2);
   });
 });

@@ -1,5 +1,7 @@
 import { keyString, type Manager, type Request, requeueAfter, type Result, retry } from 'kedge';
 import { type Instance, instances } from '../../instance/kind.js';
+import type { StopProgress } from '../runtime/runtime.js';
+import { SharedCall } from '../runtime/shared-call.js';
 import type { AbandonedWorkloads } from './abandoned-workloads.js';
 
 /** Dependencies of {@link AbandonedWaits}. */
@@ -11,11 +13,15 @@ export interface AbandonedWaitsOptions {
 
 /** Keys that wait for the end of workloads without instances. */
 export class AbandonedWaits {
-  readonly #options: AbandonedWaitsOptions;
+  /** Each lists all workloads of the node: instances that come together share it. */
+  readonly #stop: SharedCall<StopProgress>;
   readonly #waiting = new Map<string, Request['key']>();
 
-  constructor(options: AbandonedWaitsOptions) {
-    this.#options = options;
+  constructor({ manager, node, abandoned }: AbandonedWaitsOptions) {
+    const { lister } = manager.informer(instances);
+    const isKnown = (uid: string): boolean =>
+      lister.byIndex('uid', uid).some((instance) => instance.node === node);
+    this.#stop = new SharedCall(() => abandoned.requestStop(isKnown));
   }
 
   /** The waiting keys, each once. */
@@ -27,12 +33,8 @@ export class AbandonedWaits {
 
   /** Stops them for the waiting `key`. Undefined once none is left. */
   async stopFor(key: Request['key']): Promise<Result | undefined> {
-    const { manager, node, abandoned } = this.#options;
-    const { lister } = manager.informer(instances);
-    const isKnown = (uid: string): boolean =>
-      lister.byIndex('uid', uid).some((instance) => instance.node === node);
     try {
-      const progress = await abandoned.requestStop(isKnown);
+      const progress = await this.#stop.ask();
       if (progress.type === 'gone') return undefined;
       this.#waiting.set(keyString(key), key);
       return requeueAfter(progress.checkInMs);
