@@ -8,11 +8,9 @@ import {
   type Logger,
   type Manager,
   newController,
-  type NewObject,
   type ObjectKey,
   type ObjectStore,
   type Operation,
-  ownerReference,
   type Random,
   type ReconcileContext,
   requeueAfter,
@@ -22,22 +20,15 @@ import {
 } from 'kedge';
 import { type Instance, instances } from '../instance/kind.js';
 import { snapshots } from '../snapshot/kind.js';
-import { storageClasses } from '../storage-class/kind.js';
 import { type Volume, volumes } from '../volume/kind.js';
-import { type Service, services, templateOf } from './kind.js';
+import { type Service, services } from './kind.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
-import { holderOf, type ParameterResolver } from '../secret/index.js';
-import { policyOf } from '../storage-class/index.js';
-import { deleteUnused, volumeFinalizer } from '../volume/index.js';
+import type { ParameterResolver } from '../secret/index.js';
+import { deleteUnused } from '../volume/index.js';
 import { setCondition } from '../reasons/index.js';
 import { serviceFinalizer } from './admission.js';
-import {
-  planService,
-  type ServicePlan,
-  type ServiceSituation,
-  waitOf,
-  type WantedVolume,
-} from './plan.js';
+import { createInstance, createVolume } from './new-objects.js';
+import { planService, type ServicePlan, type ServiceSituation, statusOf, waitOf } from './plan.js';
 
 /** Dependencies of the service controller. */
 export interface ServiceControllerOptions {
@@ -96,20 +87,31 @@ class ServiceReconciler {
       this.#finish(txn, service, plan);
       return { unused, service, result: done() };
     }
-    // The status is written after the other writes and reflects them.
-    if (await this.#writeObjects(txn, service, plan))
+    const { written, created } = await this.#writeObjects(txn, service, plan);
+    // A deletion shows in the status once it is stored, and so does what one transaction has no room for.
+    if (written === writesMax || plan.deleteInstances.length > 0)
       return { unused, service, result: requeueAfter(0) };
-    this.#writeStatus(txn, service, plan, waitOf(situation));
+    const status = statusOf(situation, plan.stale, created);
+    this.#writeStatus(txn, service, { ...plan, status }, waitOf(situation));
     return { unused, service, result: done() };
   }
 
-  /** Applies the plan, up to the size of one transaction. @returns whether there were changes */
-  async #writeObjects(txn: Transaction, service: Service, plan: ServicePlan): Promise<boolean> {
+  /** Applies the plan, up to the size of one transaction. @returns the changes, and the new instances among them */
+  async #writeObjects(
+    txn: Transaction,
+    service: Service,
+    plan: ServicePlan,
+  ): Promise<{ readonly written: number; readonly created: number }> {
+    let created = 0;
     const writes = [
       ...plan.createVolumes.map(
         (wanted) => () => createVolume(this.#options.resolver, txn, service, wanted),
       ),
-      ...plan.createInstances.map((ordinal) => () => createInstance(txn, service, ordinal)),
+      ...plan.createInstances.map((ordinal) => async () => {
+        const isCreated = await createInstance(txn, service, ordinal);
+        if (isCreated) created += 1;
+        return isCreated;
+      }),
       ...plan.deleteInstances.map((instance) => () => {
         txn.delete(instances, instance);
         return true;
@@ -128,7 +130,7 @@ class ServiceReconciler {
       if (await write()) written += 1;
       if (written === writesMax) break;
     }
-    return written > 0;
+    return { written, created };
   }
 
   /**
@@ -180,59 +182,6 @@ class ServiceReconciler {
       },
     );
   }
-}
-
-/** False if it exists already without an owner or with another one: it is used unchanged. */
-async function createVolume(
-  resolver: Pick<ParameterResolver, 'rebind'>,
-  txn: Transaction,
-  { namespace, name: owner }: Service,
-  { name, mount: { claimTemplate } }: WantedVolume,
-): Promise<boolean> {
-  if (!claimTemplate || (await txn.get(volumes, { namespace, name }, { watching: 'generation' })))
-    return false;
-  const { storageClassName = '', size, accessMode, reclaimPolicy, parameters } = claimTemplate;
-  const storageClass =
-    storageClassName && (await txn.get(storageClasses, { name: storageClassName }));
-  const from = holderOf(services, { namespace, name: owner });
-  const to = holderOf(volumes, { namespace, name });
-  const volume: NewObject<Volume> = {
-    name,
-    namespace,
-    storageClassName,
-    size,
-    accessMode,
-    ...(reclaimPolicy ? { reclaimPolicy } : {}),
-    ...(parameters ? { parameters: resolver.rebind(parameters, from, to) } : {}),
-    ownerService: `${namespace}/${owner}`,
-    ...(storageClass ? { effectiveReclaimPolicy: policyOf(claimTemplate, storageClass) } : {}),
-    metadata: { finalizers: [volumeFinalizer] },
-  };
-  txn.create(volumes, volume);
-  return true;
-}
-
-/** False if another service has an instance of this name. */
-async function createInstance(
-  txn: Transaction,
-  service: Service,
-  ordinal: number,
-): Promise<boolean> {
-  const { namespace, labels, minReadySeconds } = service;
-  const name = `${service.name}-${ordinal}`;
-  if (await txn.get(instances, { namespace, name }, { watching: 'generation' })) return false;
-  const instance: NewObject<Instance> = {
-    name,
-    namespace,
-    ...(labels ? { labels } : {}),
-    service: service.name,
-    ordinal,
-    template: templateOf(service),
-    ...(minReadySeconds === undefined ? {} : { minReadySeconds }),
-    metadata: { ownerReferences: [ownerReference(services, service)] },
-  };
-  txn.create(instances, instance);
-  return true;
 }
 
 /** Applies to running workloads without a restart. */

@@ -43,6 +43,9 @@ export interface ServicePlan {
   readonly waitsFor?: number;
   /** The service has no instances left: its finalizer can be removed. */
   readonly finish: boolean;
+  /** Instances of an older template. */
+  readonly stale: number;
+  /** Of the instances that exist. */
   readonly status: Pick<Service, 'status' | 'readyInstances' | 'currentInstances'>;
 }
 
@@ -51,18 +54,26 @@ export function isReady(instance: Instance): boolean {
   return findCondition(instance.conditions, 'Ready')?.status === 'True';
 }
 
-function statusOf(situation: ServiceSituation, stale: number): ServicePlan['status'] {
-  const { service, instances } = situation;
+/**
+ * The status of a service.
+ * @param stale instances of an older template
+ * @param created instances that are stored together with the status
+ */
+export function statusOf(
+  { service, instances }: ServiceSituation,
+  stale: number,
+  created = 0,
+): ServicePlan['status'] {
   const scale = service.scale ?? 1;
   const readyInstances = instances.filter((i) => isReady(i) && !isDeleting(i)).length;
-  const currentInstances = instances.length;
+  const currentInstances = instances.length + created;
   const counts = { readyInstances, currentInstances };
   if (isDeleting(service)) return { ...counts, status: 'Deleting' };
   if (stale > 0) return { ...counts, status: 'Deploying' };
   if (readyInstances >= scale && currentInstances === scale)
     return { ...counts, status: 'Running' };
   if (instances.some((i) => i.status === 'Failed')) {
-    const all = instances.every((i) => i.status === 'Failed');
+    const all = created === 0 && instances.every((i) => i.status === 'Failed');
     return { ...counts, status: all ? 'Failed' : 'Degraded' };
   }
   return { ...counts, status: readyInstances > 0 ? 'Degraded' : 'Pending' };
@@ -159,6 +170,7 @@ export function planService(situation: ServiceSituation): ServicePlan {
       deleteVolumes: [],
       policies: policiesAtDeletion(situation),
       finish: instances.length === 0,
+      stale: 0,
       status: statusOf(situation, 0),
     };
   }
@@ -190,6 +202,7 @@ export function planService(situation: ServiceSituation): ServicePlan {
     policies: [],
     ...(waitsFor === undefined ? {} : { waitsFor }),
     finish: false,
+    stale: stale.length,
     status: statusOf(situation, stale.length),
   };
 }

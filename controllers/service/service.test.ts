@@ -5,7 +5,7 @@ import { type Service, templateOf, type VolumeMount } from './kind.js';
 import { claimedVolume } from './claim.js';
 import { mountPathProblem, normalMountPath, subPathProblem } from './mount-path.js';
 import { mountViolations } from './mount-rules.js';
-import { planService, type ServiceSituation, waitOf } from './plan.js';
+import { planService, type ServiceSituation, statusOf, waitOf } from './plan.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
 const service: Service = {
@@ -221,6 +221,18 @@ describe('service plan', () => {
     });
     const some = [instance(0), instance(1, { status: 'Failed', conditions: [] })];
     expect(plan({ service, instances: some }).status.status).to.equal('Degraded');
+  });
+
+  it('has not Failed when an instance is made in the same transaction', () => {
+    const failed = instance(0, { status: 'Failed', conditions: [] });
+    const situation = {
+      service,
+      instances: [failed],
+      volumeNamed: () => undefined,
+      ownedVolumes: [],
+    };
+    expect(statusOf(situation, 0)).to.include({ status: 'Failed', currentInstances: 1 });
+    expect(statusOf(situation, 0, 1)).to.include({ status: 'Degraded', currentInstances: 2 });
   });
 
   it('a deleted service ends when its last instance is gone', () => {
