@@ -22,6 +22,8 @@ import type { JsonObject } from './json.js';
 import { fromProtoJson } from './json-form.js';
 import { malformed } from './malformed.js';
 
+import { TurnDecoder } from './turn-decoder.js';
+
 export type { DescEnum, DescField, DescMessage, DescMethod, DescService };
 
 export type { JsonObject };
@@ -91,16 +93,16 @@ export class SchemaRegistry {
     }
   }
 
-  /** Like {@link decode}, of a message that may be long: `turn` is awaited between the two halves of the work. */
+  /** Like {@link decode}, of a message that may be long: `turn` is awaited between parts of bounded size. */
   async decodeInTurns(
     message: DescMessage,
     bytes: Uint8Array,
     turn: () => Promise<void>,
   ): Promise<JsonObject> {
     try {
-      const decoded = fromBinary(message, bytes);
-      await turn();
-      return this.#asJson(message, decoded);
+      const part = (of: DescMessage, part: Uint8Array): unknown =>
+        this.#asJson(of, fromBinary(of, part));
+      return (await new TurnDecoder(part, turn).json(message, [bytes])) as JsonObject;
     } catch (error) {
       throw malformed(message, error);
     }

@@ -37,13 +37,8 @@ import { changesOf } from './writes/replay.js';
 import { TransactionalWrites } from './writes/transactional-writes.js';
 import { WatchHub } from './watch/watch-hub.js';
 import type { Published } from './watch/watch-ring.js';
-import {
-  commitOf,
-  demandOperations,
-  stageWrites,
-  type WriteCommit,
-  type WriteSet,
-} from './writes/write-set.js';
+import { notePending, TransactionStaging } from './writes/transaction-staging.js';
+import { commitOf, type WriteCommit, type WriteSet } from './writes/write-set.js';
 
 /** The object store over an open log engine; created by `openStore`. */
 export class LogStore extends TransactionalWrites implements EmbeddedStore {
@@ -55,6 +50,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
   readonly #random: Random;
   readonly #logger: Logger;
   readonly #engine: Engine;
+  readonly #staging: TransactionStaging;
   readonly #pipeline: CommitPipeline<WriteCommit>;
   readonly #hub: WatchHub;
   readonly #history: LogHistory;
@@ -100,6 +96,19 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
       hub: this.#hub,
       clock: this.#clock,
       closing: this.#closing.signal,
+    });
+    this.#staging = new TransactionStaging({
+      clock: this.#clock,
+      random: this.#random,
+      index: restored.index,
+      kept: this.#kept,
+      recent: this.#recent,
+      assigned: () => this.#assigned,
+      losses: () => this.#pipeline.failures,
+      demandOpen: () => {
+        if (this.#health.state === 'closed') throw storeClosed();
+        this.#pipeline.demandRoom();
+      },
     });
     this.#pipeline = new CommitPipeline<WriteCommit>({
       clock: this.#clock,
@@ -159,36 +168,18 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
 
   transact(operations: readonly Operation[]): Promise<readonly OperationResult[]> {
     return new Promise((resolve, reject) => {
-      const set = this.#stage(operations);
-      const resolved = (): void => resolve(set.results);
-      this.#pipeline.enqueue(commitOf(set, resolved, reject));
+      const accept = (set: WriteSet): void => {
+        this.#accept(set, operations);
+        this.#pipeline.enqueue(commitOf(set, () => resolve(set.results), reject));
+      };
+      this.#staging.add({ operations, accept, reject });
     });
   }
 
-  #stage(operations: readonly Operation[]): WriteSet {
-    if (this.#health.state === 'closed') throw storeClosed();
-    this.#pipeline.demandRoom();
-    demandOperations(operations);
-    const set = stageWrites(operations, {
-      index: this.#index,
-      kept: this.#kept,
-      recent: this.#recent,
-      random: this.#random,
-      revision: this.#assigned + 1,
-      at: this.#clock.now(),
-    });
+  #accept(set: WriteSet, operations: readonly Operation[]): void {
     if (this.#space.error) this.#space.demandRoom(set, operations);
     if (set.changes.length > 0) this.#assigned = set.revision;
-    const { changes, touches } = set;
-    for (let at = 0; at < changes.length; at += 1) {
-      const change = changes[at];
-      const touch = touches[at];
-      if (!change || !touch) continue;
-      const { kind, type, entry } = change;
-      this.#index.table(kind).pending.set(entry.key, { entry, exists: type !== 'DELETED' });
-      this.#recent.note(kind, entry.object.namespace, touch, set.revision);
-    }
-    return set;
+    notePending(set, this.#index, this.#recent);
   }
 
   #append(records: readonly EncodedRecord[]): Promise<void> {
@@ -286,6 +277,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#closing.abort();
     this.#expiries.close();
     this.#hub.wakeAll();
+    await this.#staging.idle();
     await this.#pipeline.drain();
     await this.#maintenance.idle();
     await this.#space.close();

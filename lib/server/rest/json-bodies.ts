@@ -1,21 +1,34 @@
 import type { FastifyInstance } from 'fastify';
-import type { Clock } from '../../base/index.js';
-import { parseBody } from '../schema/json-body.js';
+import { type Clock, TimeSlice } from '../../base/index.js';
+import { parseBody, parseBodyInTurns } from '../schema/json-body.js';
 
-/** A longer body is judged in another turn of the event loop than it is parsed in: both take long. */
+/** A longer body is parsed in several turns of the event loop, and judged in a later one. */
 const oneTurnCharacters = 65_536;
 
 /** Makes an app read JSON bodies, and no others. */
 export function readJsonBodies(app: FastifyInstance, clock: Clock): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
+    const text = String(body);
+    if (text.length > oneTurnCharacters) {
+      parseLong(text, clock).then((parsed) => done(null, parsed), done);
+      return;
+    }
     try {
-      const parsed = body === '' ? undefined : parseBody(String(body));
-      if (body.length <= oneTurnCharacters) done(null, parsed);
-      // What is deferred once from a read still runs before the next read.
-      else clock.defer(() => clock.defer(() => done(null, parsed)));
+      done(null, text === '' ? undefined : parseBody(text));
     } catch (error) {
       done(error as Error);
     }
   });
+}
+
+async function parseLong(text: string, clock: Clock): Promise<unknown> {
+  const slice = new TimeSlice(clock, { everyStep: true });
+  const turn = async (): Promise<void> => {
+    if (slice.due()) await slice.pause();
+  };
+  const parsed = await parseBodyInTurns(text, turn);
+  // What is deferred once from a read still runs before the next read.
+  await new Promise<void>((resolve) => clock.defer(() => clock.defer(resolve)));
+  return parsed;
 }

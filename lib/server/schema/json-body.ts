@@ -1,4 +1,5 @@
 import { limits, StatusError } from '../../base/index.js';
+import { jsonPartCharacters, TurnParser } from './turn-parser.js';
 
 /** The error for a body that is not what JSON bodies are. */
 export function malformedBody(message: string): StatusError {
@@ -22,12 +23,14 @@ function withoutProto(key: string, value: unknown): unknown {
 }
 
 /**
- * Parses a JSON body. Nesting and the number of values are bounded before the parser recurses, and `__proto__` is refused so
- * that no later copy can change a prototype.
+ * Bounds nesting and the number of values before a parser recurses.
+ * @returns the position of the closing bracket of every list and object that is longer than a part, by that of its
+ * opening bracket; brackets of both kinds count as equal
  * @throws StatusError InvalidArgument.
  */
-export function parseBody(text: string): unknown {
-  let depth = 0;
+function scan(text: string): ReadonlyMap<number, number> {
+  const ends = new Map<number, number>();
+  const open: number[] = [];
   // A value has a comma before it, or is the first of its list or object.
   let items = 0;
   let inString = false;
@@ -40,16 +43,61 @@ export function parseBody(text: string): unknown {
     else if (char === 0x2c) items += 1;
     else if (char === 0x7b || char === 0x5b) {
       items += 1;
-      depth += 1;
-      if (depth > limits.jsonDepthMax)
+      open.push(at);
+      if (open.length > limits.jsonDepthMax)
         throw malformedBody(`the body is nested deeper than ${limits.jsonDepthMax} levels`);
-    } else if (char === 0x7d || char === 0x5d) depth -= 1;
+    } else if (char === 0x7d || char === 0x5d) {
+      const start = open.pop();
+      if (start === undefined)
+        throw notJson(`the bracket at character ${at} closes nothing that was opened`);
+      if (at - start > jsonPartCharacters) ends.set(start, at);
+    }
   }
   if (items > limits.requestItemsMax) throw tooManyItems(items);
+  if (open.length > 0) throw notJson(`the bracket at character ${open.at(-1)} is never closed`);
+  return ends;
+}
+
+function notJson(why: string): StatusError {
+  return malformedBody(`the body is not JSON: ${why}`);
+}
+
+/** Parses texts that are part of a body. */
+function parserOf(body: string): (text: string) => unknown {
+  return protoName.test(body)
+    ? (text) => JSON.parse(text, withoutProto) as unknown
+    : (text) => JSON.parse(text) as unknown;
+}
+
+/**
+ * Parses a JSON body. Nesting and the number of values are bounded before the parser recurses, and `__proto__` is refused so
+ * that no later copy can change a prototype.
+ * @throws StatusError InvalidArgument.
+ */
+export function parseBody(text: string): unknown {
+  scan(text);
   try {
-    return protoName.test(text) ? JSON.parse(text, withoutProto) : JSON.parse(text);
+    return parserOf(text)(text);
   } catch (error) {
     if (error instanceof StatusError) throw error;
-    throw malformedBody(`the body is not JSON: ${error instanceof Error ? error.message : ''}`);
+    throw notJson(error instanceof Error ? error.message : '');
+  }
+}
+
+/**
+ * Like {@link parseBody}, of a body that may be long: `turn` is awaited between parts of bounded size.
+ * @throws StatusError InvalidArgument.
+ */
+export async function parseBodyInTurns(text: string, turn: () => Promise<void>): Promise<unknown> {
+  if (text.length <= jsonPartCharacters) return parseBody(text);
+  const ends = scan(text);
+  await turn();
+  const parse = parserOf(text);
+  await turn();
+  try {
+    return await new TurnParser(text, ends, parse, turn).value();
+  } catch (error) {
+    if (error instanceof StatusError) throw error;
+    throw notJson(error instanceof Error ? error.message : '');
   }
 }

@@ -65,6 +65,16 @@ export class KeptIndexes {
       if (of && !known.indexes.has(name)) known.indexes.set(name, { name, of, floor: revision });
   }
 
+  /**
+   * A write of a kind at `revision` was accepted. An index that was learned while the write was staged may be missing in
+   * its changes, so that changes of the index are tracked from this revision on.
+   */
+  settle(kind: string, revision: number): void {
+    const indexes = this.#kinds.get(kind)?.indexes;
+    if (!indexes) return;
+    for (const index of indexes.values()) if (index.floor === revision - 1) index.floor = revision;
+  }
+
   /** The index that a caller names. @throws StatusError InvalidArgument when the kind has no such one */
   demand(kind: AnyKind, name: string): KeptIndex {
     const index = this.#kinds.get(kind.kind)?.indexes.get(name);

@@ -37,6 +37,7 @@ export class CommitPipeline<C extends Commit> {
   #queuedBytes = 0;
   #running: Promise<void> | undefined;
   #failure: StatusError | undefined;
+  #failures = 0;
   /** End and duration of the last append, milliseconds. */
   #endedAt = -Infinity;
   #appendMs = Infinity;
@@ -55,6 +56,11 @@ export class CommitPipeline<C extends Commit> {
         message: `${this.#queuedBytes} bytes wait to be written, and at most ${limits.pendingBytesMax} may wait; write more slowly`,
         retryAfterMs: 100,
       });
+  }
+
+  /** Number of failures so far, after each of which enqueued commits may be lost. */
+  get failures(): number {
+    return this.#failures;
   }
 
   /** Its `resolve` runs when the commit is durable and published. */
@@ -135,6 +141,7 @@ export class CommitPipeline<C extends Commit> {
   }
 
   #poison(batch: readonly C[], cause: unknown): void {
+    this.#failures += 1;
     const known = this.#failure !== undefined;
     this.#failure ??= new StatusError({
       code: 'Unavailable',

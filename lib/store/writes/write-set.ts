@@ -119,15 +119,21 @@ function timeText(at: number): string {
  * @throws StatusError of the first invalid operation; nothing was changed then.
  */
 export function stageWrites(operations: readonly Operation[], context: WriteContext): WriteSet {
-  const { revision, random } = context;
-  const stamp: Stamp = { revision, now: timeText(context.at), uid: () => random.uuid() };
   const [first] = operations;
   if (operations.length === 1 && first && first.op !== 'checkKind') {
-    const staged = stageFirst(first, context, stamp);
+    const staged = stageFirst(first, context, stampOf(context));
     const net = staged.changed && (staged.before !== undefined || staged.after.exists);
-    return encode([staged.after], net ? [staged] : [], context);
+    return encodeOne([staged.after], net ? staged : undefined, context);
   }
-  return stageMany(operations, context, stamp);
+  const steps = stagingSteps(operations, context);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+function stampOf({ revision, random, at }: WriteContext): Stamp {
+  return { revision, now: timeText(at), uid: () => random.uuid() };
 }
 
 function stageFirst(operation: ObjectOperation, context: WriteContext, stamp: Stamp): Staged {
@@ -158,31 +164,61 @@ function stageCheck(check: KindCheck, { kept, recent, revision }: WriteContext):
   return { object: nothing, exists: false, changed: false };
 }
 
-function stageMany(
+/**
+ * Like {@link stageWrites}, in steps of one operation or one record. No write may be accepted between two steps: all of
+ * them see the same state.
+ */
+export function* stagingSteps(
   operations: readonly Operation[],
   context: WriteContext,
-  stamp: Stamp,
-): WriteSet {
+): Generator<void, WriteSet, void> {
+  const stamp = stampOf(context);
   const staged = new Map<string, Staged>();
-  const results = operations.map((operation) => {
-    if (operation.op === 'checkKind') return stageCheck(operation, context);
-    const id = `${operation.kind.kind} ${keyString(keyOfOperation(operation))}`;
-    const earlier = staged.get(id);
-    if (!earlier) {
-      const first = stageFirst(operation, context, stamp);
-      staged.set(id, first);
-      return first.after;
-    }
-    const current = earlier.after.exists ? earlier.after.object : undefined;
-    earlier.after = applyOperation(operation, current, stamp);
-    earlier.changed ||= earlier.after.changed;
-    earlier.statusOnly &&= isStatus(operation, earlier.after);
-    deepFreeze(earlier.after.object);
-    return earlier.after;
-  });
+  const results: Applied[] = [];
+  for (const operation of operations) {
+    results.push(stageNext(operation, staged, context, stamp));
+    yield;
+  }
   // Created and deleted in one transaction: no trace is kept.
   const net = [...staged.values()].filter((s) => s.changed && (s.before ?? s.after.exists));
-  return encode(results, net, context);
+  const [only] = net;
+  if (net.length <= 1) return encodeOne(results, only, context);
+  const { revision, kept } = context;
+  const records: EncodedRecord[] = [];
+  const changes: Change[] = [];
+  const touches: Touch[] = [];
+  let bytes = 0;
+  for (const [index, one] of net.entries()) {
+    touches.push(touchOf(one, kept));
+    const record = recordOf(one, index, net.length, context);
+    bytes += record.size;
+    records.push(record);
+    changes.push(changeOf(one, record));
+    yield;
+  }
+  return { revision, results, records, changes, touches, bytes };
+}
+
+function stageNext(
+  operation: Operation,
+  staged: Map<string, Staged>,
+  context: WriteContext,
+  stamp: Stamp,
+): Applied {
+  if (operation.op === 'checkKind') return stageCheck(operation, context);
+  const id = `${operation.kind.kind} ${keyString(keyOfOperation(operation))}`;
+  const earlier = staged.get(id);
+  if (!earlier) {
+    const first = stageFirst(operation, context, stamp);
+    staged.set(id, first);
+    return first.after;
+  }
+  const current = earlier.after.exists ? earlier.after.object : undefined;
+  earlier.after = applyOperation(operation, current, stamp);
+  earlier.changed ||= earlier.after.changed;
+  earlier.statusOnly &&= isStatus(operation, earlier.after);
+  deepFreeze(earlier.after.object);
+  return earlier.after;
 }
 
 /** Most kinds have no index: their changes share these. */
@@ -195,33 +231,20 @@ function touchOf({ kind, key, before, after, statusOnly }: Staged, kept: KeptInd
   return statusOnly ? statusTouched : touched;
 }
 
-function encode(
+/** The set of one change or none. */
+function encodeOne(
   results: readonly OperationResult[],
-  net: readonly Staged[],
+  only: Staged | undefined,
   context: WriteContext,
 ): WriteSet {
   const { revision, kept } = context;
-  const [only] = net;
-  if (only && net.length === 1) {
-    const touch = touchOf(only, kept);
-    const record = recordOf(only, 0, 1, context);
-    // Literals: a growing list allocates sixteen more entries, and watches keep the list of changes.
-    const changes = [changeOf(only, record)];
-    const bytes = record.size;
-    return { revision, results, records: [record], changes, touches: [touch], bytes };
-  }
-  const records: EncodedRecord[] = [];
-  const changes: Change[] = [];
-  const touches: Touch[] = [];
-  let bytes = 0;
-  for (const [index, staged] of net.entries()) {
-    touches.push(touchOf(staged, kept));
-    const record = recordOf(staged, index, net.length, context);
-    bytes += record.size;
-    records.push(record);
-    changes.push(changeOf(staged, record));
-  }
-  return { revision, results, records, changes, touches, bytes };
+  if (!only) return { revision, results, records: [], changes: [], touches: [], bytes: 0 };
+  const touch = touchOf(only, kept);
+  const record = recordOf(only, 0, 1, context);
+  // Literals: a growing list allocates sixteen more entries, and watches keep the list of changes.
+  const changes = [changeOf(only, record)];
+  const bytes = record.size;
+  return { revision, results, records: [record], changes, touches: [touch], bytes };
 }
 
 function typeOf({ before, after }: Staged): ChangeType {

@@ -1,13 +1,7 @@
-import { Client, credentials, Metadata } from '@grpc/grpc-js';
-import { descriptorSet } from '@kedge/api';
 import { writeFileSync } from 'node:fs';
-import { request } from 'node:http';
 import { join } from 'node:path';
-import { SchemaRegistry } from 'kedge/rpc';
 import type { JudgedApi } from '../../admission/judged-api.js';
-
-/** Parses an input once. */
-export type Read = () => Promise<void>;
+import { type Read, Senders } from './senders.js';
 
 /** A place where external text is parsed. */
 export interface Surface {
@@ -65,46 +59,9 @@ export function apiSurfaces(api: JudgedApi): {
   readonly surfaces: readonly Surface[];
   readonly close: () => void;
 } {
-  const schemas = new SchemaRegistry(descriptorSet);
-  const client = new Client(api.grpcAddress, credentials.createInsecure());
-  const metadata = new Metadata();
-  metadata.set('authorization', 'Bearer root');
-  const raw = (bytes: Buffer): Buffer => bytes;
-  const unary =
-    (path: string, bytes: Buffer): Read =>
-    () =>
-      new Promise((resolve) => {
-        client.makeUnaryRequest(path, raw, raw, bytes, metadata, () => resolve());
-      });
-  const grpc = (method: string, type: string, message: object): Read => {
-    const bytes = schemas.encode(schemas.message(`api.${type}`), message as never);
-    return unary(`/api.${method}`, Buffer.from(bytes));
-  };
-  const rest =
-    (
-      method: string,
-      path: string,
-      headers: Readonly<Record<string, string>> = {},
-      body = '',
-    ): Read =>
-    () =>
-      new Promise((resolve) => {
-        const type = body === '' ? {} : { 'content-type': 'application/json' };
-        const call = request(
-          {
-            port: api.restPort,
-            method,
-            path,
-            headers: { authorization: 'Bearer root', ...type, ...headers },
-          },
-          (answer) => answer.resume().on('end', resolve),
-        );
-        // Texts that Node does not send, or rejects while parsing, are rejected.
-        call.on('error', () => resolve());
-        call.end(body);
-      });
+  const senders = new Senders(api);
   const volume = (fields: object): Read =>
-    grpc('VolumeService/Create', 'CreateVolumeRequest', {
+    senders.grpc('VolumeService/Create', 'CreateVolumeRequest', {
       namespace: 'default',
       dryRun: true,
       volume: {
@@ -116,13 +73,16 @@ export function apiSurfaces(api: JudgedApi): {
       },
     });
   const service = (fields: object): Read =>
-    grpc('ServiceService/Create', 'CreateServiceRequest', {
+    senders.grpc('ServiceService/Create', 'CreateServiceRequest', {
       namespace: 'default',
       dryRun: true,
       service: { name: 's', runtime: 'process', command: ['true'], ...fields },
     });
   const listed = (field: string) => (text: string) =>
-    grpc('VolumeService/List', 'ListVolumesRequest', { namespace: 'default', [field]: text });
+    senders.grpc('VolumeService/List', 'ListVolumesRequest', {
+      namespace: 'default',
+      [field]: text,
+    });
   const long = (name: string, tokens: readonly string[], prepare: Surface['prepare']): Surface => ({
     name,
     tokens,
@@ -135,7 +95,7 @@ export function apiSurfaces(api: JudgedApi): {
     tokens,
     charactersMax: headersMax,
     served: true,
-    prepare: (text) => rest('GET', '/v1/namespaces/default/volumes', { [name]: text }),
+    prepare: (text) => senders.rest('GET', '/v1/namespaces/default/volumes', { [name]: text }),
   });
   const surfaces = [
     long('label selector', selectorTokens, listed('labelSelector')),
@@ -155,12 +115,12 @@ export function apiSurfaces(api: JudgedApi): {
     ),
     long('label key', ['a', '/', '.', ' ', '='], (key) => volume({ labels: { [key]: 'v' } })),
     long('JSON body', jsonTokens, (body) =>
-      rest('POST', '/v1/namespaces/default/volumes?dryRun=true', {}, body),
+      senders.rest('POST', '/v1/namespaces/default/volumes?dryRun=true', {}, body),
     ),
     long(
       'protobuf',
       ['\n\u0002', '\u0012', '\u0000', '\u0001', '\u001a\u0000', '\n', '\u0080', '"\u0002\n\u0000'],
-      (text) => unary('/api.VolumeService/Create', Buffer.from(text, 'latin1')),
+      (text) => senders.unary('/api.VolumeService/Create', Buffer.from(text, 'latin1')),
     ),
     header('authorization', ['Bearer ', 'bearer', ' ', '\t', 'kedge_', '_', 'a', '0']),
     header('accept-encoding', ['gzip', ';', ' ', '\t', 'q=0', ',', '*', '.0']),
@@ -185,10 +145,10 @@ export function apiSurfaces(api: JudgedApi): {
       ],
       charactersMax: headersMax,
       served: true,
-      prepare: (text: string) => rest('GET', `/${text}`),
+      prepare: (text: string) => senders.rest('GET', `/${text}`),
     },
   ];
-  return { surfaces, close: () => client.close() };
+  return { surfaces, close: () => senders.close() };
 }
 
 interface CastReader {
@@ -210,6 +170,7 @@ export async function castSurface(directory: string): Promise<Surface> {
       writeFileSync(file, text);
       return async () => {
         await readCastFiles([file]).catch(() => undefined);
+        return 0;
       };
     },
   };

@@ -4,13 +4,14 @@ import { hostileInput } from './hostile-text.js';
 import type { BenchOptions, Measurement } from '../measuring/measurement.js';
 import { withDirectory } from '../measuring/objects.js';
 import { apiSurfaces, castSurface, type Surface } from './parsed-surfaces.js';
+import { holdsOfLongRequests } from './long-requests.js';
 import { watchSlices } from '../measuring/slices.js';
 
 /** CPU time above which a doubling can be distinguished from noise, milliseconds. */
 const measurableMs = 5;
 const seed = Number(process.env.KEDGE_PARSERS_SEED ?? 200);
 
-async function cpuMs(work: () => Promise<void>, runs: number): Promise<number> {
+async function cpuMs(work: () => Promise<unknown>, runs: number): Promise<number> {
   let least = Infinity;
   for (let run = 0; run < runs; run += 1) {
     const before = process.cpuUsage();
@@ -110,7 +111,7 @@ async function measure(
  * Growing hostile inputs from the grammars of all parsers of external text: CPU time at n, 2n and 4n with n
  * large enough to measure, and the longest time without a turn of the event loop at the largest input that the
  * transport accepts. KEDGE_PARSERS_SEED chooses other inputs, KEDGE_PARSERS_INPUTS their number for each
- * surface, KEDGE_PARSERS_ONLY one surface.
+ * surface, KEDGE_PARSERS_ONLY one surface, or `cast` for the long requests.
  */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   return withDirectory(async (directory) => {
@@ -128,6 +129,8 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
           )),
         );
     close();
+    if (only === undefined || only === 'cast')
+      measurements.push(...(await holdsOfLongRequests(api, quick ? 1 : 5)));
     return measurements;
   });
 }

@@ -1,0 +1,139 @@
+/** Characters of a JSON text that are parsed in one turn of the event loop. */
+export const jsonPartCharacters = 16_384;
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const curly = 0x7b;
+const square = 0x5b;
+const closings: ReadonlySet<number> = new Set([0x7d, 0x5d]);
+
+type Fields = Record<string, unknown>;
+
+/**
+ * Parses a long JSON text in parts, between which `turn` is awaited. Of each list or object that is longer than a part,
+ * the members are parsed in groups, by the same parser as a short text; a long member is entered.
+ */
+export class TurnParser {
+  readonly #text: string;
+  readonly #ends: ReadonlyMap<number, number>;
+  readonly #parse: (text: string) => unknown;
+  readonly #turn: () => Promise<void>;
+
+  /** @param ends closing brackets of all lists and objects that are longer than a part, by the opening ones */
+  constructor(
+    text: string,
+    ends: ReadonlyMap<number, number>,
+    parse: (text: string) => unknown,
+    turn: () => Promise<void>,
+  ) {
+    this.#text = text;
+    this.#ends = ends;
+    this.#parse = parse;
+    this.#turn = turn;
+  }
+
+  /** @throws Error for a text that is not JSON, or one of the parser */
+  async value(): Promise<unknown> {
+    const start = this.#text.search(/[^ \t\n\r]/);
+    const end = this.#ends.get(start);
+    if (end === undefined) return this.#parse(this.#text);
+    this.#demandBlank(end + 1, this.#text.length);
+    return this.#members(start, end);
+  }
+
+  /** The list or object between two brackets. */
+  async #members(start: number, end: number): Promise<unknown> {
+    const isList = this.#text.charCodeAt(start) === square;
+    if (this.#text.charCodeAt(end) !== this.#text.charCodeAt(start) + 2)
+      throw new SyntaxError(`the bracket at character ${end} does not match that at ${start}`);
+    const list: unknown[] = [];
+    const fields: Fields = {};
+    const take = (part: unknown): void => {
+      if (isList) for (const item of part as readonly unknown[]) list.push(item);
+      else Object.assign(fields, part);
+    };
+    /** The beginning of the members that are not parsed yet. */
+    let first = start + 1;
+    let from = first;
+    for (;;) {
+      const { to, long } = this.#member(from, end);
+      const isLast = to === end;
+      if (long !== undefined) {
+        if (first < from) take(this.#group(first, from - 1, isList));
+        take(await this.#longMember(from, long, to, isList));
+        first = to + 1;
+      } else if (isLast || to - first > jsonPartCharacters) {
+        const isEmpty = isLast && first === start + 1 && this.#isBlank(first, to);
+        if (!isEmpty) take(this.#group(first, to, isList));
+        await this.#turn();
+        first = to + 1;
+      }
+      if (isLast) return isList ? list : fields;
+      from = to + 1;
+    }
+  }
+
+  /** Where the member that begins at `from` ends, and where the long list or object in it begins. */
+  #member(from: number, end: number): { readonly to: number; readonly long?: number } {
+    const text = this.#text;
+    let long: number | undefined;
+    let depth = 0;
+    let at = from;
+    for (; at < end; at += 1) {
+      const char = text.charCodeAt(at);
+      if (char === quote) at = this.#endOfString(at);
+      else if (char === comma && depth === 0) break;
+      else if (char === curly || char === square) {
+        const past = this.#ends.get(at);
+        if (past === undefined) depth += 1;
+        else {
+          long ??= at;
+          at = past;
+        }
+      } else if (closings.has(char)) depth -= 1;
+    }
+    return long === undefined ? { to: at } : { to: at, long };
+  }
+
+  #endOfString(start: number): number {
+    let at = start + 1;
+    while (at < this.#text.length && this.#text.charCodeAt(at) !== quote)
+      at += this.#text.charCodeAt(at) === backslash ? 2 : 1;
+    return at;
+  }
+
+  /** Members that follow each other, without the comma after them. */
+  #group(from: number, to: number, isList: boolean): unknown {
+    const part = this.#text.slice(from, to);
+    if (this.#isBlank(from, to)) throw new SyntaxError(`a value is missing before character ${to}`);
+    try {
+      return this.#parse(isList ? `[${part}]` : `{${part}}`);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      throw new SyntaxError(`there is an error between characters ${from} and ${to}`);
+    }
+  }
+
+  async #longMember(from: number, start: number, to: number, isList: boolean): Promise<unknown> {
+    const end = this.#ends.get(start) ?? to;
+    this.#demandBlank(end + 1, to);
+    if (isList) {
+      this.#demandBlank(from, start);
+      return [await this.#members(start, end)];
+    }
+    // The name with its colon, as the field of an object that has nothing else.
+    const field = this.#parse(`{${this.#text.slice(from, start)}null}`) as Fields;
+    const [name = ''] = Object.keys(field);
+    return { [name]: await this.#members(start, end) };
+  }
+
+  #isBlank(from: number, to: number): boolean {
+    return /^[ \t\n\r]*$/.test(this.#text.slice(from, to));
+  }
+
+  #demandBlank(from: number, to: number): void {
+    if (!this.#isBlank(from, to))
+      throw new SyntaxError(`there is an error between characters ${from} and ${to}`);
+  }
+}

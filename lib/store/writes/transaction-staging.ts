@@ -1,0 +1,135 @@
+import { type Clock, TimeSlice } from '../../base/index.js';
+import type { Operation } from '../contract/operations.js';
+import type { ObjectIndex } from '../index/object-index.js';
+import type { RecentChanges } from './recent-changes.js';
+import {
+  demandOperations,
+  stageWrites,
+  stagingSteps,
+  type WriteContext,
+  type WriteSet,
+} from './write-set.js';
+
+/** Operations of a transaction that is staged in one turn of the event loop. */
+const oneTurnOperations = 32;
+
+/** A transaction to stage, with its completion callbacks. */
+export interface StagedCall {
+  readonly operations: readonly Operation[];
+  /** Accepts the staged set in the turn in which its staging ends. */
+  readonly accept: (set: WriteSet) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The dependencies of staging. */
+export interface TransactionStagingOptions
+  extends Pick<WriteContext, 'index' | 'kept' | 'recent' | 'random'> {
+  readonly clock: Clock;
+  /** The last revision that was assigned to a write. */
+  readonly assigned: () => number;
+  /** @throws StatusError when no transaction can be accepted; called before staging and after each pause */
+  readonly demandOpen: () => void;
+  /** Increases whenever accepted writes were lost: a set that was begun before is staged again. */
+  readonly losses: () => number;
+}
+
+/**
+ * Stages transactions in the order of their calls, each on top of all accepted ones.
+ *
+ * A short one is staged and accepted in the turn of its call. A long one is staged in slices, between which reads and all
+ * other work continue. Transactions that are called meanwhile wait, so that nothing is accepted between two slices: the
+ * transaction is as atomic as one that is staged in one turn.
+ */
+export class TransactionStaging {
+  readonly #options: TransactionStagingOptions;
+  readonly #waiting: StagedCall[] = [];
+  #running: Promise<void> | undefined;
+
+  constructor(options: TransactionStagingOptions) {
+    this.#options = options;
+  }
+
+  /** Stages a transaction; `accept` or `reject` is called once. */
+  add(call: StagedCall): void {
+    if (this.#running) {
+      this.#waiting.push(call);
+      return;
+    }
+    const running = this.#stage(call)?.then(() => this.#rest());
+    this.#running = running;
+  }
+
+  /** Resolves when every transaction that was added is accepted or rejected. */
+  async idle(): Promise<void> {
+    while (this.#running) await this.#running;
+  }
+
+  async #rest(): Promise<void> {
+    for (;;) {
+      const call = this.#waiting.shift();
+      if (!call) break;
+      const staging = this.#stage(call);
+      if (staging) await staging;
+    }
+    this.#running = undefined;
+  }
+
+  /** Undefined when the transaction was accepted or rejected at once. */
+  #stage(call: StagedCall): Promise<void> | undefined {
+    const { operations, accept, reject } = call;
+    try {
+      this.#options.demandOpen();
+      demandOperations(operations);
+      if (operations.length > oneTurnOperations) return this.#stageInSlices(call);
+      accept(stageWrites(operations, this.#context()));
+    } catch (error) {
+      reject(error as Error);
+    }
+    return undefined;
+  }
+
+  #context(): WriteContext {
+    const { index, kept, recent, random, clock, assigned } = this.#options;
+    return { index, kept, recent, random, revision: assigned() + 1, at: clock.now() };
+  }
+
+  async #stageInSlices({ operations, accept, reject }: StagedCall): Promise<void> {
+    const { clock, kept, demandOpen, losses } = this.#options;
+    try {
+      const slice = new TimeSlice(clock, { everyStep: true });
+      let begun = losses();
+      let steps = stagingSteps(operations, this.#context());
+      for (;;) {
+        const step = steps.next();
+        if (step.done === true) {
+          accept(step.value);
+          const { changes, revision } = step.value;
+          for (const kind of new Set(changes.map((change) => change.kind)))
+            kept.settle(kind, revision);
+          return;
+        }
+        if (!slice.due()) continue;
+        await slice.pause();
+        demandOpen();
+        if (losses() === begun) continue;
+        begun = losses();
+        steps = stagingSteps(operations, this.#context());
+      }
+    } catch (error) {
+      reject(error as Error);
+    }
+  }
+}
+
+/** Makes the changes of an accepted set the state that later transactions see. */
+export function notePending(set: WriteSet, index: ObjectIndex, recent: RecentChanges): void {
+  const { revision, changes, touches } = set;
+  for (let at = 0; at < changes.length; at += 1) {
+    const change = changes[at];
+    const touch = touches[at];
+    if (!change || !touch) continue;
+    const { kind, type, entry } = change;
+    index.table(kind).pending.set(entry.key, { entry, exists: type !== 'DELETED' });
+    recent.note(kind, entry.object.namespace, touch, revision);
+  }
+}
