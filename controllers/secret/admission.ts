@@ -23,6 +23,22 @@ export function openSecret(sealer: Sealer, secret: Secret): Readonly<Record<stri
   );
 }
 
+/** The values of a stored secret that can be opened: the key of the others is lost. */
+function readable(sealer: Sealer, secret: Secret | undefined): Readonly<Record<string, string>> {
+  const opened: Record<string, string> = {};
+  for (const [key, sealed] of Object.entries(secret?.data ?? {})) {
+    const value = secret && sealer.openIfPossible(sealed, placeOf(secret, key));
+    if (value !== undefined) opened[key] = value;
+  }
+  return opened;
+}
+
+function lostViolation(key: string): FieldViolation {
+  const description =
+    "can't be kept beside changed values, because the stored value can't be opened; set the value, omit the key, or set [secrets].kekFile to the key that it was sealed with";
+  return { field: `data.${key}`, description };
+}
+
 function sealedViolations(data: Readonly<Record<string, string>>): readonly FieldViolation[] {
   return Object.entries(data)
     .filter(([, value]) => isSealed(value))
@@ -39,8 +55,17 @@ export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
       const given = object.data ?? {};
       const violations = [...dataViolations(given), ...sealedViolations(given)];
       if (violations.length > 0) throw invalid(violations);
-      const stored = before ? openSecret(sealer, before) : {};
+      const sealedBefore = before?.data ?? {};
+      const sameKeys = jsonEqual(Object.keys(given).sort(), Object.keys(sealedBefore).sort());
       const masked = Object.values(given).every((value) => value === mask);
+      const kept = { ...object, data: sealedBefore, version: before?.version ?? 1 };
+      // Nothing is opened: what keeps all values also keeps those whose key is lost.
+      if (before && sameKeys && masked) return kept;
+      const stored = readable(sealer, before);
+      const lost = Object.keys(given).filter(
+        (key) => given[key] === mask && key in sealedBefore && !(key in stored),
+      );
+      if (lost.length > 0) throw invalid(lost.map(lostViolation));
       const data = Object.fromEntries(
         Object.entries(given).map(([key, value]) => [
           key,
@@ -49,8 +74,8 @@ export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
       );
       // Unchanged values keep their ciphertext, so that writing them again changes nothing. Only users that may
       // read a value may learn whether it equals the stored one.
-      if (before && jsonEqual(data, stored) && (masked || (await context.reveals(secrets, before))))
-        return { ...object, data: before.data ?? {}, version: before.version ?? 1 };
+      if (before && sameKeys && jsonEqual(data, stored) && (await context.reveals(secrets, before)))
+        return kept;
       const version = (before?.version ?? 0) + 1;
       const place = { namespace: object.namespace, name: object.name, version };
       const sealed = Object.fromEntries(

@@ -114,7 +114,7 @@ export function rebindParameters(
 
 /**
  * Parameters of `holder` with sensitive literals sealed. A mask keeps the stored value. A literal equal to the
- * stored value is resealed, unless the writer may read it.
+ * stored value is resealed, unless the writer may read it. A stored value whose key is lost is replaced like any other.
  */
 export function sealParameters(
   sealer: Sealer,
@@ -131,7 +131,7 @@ export function sealParameters(
       const stored = before?.parameters?.[key];
       if (stored !== undefined && isSealed(stored)) {
         if (value === mask || value === stored) return [key, stored];
-        const same = before?.reveals && sealer.open(stored, place) === value;
+        const same = before?.reveals && sealer.openIfPossible(stored, place) === value;
         if (same) return [key, stored];
       }
       // Sealed for this object, for example by a restore. Otherwise it is plain text with the same prefix.

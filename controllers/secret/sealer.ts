@@ -162,6 +162,15 @@ export class Sealer {
     }
   }
 
+  /** Like {@link open}, but undefined for a text that can't be opened, for example because its key is lost. */
+  openIfPossible(sealed: string, place: Place): string | undefined {
+    try {
+      return this.open(sealed, place);
+    } catch {
+      return undefined; // who needs the value opens it and has the error
+    }
+  }
+
   /** True for a text that was sealed for this place with a known key. */
   isBoundTo(sealed: string, place: Place): boolean {
     const [keyId, wrapped = ''] = sealed.slice(prefix.length).split(':');
