@@ -221,7 +221,10 @@ export class RealEngine {
     );
     for (const { target } of below.reverse()) spawnSync('umount', ['-l', target]);
     for (const hierarchy of [...readdirSync('/sys/fs/cgroup'), '.'])
-      removeCgroup(join('/sys/fs/cgroup', hierarchy, this.#cgroup));
+      await eventually('the control groups of containers to be empty', () => {
+        removeCgroup(join('/sys/fs/cgroup', hierarchy, this.#cgroup));
+        return true;
+      });
     await rm(this.directory, { recursive: true, force: true });
   }
 }
@@ -240,14 +243,20 @@ async function addProgram(root: string, name: string): Promise<void> {
   }
 }
 
-/** Removes the folders of a cgroup from the innermost: their files can't be removed. */
+/**
+ * Removes the folders of a cgroup from the innermost, with processes that a killed engine left in them: their files
+ * can't be removed.
+ */
 function removeCgroup(path: string): void {
   try {
+    for (const pid of readFileSync(join(path, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean))
+      process.kill(Number(pid), 'SIGKILL');
     for (const entry of readdirSync(path, { withFileTypes: true }))
       if (entry.isDirectory()) removeCgroup(join(path, entry.name));
     rmdirSync(path);
   } catch (error) {
-    if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    if (!['ENOENT', 'ENOTDIR', 'ENODEV'].includes((error as NodeJS.ErrnoException).code ?? ''))
+      throw error;
   }
 }
 

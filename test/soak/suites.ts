@@ -35,6 +35,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/storage/image-model/real/real-node.test.js'],
     environment: { KEDGE_REAL_NODE_SEEDS: '50' },
   },
+  'container-kills': {
+    summary: 'daemon and engine are killed among fifty containers that start and run, as root',
+    specs: ['test/dist/containers/container-kills.test.js'],
+    environment: { KEDGE_CONTAINER_KILLS: 'all' },
+  },
   'provider-kills': {
     summary: 'kedged is killed at every moment of each operation of an asynchronous provider',
     specs: ['test/dist/storage/provider-kills/provider-kills.test.js'],

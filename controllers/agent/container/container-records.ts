@@ -15,8 +15,8 @@ async function readNumber(file: string): Promise<number | undefined> {
 
 /**
  * The node's records of its containers, readable without the engine, one folder per workload: the workloads
- * that may exist, the number of their last run, and when a stop of a run was requested. A record is written before the
- * call to the engine.
+ * that may exist, the number of their last run, whether the outcome of its start is known, and when a stop of a run was
+ * requested. A record is written before the call to the engine; that of an outcome after it.
  */
 export class ContainerRecords {
   readonly #directory: string;
@@ -52,6 +52,18 @@ export class ContainerRecords {
       if (name.startsWith('stop-') && name !== `stop-${run - 1}`)
         await rm(join(folder, name), { force: true });
     await this.#write(join(folder, 'last-run'), run);
+  }
+
+  /** Records that the start of a run succeeded or failed permanently. */
+  settled(id: string, run: number): Promise<void> {
+    return this.#write(join(this.#folder(id), 'settled-run'), run);
+  }
+
+  /** The last run if the outcome of its start is not on record; undefined if it is, or if there is no run. */
+  async unsettledRun(id: string): Promise<number | undefined> {
+    const run = await this.lastRun(id);
+    const settled = await readNumber(join(this.#folder(id), 'settled-run'));
+    return run === 0 || settled === run ? undefined : run;
   }
 
   /** When a stop of a run was requested, milliseconds since the epoch; undefined if it was not. */

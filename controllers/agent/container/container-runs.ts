@@ -7,6 +7,8 @@ import { engineLabels, runOf } from './run-identity.js';
 export interface FoundRun {
   readonly run: number;
   readonly container: string;
+  /** In the words of the engine: `created`, `running`, `exited` and so on. */
+  readonly state: string;
 }
 
 /** Dependencies of {@link ContainerRuns}. */
@@ -34,7 +36,7 @@ export class ContainerRuns {
     return found
       .flatMap((container): readonly FoundRun[] => {
         const run = runOf(container.labels)?.run;
-        return run === undefined ? [] : [{ run, container: container.id }];
+        return run === undefined ? [] : [{ run, container: container.id, state: container.state }];
       })
       .sort((a, b) => a.run - b.run);
   }

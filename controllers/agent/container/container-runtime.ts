@@ -26,6 +26,7 @@ import { EngineOutages } from './engine/engine-outages.js';
 import { isEngineError } from './engine/engine-error.js';
 import { Images } from './images/images.js';
 import { ClusterNetwork } from './network/cluster-network.js';
+import { RunContainer } from './run-container.js';
 import { RunningCommands } from './running-commands.js';
 import { StartRefusals } from './start-refusal.js';
 
@@ -64,6 +65,7 @@ export class ContainerRuntime implements Runtime, Holders {
   readonly #records: ContainerRecords;
   readonly #runs: ContainerRuns;
   readonly #network: ClusterNetwork;
+  readonly #container: RunContainer;
   readonly #starts: ContainerStarts;
   readonly #stops: ContainerStops;
   readonly #watch: EngineWatch;
@@ -86,10 +88,12 @@ export class ContainerRuntime implements Runtime, Holders {
     this.#runs = new ContainerRuns({ containers, cluster, records: this.#records, signal });
     this.#network = new ClusterNetwork(engine, cluster);
     this.#stops = new ContainerStops({ containers, records: this.#records, clock, policy });
+    this.#container = new RunContainer({ containers, signal });
     this.#starts = new ContainerStarts({
       containers,
       cluster,
       records: this.#records,
+      container: this.#container,
       network: this.#network,
       hostPortAddress: options.hostPortAddress ?? '127.0.0.1',
       images: options.images ?? new Images({ images: engine.images, clock }),
@@ -146,8 +150,9 @@ export class ContainerRuntime implements Runtime, Holders {
     const starting = this.#starts.stateOf(id);
     if (starting?.state === 'starting') return starting;
     const found = (await this.#runs.of(id)).at(-1);
-    // The start failed before the container was created.
-    if (starting && starting.run >= (found?.run ?? 0)) return starting;
+    // The start failed before the container was created, or the engine reported a failure of its start.
+    if (starting && starting.run >= (found?.run ?? 0) && found?.state !== 'running')
+      return starting;
     if (!found) return { state: 'absent' };
     const { engine } = this.#options;
     const inspection = await engine.containers.inspect(found.container, this.#closing.signal);
@@ -177,7 +182,7 @@ export class ContainerRuntime implements Runtime, Holders {
       const state = workloadState(found, run, this.#network.name, false);
       // A container that was never started is removed, so that nothing can start it later.
       if (found.state === 'created') {
-        await engine.containers.remove(container, this.#closing.signal);
+        await this.#container.discard(container);
         continue;
       }
       if (state.state !== 'running') continue;

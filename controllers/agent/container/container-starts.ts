@@ -1,21 +1,23 @@
 import { messageOf } from 'kedge';
-import type { JsonObject } from 'kedge/rpc';
 import type { WorkloadSpec, WorkloadState } from '../runtime/runtime.js';
 import { containerConfig } from './container-config.js';
 import type { ContainerRecords } from './container-records.js';
+import type { FoundRun } from './container-runs.js';
+import { isRunning } from './container-state.js';
 import type { EngineContainers } from './engine/engine-containers.js';
-import { isEngineError } from './engine/engine-error.js';
 import { ImageError, type Images } from './images/images.js';
 import { propagationOf } from './mount-propagation.js';
 import type { ClusterNetwork } from './network/cluster-network.js';
 import { joinsBridge } from './network/network-settings.js';
-import { containerName, type RunIdentity, runOf } from './run-identity.js';
+import { isUnsettled, type RunContainer } from './run-container.js';
+import type { RunIdentity } from './run-identity.js';
 
 /** Dependencies of {@link ContainerStarts}. */
 export interface ContainerStartsOptions {
   readonly containers: EngineContainers;
   readonly cluster: string;
   readonly records: ContainerRecords;
+  readonly container: RunContainer;
   readonly network: ClusterNetwork;
   /** Address of the node on which ports are published. */
   readonly hostPortAddress: string;
@@ -52,16 +54,16 @@ export class ContainerStarts {
   }
 
   /**
-   * Starts a new run. {@link stateOf} and the engine report the outcome.
+   * Starts a new run, or the last one again if its start was interrupted. {@link stateOf} and the engine report the
+   * outcome.
    * @param before the runs that have a container, the earlier one first; none of them is running
+   * @throws Error if the outcome is unknown; the next call starts the same run
    */
-  async begin(
-    spec: WorkloadSpec,
-    before: readonly { readonly run: number; readonly container: string }[],
-  ): Promise<void> {
+  async begin(spec: WorkloadSpec, before: readonly FoundRun[]): Promise<void> {
     const { id } = spec;
     const { cluster, records } = this.#options;
-    const run = Math.max(await records.lastRun(id), before.at(-1)?.run ?? 0) + 1;
+    const run = await this.#nextRun(id, before);
+    if (run === undefined) return;
     const givenUp = new AbortController();
     this.#givenUp.set(id, givenUp);
     this.#attempts.set(id, { state: 'starting', run });
@@ -69,28 +71,50 @@ export class ContainerStarts {
       // The run is recorded first, so that a container is on record even if this process is killed now.
       await records.begin(id, run);
       await this.#run(spec, { cluster, id, run }, before, givenUp.signal);
+      await records.settled(id, run);
       this.#attempts.delete(id);
     } catch (error) {
+      if (isUnsettled(error)) {
+        this.#attempts.delete(id);
+        throw error;
+      }
       const message = messageOf(error);
       const reason = error instanceof ImageError ? ('ImagePullFailed' as const) : undefined;
       this.#attempts.set(id, { state: 'startFailed', run, message, ...(reason && { reason }) });
+      await records.settled(id, run);
     } finally {
       if (this.#givenUp.get(id) === givenUp) this.#givenUp.delete(id);
     }
   }
 
+  /**
+   * The number of the run to start: the last one if the outcome of its start is not known and its container was not
+   * started. Undefined if an earlier process of the daemon or of the engine has started it meanwhile.
+   */
+  async #nextRun(id: string, before: readonly FoundRun[]): Promise<number | undefined> {
+    const { containers, records, signal } = this.#options;
+    const last = before.at(-1);
+    const next = Math.max(await records.lastRun(id), last?.run ?? 0) + 1;
+    const unsettled = await records.unsettledRun(id);
+    if (unsettled === undefined || unsettled !== next - 1) return next;
+    if (last?.run !== unsettled) return unsettled;
+    const found = await containers.inspect(last.container, signal);
+    if (!found || (found.state === 'created' && found.error === '')) return unsettled;
+    return isRunning(found) ? undefined : next;
+  }
+
   async #run(
     spec: WorkloadSpec,
     identity: RunIdentity,
-    before: readonly { readonly run: number; readonly container: string }[],
+    before: readonly FoundRun[],
     givenUp: AbortSignal,
   ): Promise<void> {
-    const { containers, hostPortAddress, images, network, signal } = this.#options;
-    // The previous container is kept for its log and its exit. Removing a running container fails.
-    const [kept, ...older] = before.toReversed();
-    for (const { container } of older) await containers.remove(container, signal);
-    if (kept && (await containers.inspect(kept.container, signal))?.state === 'created')
-      await containers.remove(kept.container, signal);
+    const { container, containers, hostPortAddress, images, network, signal } = this.#options;
+    // The last container that ran is kept for its log and its exit. Removing a running container fails.
+    const earlier = before.filter(({ run }) => run < identity.run);
+    const kept = earlier.findLast(({ state }) => state !== 'created');
+    for (const found of earlier)
+      if (found !== kept) await containers.remove(found.container, signal);
     const told = (message: string): void => {
       this.#attempts.set(spec.id, { state: 'starting', run: identity.run, message });
     };
@@ -111,24 +135,8 @@ export class ContainerStarts {
     }));
     const plan = { spec, identity, image, network: network.name, hostPortAddress, mounts };
     if (givenUp.aborted) throw new Error('the workload is being stopped');
-    const begin = (): Promise<void> => this.#begin(identity, containerConfig(plan));
+    const begin = (): Promise<void> => container.start(identity, containerConfig(plan));
     await (joinsBridge(spec) ? network.during(signal, begin) : begin());
-  }
-
-  async #begin(identity: RunIdentity, config: JsonObject): Promise<void> {
-    const { containers, signal } = this.#options;
-    const name = containerName(identity);
-    const container = await containers
-      .create(name, config, signal)
-      .catch(async (error: unknown) => {
-        const there = isEngineError(error, 'Conflict')
-          ? await containers.inspect(name, signal)
-          : undefined;
-        // The answer of an earlier call was lost, and that call created this container.
-        if (there && runOf(there.labels)?.cluster === identity.cluster) return there.id;
-        throw error;
-      });
-    await containers.start(container, signal);
   }
 }
 

@@ -2,9 +2,14 @@ import type { WorkloadState } from '../runtime/runtime.js';
 import type { ContainerInspection } from './engine/engine-containers.js';
 import { engineLabels } from './run-identity.js';
 
+/** Whether the engine has a process of the container. */
+export function isRunning({ state }: Pick<ContainerInspection, 'state'>): boolean {
+  return state === 'running' || state === 'paused' || state === 'restarting';
+}
+
 /**
  * The state of a workload, read from the container of its run. A container that was created but never started counts as
- * absent, because its creator may have been killed; it is created again.
+ * absent, because its creator may have been killed; the next start starts it.
  * @param network the network of the cluster
  * @param requested whether the agent asked this run to end
  */

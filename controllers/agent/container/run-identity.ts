@@ -8,6 +8,8 @@ export const engineLabels = {
   run: 'svc.io/run',
   /** Digest of the image, or its id. */
   image: 'svc.io/image',
+  /** Digest of the configuration of the container. */
+  config: 'svc.io/config',
   /** Of a container that does one thing for the daemon and ends. */
   once: 'svc.io/once',
 } as const;

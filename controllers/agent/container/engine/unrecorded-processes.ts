@@ -1,0 +1,47 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+
+/** Processes of a container that the engine has no record of and that can't be ended. */
+export class UnrecordedProcesses extends Error {
+  override readonly name = 'UnrecordedProcesses';
+}
+
+/**
+ * Kills the processes of a container that, by the engine's records, was created and never started. An engine that is
+ * killed during a start may leave them behind; it can't end them by a later call, and a second container would run
+ * beside them.
+ * @param id the whole id of the container
+ * @throws UnrecordedProcesses with the remedy if the permission is missing
+ */
+export async function killUnrecorded(id: string, proc = '/proc'): Promise<void> {
+  // Once its shim is gone, containerd removes what it has of the container.
+  for (const pid of await processesOf(id, proc))
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ESRCH') continue;
+      throw new UnrecordedProcesses(
+        `process ${pid} of container ${id.slice(0, 12)} was started by an engine that was killed meanwhile, and the engine does not know it; end it: sudo kill -9 ${pid}`,
+        { cause: error },
+      );
+    }
+}
+
+/** The shim of the container first, then the processes in its control groups. */
+async function processesOf(id: string, proc: string): Promise<readonly number[]> {
+  const shims: number[] = [];
+  const inside: number[] = [];
+  for (const name of await readdir(proc)) {
+    if (!/^\d+$/.test(name)) continue;
+    const words = (await textOf(`${proc}/${name}/cmdline`)).split('\0');
+    const isShim = basename(words[0] ?? '').startsWith('containerd-shim');
+    if (isShim && words[words.indexOf('-id') + 1] === id) shims.push(Number(name));
+    else if ((await textOf(`${proc}/${name}/cgroup`)).includes(id)) inside.push(Number(name));
+  }
+  return [...shims, ...inside];
+}
+
+/** Empty if the process ended meanwhile. */
+function textOf(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch(() => '');
+}

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import type { JsonObject } from 'kedge/rpc';
+import { tableOf } from './engine/answer-fields.js';
+import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
+import { isEngineError } from './engine/engine-error.js';
+import { killUnrecorded, UnrecordedProcesses } from './engine/unrecorded-processes.js';
+import { ImageError } from './images/images.js';
+import { containerName, engineLabels, type RunIdentity, runOf } from './run-identity.js';
+
+/** Dependencies of {@link RunContainer}. */
+export interface RunContainerOptions {
+  readonly containers: EngineContainers;
+  /** The signal of the runtime. */
+  readonly signal: AbortSignal;
+}
+
+/** A start whose outcome is unknown: the daemon or the engine may have been killed during it. */
+export class UnsettledStart extends Error {
+  override readonly name = 'UnsettledStart';
+}
+
+/** Creates and starts the container of a run, also if an earlier process of the daemon began to. */
+export class RunContainer {
+  readonly #options: RunContainerOptions;
+
+  constructor(options: RunContainerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Starts the container that an earlier attempt of this run created, or a new one. No-op if it runs. A start that is
+   * still in progress in the engine is thus not started beside.
+   */
+  async start(identity: RunIdentity, config: JsonObject): Promise<void> {
+    const { containers, signal } = this.#options;
+    const digest = createHash('sha256').update(JSON.stringify(config)).digest('hex');
+    const labels = { ...tableOf(config, 'Labels'), [engineLabels.config]: digest };
+    const name = containerName(identity);
+    const before = await this.#own(name, identity);
+    if (before && before.labels[engineLabels.config] === digest)
+      try {
+        return await containers.start(before.id, signal);
+      } catch (error) {
+        // After a kill the engine may be unable to start a container that it created.
+        if (isUnsettled(error)) throw error;
+      }
+    if (before) await this.discard(before.id);
+    const container = await containers
+      .create(name, { ...config, Labels: labels }, signal)
+      .catch(async (error: unknown) => {
+        if (!isEngineError(error, 'Conflict')) throw error;
+        // The call of an earlier attempt created it meanwhile.
+        const there = await this.#own(name, identity);
+        if (there) return there.id;
+        // The engine still creates or removes a container of this name.
+        throw new UnsettledStart(`container ${name} is not ready to be started`, { cause: error });
+      });
+    await containers.start(container, signal);
+  }
+
+  /** Removes a container that was created and, by the engine's records, never started, with all that is left of it. */
+  async discard(container: string): Promise<void> {
+    const { containers, signal } = this.#options;
+    await killUnrecorded(container);
+    await containers.remove(container, signal);
+  }
+
+  async #own(name: string, { cluster }: RunIdentity): Promise<ContainerInspection | undefined> {
+    const { containers, signal } = this.#options;
+    const found = await containers.inspect(name, signal);
+    return found && runOf(found.labels)?.cluster === cluster ? found : undefined;
+  }
+}
+
+/**
+ * Whether the outcome of a start is unknown after this error. Then the next attempt is the same run, so that no second
+ * container is created and no restart is counted.
+ */
+export function isUnsettled(error: unknown): boolean {
+  if (error instanceof UnsettledStart || error instanceof UnrecordedProcesses) return true;
+  const cause = error instanceof ImageError ? error.cause : error;
+  return isEngineError(cause, 'Unreachable', 'Broken', 'Timeout', 'Cancelled');
+}
