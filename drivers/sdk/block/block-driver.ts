@@ -23,12 +23,14 @@ import { demandInstance, findInstance, type NodeInstances } from '../provider/no
 import { noSnapshots } from '../provider/no-snapshots.js';
 import type { Pending } from '../contract/operations.js';
 import {
+  credentialKeys,
   demandParameters,
   fsTypeRule,
   type ParameterRule,
   sensitiveKeys,
   validateByRules,
 } from '../contract/parameters.js';
+import type { NodeHost } from '../node/node-host.js';
 import type { RunCommand } from '../node/run-command.js';
 import { nodeHost } from '../node/this-node.js';
 
@@ -64,10 +66,16 @@ export interface BlockDetachRequest extends HandleRequest {
 /** The provider-specific part of a block driver: the provider's calls and their contract. */
 export interface BlockProvider {
   readonly name: string;
+  /** The cloud provider, for people. */
+  readonly provider?: string;
   /** Default: ReadWriteOnce. */
   readonly accessModes?: readonly AccessMode[];
   /** Node labels that decide where a volume can be attached. */
   readonly topologyKeys?: readonly string[];
+  /** See {@link Capabilities.placeParameters}. */
+  readonly placeParameters?: Readonly<Record<string, readonly string[]>>;
+  /** The most volumes that are attached to one instance. */
+  readonly attachLimit?: number;
   /** Parameters in addition to fsType, which every block driver has. */
   readonly parameters: readonly ParameterRule[];
   /** Further rules, over several parameters. At level `resolved` values may be secrets: don't quote them. */
@@ -81,6 +89,11 @@ export interface BlockProvider {
   delete(request: DeleteRequest): Promise<void | Pending>;
   /** The lookup of nodes among the provider's instances; one rule for all drivers (rule 11). */
   readonly instances?: NodeInstances;
+  /**
+   * The by-id link of a volume that is attached to this node, as the node itself shows: then attach needs no call of
+   * the provider, and no credential. Undefined: the provider is asked.
+   */
+  readonly attachedHere?: (request: HandleRequest) => Promise<string | undefined>;
   /** Attaches to `request.instance`; gives the by-id link where the device appears. */
   attach(request: BlockAttachRequest): Promise<AttachResult | Pending>;
   /** Called only when nothing of the device is mounted on this node. */
@@ -96,6 +109,8 @@ export interface BlockProvider {
 /** Dependencies of {@link createBlockDriver}. */
 export interface BlockDriverOptions {
   readonly run?: RunCommand;
+  /** The node that the driver works on; default: that of this process. */
+  readonly host?: NodeHost;
   /** Timeout until an attached device appears, milliseconds; default 30,000. */
   readonly deviceWaitMs?: number;
 }
@@ -110,7 +125,7 @@ export function createBlockDriver(
 ): Driver {
   const { name, expansion, instances, snapshots } = provider;
   const rules = [...provider.parameters, fsTypeRule];
-  const host = nodeHost(options.run);
+  const host = options.host ?? nodeHost(options.run);
   const { run } = host;
   const validate: Driver['validateParameters'] = (parameters, context) => [
     ...validateByRules(rules, parameters, context),
@@ -121,6 +136,7 @@ export function createBlockDriver(
     demandParameters(validate(parameters, { level: 'resolved' }));
   return {
     name,
+    ...(provider.provider === undefined ? {} : { provider: provider.provider }),
     capabilities: () => ({
       accessModes: provider.accessModes ?? ['ReadWriteOnce'],
       snapshots: snapshots !== undefined,
@@ -130,6 +146,9 @@ export function createBlockDriver(
       blockDevice: true,
       topologyKeys: provider.topologyKeys ?? [],
       sensitiveParameters: sensitiveKeys(rules),
+      credentialParameters: credentialKeys(rules),
+      ...(provider.placeParameters ? { placeParameters: provider.placeParameters } : {}),
+      ...(provider.attachLimit === undefined ? {} : { attachLimit: provider.attachLimit }),
       ownsData: true,
     }),
     validateParameters: validate,
@@ -140,6 +159,8 @@ export function createBlockDriver(
     observe: (request) => provider.observe(request),
     delete: (request) => provider.delete(request),
     async attach(request) {
+      const devicePath = await provider.attachedHere?.(request);
+      if (devicePath !== undefined) return { devicePath };
       const instance = instances ? await demandInstance(request, instances) : request.node;
       return provider.attach({ ...request, instance });
     },

@@ -1,7 +1,11 @@
 import type { NodeHost } from '../node/node-host.js';
 import type { NodeJournal } from '../journal/node-journal.js';
 import type { Operations, Pending } from './operations.js';
+import type { DriverSettings } from './driver-settings.js';
+import type { ClassRequest, OrphanListing, PermissionReport } from './provider-report.js';
 import type { StorageRoot } from './storage-root.js';
+import type { JournaledCall } from '../provider/call-journal.js';
+import type { ProviderPorts } from '../provider/provider-client.js';
 
 /** The access mode of a volume (specification section 2.2). */
 export type AccessMode = 'ReadWriteOnce' | 'ReadOnlyMany' | 'ReadWriteMany';
@@ -20,6 +24,15 @@ export interface Capabilities {
   readonly topologyKeys: readonly string[];
   /** Parameters whose literal values are credentials. */
   readonly sensitiveParameters: readonly string[];
+  /**
+   * Parameters that choose the credentials of a call, in addition to {@link sensitiveParameters}: a call takes them
+   * from the live class, present or absent.
+   */
+  readonly credentialParameters?: readonly string[];
+  /** The parameters that name a place, by the label of {@link topologyKeys} that they override. */
+  readonly placeParameters?: Readonly<Record<string, readonly string[]>>;
+  /** The most volumes that the provider attaches to one node. */
+  readonly attachLimit?: number;
   /** False when the data is the user's own: such volumes can't have the reclaim policy delete. */
   readonly ownsData: boolean;
 }
@@ -215,6 +228,12 @@ export interface Driver {
   deleteSnapshot(request: SnapshotHandleRequest): Promise<void | Pending>;
   /** Like {@link provision}, with the snapshot's content. */
   restore(request: RestoreRequest): Promise<ProvisionResult | Pending>;
+  /** What the credential of a class permits. Changes nothing. Absent: nothing to check. */
+  readonly check?: (request: ClassRequest) => Promise<readonly PermissionReport[]>;
+  /** The resources of this installation at the provider. Absent: the driver lists none. */
+  readonly orphans?: (request: ClassRequest) => Promise<OrphanListing>;
+  /** The last calls of the provider about a volume or snapshot, the oldest first. */
+  readonly recentCalls?: (uid: string) => readonly JournaledCall[];
 }
 
 /** The storage settings of the node (specification section 2.4). */
@@ -234,6 +253,14 @@ export interface StorageSettings {
   readonly hostPathAllowlist: readonly string[];
   /** Whether createIfMissing is honoured. */
   readonly allowCreateMissing: boolean;
+  /** Name of the node of this process. Absent: unknown, and no call is saved by what the node shows. */
+  readonly node?: string;
+  /** The installation, as its resources at providers are marked. */
+  readonly clusterId?: string;
+  /** By the name of a cloud driver. */
+  readonly drivers?: Readonly<Record<string, DriverSettings>>;
+  /** Clock, transport and metrics of provider calls. */
+  readonly providers?: ProviderPorts;
 }
 
 /** Makes a driver; the default export shape of a driver module. */

@@ -25,6 +25,14 @@ export interface DriverErrorOptions {
   readonly retryAfterMs?: number;
   /** Timeout: the provider's operation whose outcome is unknown. */
   readonly operation?: string;
+  /** The provider's id of the request, for its support. */
+  readonly requestId?: string;
+  /** What solves the problem; it is part of the message, too. */
+  readonly remedy?: string;
+  /** QuotaExceeded: another zone or node may have what this one lacks. */
+  readonly retryElsewhere?: boolean;
+  /** QuotaExceeded: the limit that was reached. */
+  readonly limit?: number;
 }
 
 const brand = Symbol.for('kedge.DriverError');
@@ -34,6 +42,10 @@ export class DriverError extends Error {
   readonly kind: DriverErrorKind;
   readonly retryAfterMs: number | undefined;
   readonly operation: string | undefined;
+  readonly requestId: string | undefined;
+  readonly remedy: string | undefined;
+  readonly retryElsewhere: boolean;
+  readonly limit: number | undefined;
 
   constructor(kind: DriverErrorKind, message: string, options: DriverErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -41,6 +53,10 @@ export class DriverError extends Error {
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs;
     this.operation = options.operation;
+    this.requestId = options.requestId;
+    this.remedy = options.remedy;
+    this.retryElsewhere = options.retryElsewhere ?? false;
+    this.limit = options.limit;
     Object.defineProperty(this, brand, { value: true });
   }
 

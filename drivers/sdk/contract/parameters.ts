@@ -13,6 +13,8 @@ export interface ParameterRule {
   readonly aliases?: readonly string[];
   /** Holds a credential. */
   readonly sensitive?: boolean;
+  /** Chooses the credentials of a call without being one. */
+  readonly credential?: boolean;
   /** The value must be a whole number from 1 to 9999999999. */
   readonly wholeNumber?: boolean;
 }
@@ -79,6 +81,11 @@ export function demandParameters(violations: readonly ParameterViolation[]): voi
 /** Keys whose literal values are credentials. */
 export function sensitiveKeys(rules: readonly ParameterRule[]): readonly string[] {
   return rules.filter((rule) => rule.sensitive).map((rule) => rule.key);
+}
+
+/** Keys that choose the credentials of a call. */
+export function credentialKeys(rules: readonly ParameterRule[]): readonly string[] {
+  return rules.filter((rule) => rule.sensitive || rule.credential).map((rule) => rule.key);
 }
 
 /** File systems that block drivers offer (specification section 8). */

@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import { DriverError } from '../contract/errors.js';
+import type { NodeHost } from '../node/node-host.js';
+import { hasSerial, scsiState } from './scsi-device.js';
+
+/** The links by which a provider's devices are found on a node. */
+export interface DeviceLinks {
+  /** Usually /dev/disk/by-id. */
+  readonly directory: string;
+  readonly host: NodeHost;
+  /** Where the kernel shows block devices; absent: /sys/class/block. */
+  readonly blockDevices?: string;
+}
+
+/** A volume's device on a node, found by its link. */
+export class LinkedDevice {
+  readonly #links: DeviceLinks;
+  readonly #serial: string;
+  /** The link, which may not exist. */
+  readonly link: string;
+
+  /** @param name of the link. @param serial that the device has if it has one */
+  constructor(links: DeviceLinks, name: string, serial: string) {
+    this.#links = links;
+    this.#serial = serial;
+    this.link = join(links.directory, name);
+  }
+
+  /** The device that the link leads to; undefined without one. */
+  async path(): Promise<string | undefined> {
+    const { files } = this.#links.host;
+    const real = await files.realPath(this.link).catch((error: Error) => {
+      throw new DriverError('Unavailable', `can't inspect ${this.link}: ${error.message}`);
+    });
+    if (real === undefined) return undefined;
+    return (await files.kindAt(real)) === 'blockDevice' ? real : undefined;
+  }
+
+  /**
+   * Whether a device is the volume's.
+   * @throws DriverError Unavailable while the kernel still prepares the device
+   */
+  async is(device: string): Promise<boolean> {
+    const { blockDevices } = this.#links;
+    const state = await scsiState(device, blockDevices);
+    if (state !== undefined && state !== 'running')
+      throw new DriverError('Unavailable', `${device} is in state ${state}, not running`);
+    const same = await hasSerial(device, this.#serial, blockDevices);
+    return same ?? (await this.path()) === device;
+  }
+
+  /** Whether the node shows, without a call of the provider, that the volume is attached to it. */
+  async isReady(): Promise<boolean> {
+    const device = await this.path();
+    if (device === undefined) return false;
+    return this.is(device).catch(() => false);
+  }
+}

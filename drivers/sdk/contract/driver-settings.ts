@@ -1,0 +1,13 @@
+/** The settings of one cloud driver, `[drivers.<name>]` in the node's configuration. */
+export interface DriverSettings {
+  /** Scheme, host and port of the provider's interface; default: the provider's public one. */
+  readonly endpoint?: string;
+  /** The directory of links to attached devices; default: /dev/disk/by-id. */
+  readonly deviceDirectory?: string;
+  readonly timeouts?: {
+    /** Of one request, milliseconds; default 30,000. */
+    readonly requestMs?: number;
+    /** Until an attached device appears, milliseconds; default 30,000. */
+    readonly deviceMs?: number;
+  };
+}

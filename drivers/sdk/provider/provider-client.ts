@@ -1,0 +1,263 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { DriverError, type DriverErrorOptions } from '../contract/errors.js';
+import { CallJournal } from './call-journal.js';
+import { type ErrorRow, kindByStatus, type Refusal, rowOf } from './error-table.js';
+import {
+  httpTransport,
+  type Transport,
+  TransportError,
+  type TransportReply,
+} from './http-transport.js';
+import { machineClock, type ProviderClock, withDeadline } from './provider-clock.js';
+import { type CallDurations, ProviderTelemetry } from './provider-telemetry.js';
+import { redacted } from './redact.js';
+import { type BudgetRates, RequestBudget } from './request-budget.js';
+
+/** The world of a provider's client; every part has a default. */
+export interface ProviderPorts {
+  readonly clock?: ProviderClock;
+  readonly transport?: Transport;
+  readonly durations?: CallDurations;
+  /** Gets the figures of a driver's calls when it is first used. */
+  readonly onTelemetry?: (telemetry: ProviderTelemetry) => void;
+  /** Tells an operator of what works in part only. Never contains a credential. */
+  readonly warn?: (message: string) => void;
+}
+
+/** The description of a provider's interface. */
+export interface ProviderInterface {
+  /** Name of the driver, for metrics. */
+  readonly driver: string;
+  /** Name of the provider, for messages. */
+  readonly provider: string;
+  /** Scheme, host and port. */
+  readonly endpoint: string;
+  readonly requestTimeoutMs: number;
+  readonly rates: BudgetRates;
+  readonly errors: readonly ErrorRow[];
+  /** Reads code and message of an error's body. */
+  readonly refusal: (status: number, body: unknown) => Refusal;
+  /** Names of headers; the id of a request may stand in several. */
+  readonly headers: {
+    readonly requestId: readonly string[];
+    readonly limit: string;
+    readonly remaining: string;
+    /** Seconds since the epoch. */
+    readonly reset: string;
+  };
+  /** Rewrites the message of a refusal. */
+  readonly tell?: (refusal: Refusal, call: ProviderCall, message: string) => string | undefined;
+}
+
+/** One call. */
+export interface ProviderCall {
+  /** For metrics and messages: `createVolume`. */
+  readonly name: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** With the version of the interface: `/v2/volumes`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: Readonly<Record<string, unknown>>;
+  readonly token: string;
+  /** Uid of the volume or snapshot, for the journal. */
+  readonly about: string;
+  readonly signal: AbortSignal;
+}
+
+const credentialsMax = 1_000;
+/** The delay after a refusal for the rate without a header that names one, milliseconds. */
+const throttledMs = 60_000;
+
+/**
+ * A client of a provider's HTTP interface with JSON bodies and bearer tokens. Each call has a deadline, takes one
+ * request of its credential's budget, and is journaled. It retries nothing: the caller's next call does. It throws
+ * DriverError only: Timeout if a change may have happened, Unavailable if nothing is known of a read.
+ */
+export class ProviderClient {
+  readonly journal = new CallJournal();
+  readonly clock: ProviderClock;
+  readonly telemetry: ProviderTelemetry;
+  readonly #of: ProviderInterface;
+  readonly #transport: Transport;
+  readonly #salt = randomBytes(16);
+  /** By credential, the most recently used last. */
+  readonly #budgets = new Map<string, RequestBudget>();
+
+  constructor(of: ProviderInterface, ports: ProviderPorts) {
+    this.#of = of;
+    this.clock = ports.clock ?? machineClock;
+    this.telemetry = new ProviderTelemetry(ports.durations, this.clock);
+    ports.onTelemetry?.(this.telemetry);
+    this.#transport = ports.transport ?? httpTransport();
+  }
+
+  /** An identifier of a credential in this process. */
+  credential(token: string): string {
+    return createHmac('sha256', this.#salt).update(token).digest('hex').slice(0, 12);
+  }
+
+  #budget(token: string): RequestBudget {
+    const credential = this.credential(token);
+    const known = this.#budgets.get(credential);
+    const budget = known ?? new RequestBudget(this.clock, this.#of.rates);
+    this.#budgets.delete(credential);
+    this.#budgets.set(credential, budget);
+    if (known) return budget;
+    this.telemetry.budget(this.#of.driver, credential, budget);
+    if (this.#budgets.size > credentialsMax)
+      for (const oldest of this.#budgets.keys()) {
+        this.#budgets.delete(oldest);
+        this.telemetry.forgetBudget(oldest);
+        break;
+      }
+    return budget;
+  }
+
+  /** Makes a call. @returns the parsed body; undefined for an empty one. @throws DriverError */
+  async call(call: ProviderCall): Promise<unknown> {
+    const budget = this.#budget(call.token);
+    await budget.take(call.signal);
+    const startedAt = this.clock.now();
+    const started = this.clock.monotonic();
+    let reply: TransportReply | undefined;
+    let error: DriverError | undefined;
+    try {
+      reply = await this.#send(call);
+      this.#heed(reply, budget);
+      return this.#read(reply, call, budget);
+    } catch (thrown) {
+      error = DriverError.from(thrown);
+      throw error;
+    } finally {
+      const durationMs = Math.round(this.clock.monotonic() - started);
+      const requestId = reply && this.#requestId(reply);
+      this.telemetry.called(this.#of.driver, call.name, error?.kind, durationMs / 1_000);
+      this.journal.add(call.about, {
+        at: startedAt,
+        method: call.method,
+        path: redacted(pathOf(call), [call.token]),
+        durationMs,
+        ...(reply ? { status: reply.status } : {}),
+        ...(requestId === undefined ? {} : { requestId }),
+        ...(error ? { error: error.kind } : {}),
+      });
+    }
+  }
+
+  async #send(call: ProviderCall): Promise<TransportReply> {
+    const { provider, endpoint, requestTimeoutMs } = this.#of;
+    const { method, token, body, name } = call;
+    const changes = method !== 'GET';
+    const unknown = changes ? 'Timeout' : 'Unavailable';
+    const late = (cause: 'deadline' | 'cancelled'): Error =>
+      cause === 'cancelled'
+        ? new DriverError('Timeout', `${name} at ${provider} was cancelled`)
+        : new DriverError(unknown, `${provider} did not answer ${name} in ${requestTimeoutMs} ms`);
+    try {
+      return await withDeadline(this.clock, requestTimeoutMs, call.signal, late, (signal) =>
+        this.#transport({
+          method,
+          url: new URL(pathOf(call), endpoint),
+          headers: {
+            accept: 'application/json',
+            authorization: `Bearer ${token}`,
+            'user-agent': 'kedge',
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+          signal,
+        }),
+      );
+    } catch (thrown) {
+      if (thrown instanceof DriverError) throw thrown;
+      const sent = !(thrown instanceof TransportError) || thrown.sent;
+      const words = redacted(thrown instanceof Error ? thrown.message : String(thrown), [token]);
+      throw new DriverError(
+        sent ? unknown : 'Unavailable',
+        `${name} got no answer of ${provider} at ${endpoint}: ${words}`,
+      );
+    }
+  }
+
+  /** Adapts the budget to what the headers tell. */
+  #heed({ headers }: TransportReply, budget: RequestBudget): void {
+    const { limit, remaining } = this.#of.headers;
+    const perHour = Number(headers[limit]);
+    if (perHour > 0) budget.adapt(perHour);
+    const left = Number(headers[remaining] ?? Number.NaN);
+    if (left >= 0) budget.observe(left);
+  }
+
+  #requestId({ headers, text }: TransportReply): string | undefined {
+    for (const name of this.#of.headers.requestId) {
+      const id = headers[name];
+      if (id !== undefined && id !== '') return id.slice(0, 100);
+    }
+    const body = jsonOf(text);
+    const id = (body as { readonly request_id?: unknown } | undefined)?.request_id;
+    return typeof id === 'string' ? id.slice(0, 100) : undefined;
+  }
+
+  #read(reply: TransportReply, call: ProviderCall, budget: RequestBudget): unknown {
+    const { status, text } = reply;
+    const { provider } = this.#of;
+    if (status >= 200 && status < 300) {
+      if (text.trim() === '') return undefined;
+      const body = jsonOf(text);
+      if (body !== undefined) return body;
+      const kind = call.method === 'GET' ? 'Unavailable' : 'Timeout';
+      throw new DriverError(kind, `${provider} answered ${call.name} with a body that is not JSON`);
+    }
+    throw this.#refused(reply, call, budget);
+  }
+
+  #refused(reply: TransportReply, call: ProviderCall, budget: RequestBudget): DriverError {
+    const { provider, errors, refusal: read, tell } = this.#of;
+    const refusal = read(reply.status, jsonOf(reply.text));
+    const row = rowOf(errors, refusal);
+    const kind = row?.kind ?? kindByStatus(refusal.status);
+    const id = this.#requestId(reply);
+    const code = refusal.code === '' ? '' : `, ${refusal.code}`;
+    const words = refusal.message === '' ? 'no message' : refusal.message;
+    const request = id === undefined ? '' : `, request ${id}`;
+    const said = `${words} (HTTP ${refusal.status}${code}${request})`;
+    const plain = tell?.(refusal, call, said) ?? `${provider} refused ${call.name}: ${said}`;
+    const message = row?.remedy === undefined ? plain : `${plain}; ${row.remedy}`;
+    const rate = refusal.status === 429 ? this.#retryAfter(reply) : undefined;
+    if (rate !== undefined) budget.close(rate);
+    const retryAfterMs =
+      rate ?? row?.retryAfterMs ?? (kind === 'Throttled' ? throttledMs : undefined);
+    const options: DriverErrorOptions = {
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(id === undefined ? {} : { requestId: id }),
+      ...(row?.remedy === undefined ? {} : { remedy: row.remedy }),
+      ...(row?.limit === undefined ? {} : { limit: row.limit }),
+      ...(row?.retryElsewhere === undefined ? {} : { retryElsewhere: row.retryElsewhere }),
+    };
+    return new DriverError(kind, redacted(message, [call.token]), options);
+  }
+
+  /** The delay that a refusal for the rate asks for. */
+  #retryAfter({ headers }: TransportReply): number {
+    const seconds = Number(headers['retry-after'] ?? Number.NaN);
+    if (seconds >= 0) return Math.max(seconds * 1_000, 1_000);
+    const date = Date.parse(headers['retry-after'] ?? '');
+    const reset = Number(headers[this.#of.headers.reset] ?? Number.NaN) * 1_000;
+    const at = Number.isNaN(date) ? reset : date;
+    if (Number.isNaN(at)) return throttledMs;
+    return Math.min(Math.max(at - this.clock.now(), 1_000), 3_600_000);
+  }
+}
+
+function pathOf({ path, query }: ProviderCall): string {
+  if (query === undefined) return path;
+  return `${path}?${new URLSearchParams(query).toString()}`;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined; // the caller tells of it
+  }
+}

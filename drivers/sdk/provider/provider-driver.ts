@@ -1,0 +1,58 @@
+import type { Driver } from '../contract/driver.js';
+import { DriverError } from '../contract/errors.js';
+import { isPending, type OperationKind, type Pending } from '../contract/operations.js';
+import type { ProviderClient } from './provider-client.js';
+
+/** Shortest time until a call is repeated, milliseconds. */
+const pollMsMin = 100;
+
+/** A refusal with which the provider has done nothing and asks to come later, as an answer. */
+function laterOf(thrown: unknown): Pending | undefined {
+  if (!(thrown instanceof DriverError) || thrown.kind !== 'Throttled') return undefined;
+  const { retryAfterMs } = thrown;
+  if (retryAfterMs === undefined) return undefined;
+  return { type: 'pending', pollAfterMs: Math.max(pollMsMin, Math.ceil(retryAfterMs)) };
+}
+
+/**
+ * A driver over a provider's client. A call that the rate limit or another action delays answers Pending, so that it
+ * is repeated at the time of its slot and no attempt is counted: 429 is no failure of a volume. The age of operations
+ * in progress is recorded for metrics.
+ */
+export function providerDriver(driver: Driver, client: ProviderClient): Driver {
+  const followed = async <R>(
+    kind: OperationKind,
+    uid: string,
+    call: () => Promise<R | Pending>,
+  ): Promise<R | Pending> => {
+    const operation = `${kind} ${uid}`;
+    try {
+      const answer = await call();
+      if (isPending(answer)) client.telemetry.wentOn(driver.name, operation);
+      else client.telemetry.ended(driver.name, operation);
+      return answer;
+    } catch (thrown) {
+      const later = laterOf(thrown);
+      if (later) return later;
+      const error = DriverError.from(thrown);
+      // An operation whose outcome is unknown is still one that somebody waits for.
+      if (error.kind !== 'Timeout') client.telemetry.ended(driver.name, operation);
+      throw error;
+    }
+  };
+  return {
+    ...driver,
+    provision: (request) =>
+      followed('provision', request.volume.uid, () => driver.provision(request)),
+    delete: (request) => followed('delete', request.volume.uid, () => driver.delete(request)),
+    attach: (request) => followed('attach', request.volume.uid, () => driver.attach(request)),
+    detach: (request) => followed('detach', request.volume.uid, () => driver.detach(request)),
+    expand: (request) => followed('expand', request.volume.uid, () => driver.expand(request)),
+    createSnapshot: (request) =>
+      followed('createSnapshot', request.snapshot.uid, () => driver.createSnapshot(request)),
+    deleteSnapshot: (request) =>
+      followed('deleteSnapshot', request.snapshot.uid, () => driver.deleteSnapshot(request)),
+    restore: (request) => followed('restore', request.volume.uid, () => driver.restore(request)),
+    recentCalls: (uid) => client.journal.of(uid),
+  };
+}

@@ -1,0 +1,13 @@
+/** Shorter values are found in texts by accident. */
+const secretLengthMin = 4;
+
+/** A text without the values of credentials, also as a URL or JSON quotes them. */
+export function redacted(text: string, secrets: readonly string[]): string {
+  let shown = text;
+  for (const secret of secrets) {
+    if (secret.length < secretLengthMin) continue;
+    const forms = [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)];
+    for (const form of new Set(forms)) shown = shown.replaceAll(form, '***');
+  }
+  return shown;
+}
