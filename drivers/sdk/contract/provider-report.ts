@@ -1,9 +1,7 @@
-import type { Parameters } from './driver.js';
-
 /** A call of {@link Driver.check} and {@link Driver.orphans}, which concern a class instead of a volume. */
 export interface ClassRequest {
   /** Of the class, in plaintext. */
-  readonly parameters: Parameters;
+  readonly parameters: Readonly<Record<string, string>>;
   /** A node to look up. */
   readonly node: string;
   readonly signal: AbortSignal;

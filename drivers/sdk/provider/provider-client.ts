@@ -258,6 +258,6 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    return undefined; // the caller tells of it
+    return undefined; // the caller reports it
   }
 }
