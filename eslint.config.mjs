@@ -131,6 +131,7 @@ export default defineConfig(
       'lib/testing/conformance/*.ts',
       'drivers/sdk/conformance/{checks,mutants}/*.ts',
       'test/why/of-*.ts',
+      'test/emulators/*/routes.ts',
     ],
     rules: { '@typescript-eslint/explicit-module-boundary-types': 'off' },
   },

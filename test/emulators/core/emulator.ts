@@ -1,0 +1,265 @@
+import type { Clock, Timer } from 'kedge';
+import type { Action, ActionFailure } from './actions.js';
+import type { Devices } from './devices.js';
+import { type Fault, fateOf, FaultScript } from './faults.js';
+import type { Instance, Machine, Token } from './machine.js';
+import type { LoggedRequest } from './requests.js';
+import type { Reply, WireRequest } from './wire.js';
+
+/** What becomes of a connection. */
+export type Delivery =
+  | { readonly type: 'reply'; readonly reply: Reply }
+  /** The connection is reset. */
+  | { readonly type: 'reset' }
+  /** Nothing is ever sent. */
+  | { readonly type: 'silence' }
+  /** The header and the begin of the body are sent; the end never comes. */
+  | { readonly type: 'endless'; readonly reply: Reply };
+
+/** Parts of an emulator. */
+export interface EmulatorParts {
+  readonly machine: Machine;
+  readonly clock: Clock;
+  readonly devices: Devices;
+  /** What is wrong with a request by the provider's definition. */
+  readonly check: (request: WireRequest) => readonly string[];
+  /** Called after each change of the state. */
+  readonly changed?: () => void;
+}
+
+const gatewayPage = '<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>';
+
+function malformed(reply: Reply, form: 'html' | 'cut' | 'empty'): Reply {
+  const html = { 'content-type': 'text/html' };
+  if (form === 'html') return { status: 200, headers: html, body: gatewayPage };
+  if (form === 'empty') return { ...reply, body: '' };
+  // An answer without a body, such as a 204, has nothing to cut.
+  return reply.body === ''
+    ? { ...reply, status: 200, body: '{"volu' }
+    : { ...reply, body: reply.body.slice(0, Math.ceil(reply.body.length / 2)) };
+}
+
+/**
+ * A provider with its clock, its disks, its script of faults and its log. Requests are answered in the order in
+ * which they arrive. No answer is given before the disks have what it says, links apart.
+ */
+export class Emulator {
+  readonly #machine: Machine;
+  readonly #clock: Clock;
+  readonly #devices: Devices;
+  readonly #check: EmulatorParts['check'];
+  readonly #changed: () => void;
+  readonly faults = new FaultScript();
+  readonly #requests: LoggedRequest[] = [];
+  #number = 0;
+  #work: Promise<void> = Promise.resolve();
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor({ machine, clock, devices, check, changed = () => undefined }: EmulatorParts) {
+    this.#machine = machine;
+    this.#clock = clock;
+    this.#devices = devices;
+    this.#check = check;
+    this.#changed = changed;
+    this.#arm();
+  }
+
+  get clock(): Clock {
+    return this.#clock;
+  }
+
+  /** Every request so far, the refused ones too. */
+  get requests(): readonly LoggedRequest[] {
+    return this.#requests;
+  }
+
+  /** What the schema objected to, with the request; empty if every request was valid. */
+  get violations(): readonly string[] {
+    return this.#requests.flatMap(({ number, method, path, violations }) =>
+      violations.map((text) => `request ${number}, ${method} ${path}: ${text}`),
+    );
+  }
+
+  /** What exists at the provider and on its disks: equal before and after a test that leaves nothing behind. */
+  async inventory(): Promise<readonly string[]> {
+    await this.settle();
+    return [...this.#machine.inventory(), ...(await this.#devices.inventory())].sort();
+  }
+
+  /** The records of actions. */
+  get actions(): readonly Action<unknown>[] {
+    return this.#machine.actions;
+  }
+
+  /** Ends actions now, with their effects: one, or all that run. */
+  async finishActions(id?: number): Promise<void> {
+    const running = this.actions.filter(
+      (one) => one.status === 'running' && (id === undefined || one.id === id),
+    );
+    for (const one of running) this.#machine.finishAction(one.id, this.#clock.now());
+    await this.settle();
+  }
+
+  /** Ends running actions now, without their effects. */
+  async failActions(failure: ActionFailure): Promise<void> {
+    for (const { id, status } of this.actions)
+      if (status === 'running') this.#machine.failAction(id, this.#clock.now(), failure);
+    await this.settle();
+  }
+
+  /** Loses the record of an action: it is not found any more. */
+  forgetAction(id: number): void {
+    this.#machine.forgetAction(id);
+  }
+
+  addInstance(instance: Instance): void {
+    this.#machine.addInstance(instance);
+    this.#changed();
+  }
+
+  async removeInstance(name: string): Promise<void> {
+    this.#machine.removeInstance(name);
+    await this.settle();
+  }
+
+  addToken(token: Token): void {
+    this.#machine.addToken(token);
+  }
+
+  revokeToken(name: string): void {
+    this.#machine.revokeToken(name);
+  }
+
+  /** Volumes that are created from now on are missing from this many lists, each. */
+  lagLists(reads: number): void {
+    this.#machine.lagLists(reads);
+  }
+
+  /** Ends what is due and waits for the disks. */
+  async settle(): Promise<void> {
+    this.#machine.settle(this.#clock.now());
+    for (const change of this.#machine.takeChanges()) {
+      const before = this.#work;
+      this.#work = before.then(() => this.#devices.apply(change));
+    }
+    this.#arm();
+    this.#changed();
+    await this.#work;
+  }
+
+  /** Answers a request as HTTP does, without a socket. */
+  async exchange(request: WireRequest): Promise<Delivery> {
+    const now = this.#clock.now();
+    this.#machine.settle(now);
+    const fault = this.faults.take(request);
+    const done = this.#perform(request, fault, now);
+    await this.settle();
+    if (fault?.type === 'delay') await this.#wait(fault.ms);
+    return done;
+  }
+
+  /** Ends pending work. The disks stay. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.cancel();
+    await this.#work.catch(() => undefined);
+    await this.#devices.close();
+  }
+
+  #wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#clock.setTimer(resolve, ms);
+    });
+  }
+
+  #perform(request: WireRequest, fault: Fault | undefined, now: number): Delivery {
+    this.#number += 1;
+    const number = this.#number;
+    const log = (part: Partial<LoggedRequest>): void => {
+      const { method, path, query, body } = request;
+      this.#requests.push({
+        ...{ number, at: now, method, path, query, body, requestId: requestIdOf(number) },
+        violations: this.#check(request),
+        unknownRoute: false,
+        ...(fault ? { fault: fault.type } : {}),
+        ...part,
+      });
+    };
+    const early = this.#before(fault, now);
+    if (early) {
+      log(early.type === 'reply' ? { status: early.reply.status } : {});
+      return named(early, number);
+    }
+    const handled = this.#machine.handle(request, now, fateOf(fault));
+    const delivery = this.#after(fault, handled.reply, handled.startedAction);
+    log({
+      ...(delivery.type === 'reply' ? { status: delivery.reply.status } : {}),
+      ...(handled.token === undefined ? {} : { token: handled.token }),
+      unknownRoute: handled.unknownRoute ?? false,
+    });
+    return named(delivery, number);
+  }
+
+  /** Faults that keep the request from the provider. */
+  #before(fault: Fault | undefined, now: number): Delivery | undefined {
+    switch (fault?.type) {
+      case 'before':
+        return { type: 'reset' };
+      case 'timeout':
+        return { type: 'silence' };
+      case 'rateLimited':
+        return { type: 'reply', reply: this.#machine.rateLimited(fault.retryAfterSeconds, now) };
+      case 'serverError':
+        return { type: 'reply', reply: this.#machine.serverError(fault.status ?? 503) };
+      case 'answer': {
+        const headers = { 'content-type': 'application/json; charset=utf-8' };
+        return { type: 'reply', reply: { status: fault.status, headers, body: fault.body } };
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  /** Faults of the answer. */
+  #after(fault: Fault | undefined, reply: Reply, startedAction: boolean): Delivery {
+    switch (fault?.type) {
+      case 'afterSuccess':
+        return { type: 'reply', reply: this.#machine.serverError(500) };
+      case 'lostReply':
+        return { type: 'reset' };
+      case 'malformed':
+        return { type: 'reply', reply: malformed(reply, fault.form ?? 'html') };
+      case 'neverFinish':
+        return startedAction ? { type: 'reply', reply } : { type: 'endless', reply };
+      default:
+        return { type: 'reply', reply };
+    }
+  }
+
+  /** Sets the timer for the next end of an action: disks change also when nobody asks. */
+  #arm(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const next = this.#machine.nextEnd;
+    if (this.#closed || next === undefined) return;
+    const due = (): void => {
+      // A failed change of a disk fails the next request, which waits for it.
+      this.settle().catch(() => undefined);
+    };
+    this.#timer = this.#clock.setTimer(due, next - this.#clock.now(), { background: true });
+  }
+}
+
+function requestIdOf(number: number): string {
+  return `emulated-${String(number).padStart(6, '0')}`;
+}
+
+/** Adds the headers in which both providers name a request. */
+function named(delivery: Delivery, number: number): Delivery {
+  if (delivery.type !== 'reply' && delivery.type !== 'endless') return delivery;
+  const id = requestIdOf(number);
+  const { reply } = delivery;
+  const headers = { ...reply.headers, 'x-request-id': id, 'x-correlation-id': id };
+  return { ...delivery, reply: { ...reply, headers } };
+}

@@ -1,0 +1,37 @@
+/** A page of a list. */
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly page: number;
+  readonly perPage: number;
+  readonly lastPage: number;
+  readonly total: number;
+}
+
+/** The parameters of a page: numbers from 1; undefined if one is not such a number or exceeds its limit. */
+export function pageNumbers(
+  given: { readonly page: string | undefined; readonly perPage: string | undefined },
+  limits: { readonly perPage: number; readonly perPageMax: number },
+): { readonly page: number; readonly perPage: number } | undefined {
+  const whole = (text: string | undefined, usual: number, max: number): number | undefined => {
+    if (text === undefined) return usual;
+    const value = /^\d+$/.test(text) ? Number(text) : 0;
+    return value >= 1 && value <= max ? value : undefined;
+  };
+  const page = whole(given.page, 1, Number.MAX_SAFE_INTEGER);
+  const perPage = whole(given.perPage, limits.perPage, limits.perPageMax);
+  return page === undefined || perPage === undefined ? undefined : { page, perPage };
+}
+
+/** One page of all; a page after the last one is empty. */
+export function pageOf<T>(
+  all: readonly T[],
+  { page, perPage }: { readonly page: number; readonly perPage: number },
+): Page<T> {
+  return {
+    items: all.slice((page - 1) * perPage, page * perPage),
+    page,
+    perPage,
+    lastPage: Math.max(1, Math.ceil(all.length / perPage)),
+    total: all.length,
+  };
+}
