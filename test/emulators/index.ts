@@ -6,6 +6,8 @@
 import { type Clock, type Random, systemClock, systemRandom } from 'kedge';
 import { Cloud1 } from './cloud1/machine.js';
 import type { SavedState as SavedCloud1 } from './cloud1/state.js';
+import { Cloud2 } from './cloud2/machine.js';
+import type { SavedState as SavedCloud2 } from './cloud2/state.js';
 import { type Devices, RecordedDevices } from './core/devices.js';
 import { Emulator } from './core/emulator.js';
 import type { Instance, Machine, Token } from './core/machine.js';
@@ -60,18 +62,15 @@ const allMayDo: readonly Token[] = [{ name: 'test', secret: 'test-token' }];
 
 function machineOf(options: EmulatorOptions, clock: Clock): Machine {
   const { instances = [], tokens = allMayDo, random = systemRandom, actionMs = 1_000 } = options;
-  const { volumesMax, requestsMax, saved } = options;
-  const optional = {
+  const { provider, volumesMax, requestsMax, saved } = options;
+  const common = {
+    ...{ instances, tokens, startedAt: clock.now(), takesMs: () => actionMs },
     ...(volumesMax === undefined ? {} : { volumesMax }),
     ...(requestsMax === undefined ? {} : { requestsMax }),
   };
-  const common = { instances, tokens, random, startedAt: clock.now(), ...optional };
-  const takesMs = (): number => actionMs;
-  return new Cloud1({
-    ...common,
-    takesMs,
-    ...(saved === undefined ? {} : { saved: saved as SavedCloud1 }),
-  });
+  if (provider === 'cloud1')
+    return new Cloud1({ ...common, random, ...(saved ? { saved: saved as SavedCloud1 } : {}) });
+  return new Cloud2({ ...common, ...(saved ? { saved: saved as SavedCloud2 } : {}) });
 }
 
 /** An emulator without a socket: {@link Emulator.exchange} answers its requests. */

@@ -152,6 +152,10 @@ export class Cloud1 implements Machine {
     this.#state.lagLists(reads);
   }
 
+  setFull(place: string, full: boolean): void {
+    this.#state.setFull(place, full);
+  }
+
   rateLimited(retryAfterSeconds: number | undefined, now: number): Reply {
     const verdict = { allowed: false, limit: 5_000, remaining: 0 };
     const after = retryAfterSeconds === undefined ? {} : { retryAfter: retryAfterSeconds };

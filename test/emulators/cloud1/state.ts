@@ -87,6 +87,7 @@ export class State {
   readonly snapshots = new Map<string, Snapshot>();
   readonly droplets = new Map<number, Droplet>();
   readonly actions: ActionTable<Work>;
+  readonly #full = new Set<string>();
   #changes: DeviceChange[] = [];
   #lag = 0;
 
@@ -122,6 +123,12 @@ export class State {
     this.#lag = reads;
   }
 
+  /** A full region takes no new volumes. */
+  setFull(region: string, full: boolean): void {
+    if (full) this.#full.add(region);
+    else this.#full.delete(region);
+  }
+
   addDroplet(instance: Instance, now: number): Droplet {
     const id = Math.max(firstDroplet - 1, ...this.droplets.keys()) + 1;
     const droplet = { ...instance, id, createdAt: now };
@@ -152,7 +159,8 @@ export class State {
     const all = [...this.volumes.values()];
     if (all.some((one) => one.name === order.name && one.region === region))
       throw new Refusal('nameTaken');
-    if (all.length >= this.#options.volumesMax) throw new Refusal('capacity');
+    if (all.length >= this.#options.volumesMax || this.#full.has(region))
+      throw new Refusal('capacity');
     const volume: Volume = {
       id: this.#options.random.uuid(),
       name: order.name,

@@ -136,6 +136,11 @@ export class Emulator {
     this.#machine.lagLists(reads);
   }
 
+  /** A full region or location takes no new volumes. */
+  setFull(place: string, full: boolean): void {
+    this.#machine.setFull(place, full);
+  }
+
   /** Ends what is due and waits for the disks. */
   async settle(): Promise<void> {
     this.#machine.settle(this.#clock.now());

@@ -53,6 +53,8 @@ export interface Machine {
   revokeToken(name: string): void;
   /** Created volumes are missing from this many lists, each. */
   lagLists(reads: number): void;
+  /** A full region or location takes no new volumes. */
+  setFull(place: string, full: boolean): void;
   /** The provider's answers for faults. */
   rateLimited(retryAfterSeconds: number | undefined, now: number): Reply;
   serverError(status: number): Reply;

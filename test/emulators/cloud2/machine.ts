@@ -1,0 +1,162 @@
+import type { ActionFailure, ActionFate } from '../core/actions.js';
+import type { DeviceChange } from '../core/devices.js';
+import type { Handled, Instance, Machine, Token } from '../core/machine.js';
+import { GradualLimit, rateHeaders } from '../core/rate-limit.js';
+import { bearerOf, pathParts, type Reply, type WireRequest } from '../core/wire.js';
+import { Refusal, refusalReply, type RefusalName } from './refusals.js';
+import { routes } from './routes.js';
+import { type SavedState, State, type Work } from './state.js';
+
+/** Options of the provider. */
+export interface Cloud2Options {
+  readonly instances: readonly Instance[];
+  /** All of one project. A token with the scope `read` alone can only read. */
+  readonly tokens: readonly Token[];
+  /** How long actions take, milliseconds. */
+  readonly takesMs: (type: Work['type']) => number;
+  /** Default 100. */
+  readonly volumesMax?: number;
+  /** Requests of the project; default 3600 an hour. */
+  readonly requestsMax?: { readonly hour: number };
+  /** Actions that run have an error, as in the examples of the definition. Default true. */
+  readonly noise?: boolean;
+  readonly saved?: SavedState;
+  readonly startedAt: number;
+}
+
+const hourSeconds = 3_600;
+
+/** cloud2: a project with its tokens and its rate limit, and the calls of volumes. */
+export class Cloud2 implements Machine {
+  readonly #state: State;
+  readonly #tokens = new Map<string, Token>();
+  readonly #rate: GradualLimit;
+  readonly #hour: number;
+  readonly #noise: boolean;
+
+  constructor(options: Cloud2Options) {
+    const { takesMs, volumesMax = 100, saved, startedAt, noise = true } = options;
+    this.#state = new State({ takesMs, volumesMax, ...(saved ? { saved } : {}) });
+    for (const token of options.tokens) this.addToken(token);
+    for (const instance of options.instances)
+      if (this.#serverOf(instance.name) === undefined) this.#state.addServer(instance, startedAt);
+    this.#hour = options.requestsMax?.hour ?? hourSeconds;
+    this.#rate = new GradualLimit(this.#hour, this.#hour / hourSeconds);
+    this.#noise = noise;
+  }
+
+  handle(request: WireRequest, now: number, fate: ActionFate): Handled {
+    const secret = bearerOf(request);
+    const token = secret === undefined ? undefined : this.#tokens.get(secret);
+    if (!token) return { reply: refusalReply('unauthorized'), startedAction: false };
+    // The limit is the project's, whichever of its tokens is used.
+    const verdict = this.#rate.take('project', now);
+    const headers = rateHeaders(verdict);
+    const named = { token: token.name, startedAction: false };
+    const refuse = (name: RefusalName, field?: string): Handled => ({
+      ...named,
+      reply: refusalReply(name, field, headers),
+    });
+    if (!verdict.allowed) return refuse('rateLimited');
+    const readOnly = token.scopes !== undefined && !token.scopes.includes('write');
+    if (readOnly && request.method !== 'GET') return refuse('readOnly');
+    for (const route of routes) {
+      const [method = '', pattern = ''] = route.on.split(' ');
+      const parts = pathParts(pattern, request.path);
+      if (method !== request.method || !parts) continue;
+      try {
+        const call = { state: this.#state, request, parts, now, fate, noise: this.#noise };
+        const reply = route.answer(call);
+        const all = { ...reply, headers: { ...reply.headers, ...headers } };
+        return { ...named, reply: all, startedAction: route.acts ?? false };
+      } catch (error) {
+        if (error instanceof Refusal) return refuse(error.refusal, error.field);
+        throw error;
+      }
+    }
+    return { ...refuse('notFound'), unknownRoute: true };
+  }
+
+  settle(now: number): void {
+    this.#state.settle(now);
+  }
+
+  get nextEnd(): number | undefined {
+    return this.#state.actions.nextEnd;
+  }
+
+  takeChanges(): readonly DeviceChange[] {
+    return this.#state.takeChanges();
+  }
+
+  inventory(): readonly string[] {
+    const { volumes, servers } = this.#state;
+    return [...volumes.values()].flatMap(({ id, name, server }) => [
+      `volume ${id} ${name}`,
+      ...(server === undefined ? [] : [`attached ${id} to ${servers.get(server)?.name}`]),
+    ]);
+  }
+
+  get actions(): State['actions']['all'] {
+    return this.#state.actions.all;
+  }
+
+  finishAction(id: number, now: number): void {
+    this.#state.actions.finish(id, now, this.#state.effect);
+  }
+
+  failAction(id: number, now: number, failure: ActionFailure): void {
+    this.#state.actions.fail(id, now, failure);
+  }
+
+  forgetAction(id: number): void {
+    this.#state.actions.forget(id);
+  }
+
+  addInstance(instance: Instance): void {
+    this.#state.addServer(instance, 0);
+  }
+
+  removeInstance(name: string): void {
+    const server = this.#serverOf(name);
+    if (server !== undefined) this.#state.removeServer(server);
+  }
+
+  addToken(token: Token): void {
+    this.#tokens.set(token.secret, token);
+  }
+
+  revokeToken(name: string): void {
+    for (const [secret, token] of this.#tokens)
+      if (token.name === name) this.#tokens.delete(secret);
+  }
+
+  lagLists(reads: number): void {
+    this.#state.lagLists(reads);
+  }
+
+  setFull(place: string, full: boolean): void {
+    this.#state.setFull(place, full);
+  }
+
+  /** Only the rate headers say when it ends; seconds in Retry-After come where the script gives them. */
+  rateLimited(retryAfterSeconds: number | undefined, now: number): Reply {
+    const verdict = { allowed: false, limit: this.#hour, remaining: 0 };
+    const after = retryAfterSeconds === undefined ? {} : { retryAfter: retryAfterSeconds };
+    const resetAt = Math.ceil(now / 1000) + hourSeconds;
+    const headers = rateHeaders({ ...verdict, resetAt, ...after });
+    return refusalReply('rateLimited', undefined, headers);
+  }
+
+  serverError(status: number): Reply {
+    return { ...refusalReply('serverError'), status };
+  }
+
+  save(): SavedState {
+    return this.#state.save();
+  }
+
+  #serverOf(name: string): number | undefined {
+    return [...this.#state.servers.values()].find((one) => one.name === name)?.id;
+  }
+}
