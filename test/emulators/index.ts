@@ -12,7 +12,7 @@ import { type Devices, RecordedDevices } from './core/devices.js';
 import { Emulator } from './core/emulator.js';
 import type { Instance, Machine, Token } from './core/machine.js';
 import { serveEmulator } from './core/server.js';
-import type { WireRequest } from './core/wire.js';
+import { checkOf } from './schema/index.js';
 
 export type ProviderName = 'cloud1' | 'cloud2';
 
@@ -80,7 +80,7 @@ export function createEmulator(options: EmulatorOptions): {
 } {
   const { clock = systemClock, devices = new RecordedDevices(), changed } = options;
   const machine = machineOf(options, clock);
-  const check = (_request: WireRequest): readonly string[] => [];
+  const check = checkOf(options.provider);
   const parts = { machine, clock, devices, check, ...(changed ? { changed } : {}) };
   return { emulator: new Emulator(parts), machine };
 }

@@ -1,0 +1,47 @@
+/**
+ * The calls that the specification (2.5) lets each driver make; a driver that makes another one needs rights that
+ * the user was not asked for. A star is one segment.
+ */
+export const specifiedCalls = {
+  /** By scope: block_storage, block_storage_action, actions, droplet, block_storage_snapshot. */
+  cloud1: [
+    'GET /v2/volumes',
+    'POST /v2/volumes',
+    'GET /v2/volumes/*',
+    'DELETE /v2/volumes/*',
+    'POST /v2/volumes/*/actions',
+    // Not `/v2/volumes/*/actions/*`, which needs block_storage_action:read.
+    'GET /v2/actions/*',
+    'GET /v2/droplets',
+    'POST /v2/volumes/*/snapshots',
+    'GET /v2/volumes/*/snapshots',
+    // Not `/v2/snapshots/*`, which needs snapshot:* and image:delete.
+    'GET /v2/volumes/snapshots/*',
+    'DELETE /v2/volumes/snapshots/*',
+  ],
+  /** As listed, and the list of volumes by name for idempotency. */
+  cloud2: [
+    'POST /v1/volumes',
+    'GET /v1/volumes/*',
+    'DELETE /v1/volumes/*',
+    'POST /v1/volumes/*/actions/attach',
+    'POST /v1/volumes/*/actions/detach',
+    'POST /v1/volumes/*/actions/resize',
+    'GET /v1/actions/*',
+    'GET /v1/servers',
+    'GET /v1/volumes',
+  ],
+} as const;
+
+/** Requests of a log that are none of the specified calls: `GET /v2/sizes`. */
+export function unspecifiedCalls(
+  provider: keyof typeof specifiedCalls,
+  requests: readonly { readonly method: string; readonly path: string }[],
+): readonly string[] {
+  const patterns = specifiedCalls[provider].map((call) => {
+    const parts = call.split('/').map((part) => (part === '*' ? '[^/]+' : part));
+    return new RegExp(`^${parts.join('/')}$`);
+  });
+  const calls = new Set(requests.map(({ method, path }) => `${method} ${path}`));
+  return [...calls].filter((call) => !patterns.some((pattern) => pattern.test(call)));
+}
