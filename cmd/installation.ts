@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 /** The folder of the example manifests, in a checkout as in the published package. */
 export const shippedExamples = fileURLToPath(new URL('../examples', import.meta.url));
 
-/** Two levels above what is built: the root of a checkout, or a folder of `node_modules`. */
+/** Two levels above the compiled files: the root of a checkout, or a folder of `node_modules`. */
 const above = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The commands of the programs from the working directory. */
@@ -19,7 +19,7 @@ export interface Installation {
   readonly examples: string;
 }
 
-/** `npx` and `npm start` work only in the root of a checkout. */
+/** The commands for a working directory. `npx` and `npm start` work only in the root of a checkout. */
 export function installationAt(workingDirectory: string, root = above): Installation {
   const isCheckout = existsSync(join(root, 'scripts/start.mjs'));
   if (isCheckout && realpathSync(workingDirectory) === realpathSync(root))
@@ -37,7 +37,7 @@ export function installationAt(workingDirectory: string, root = above): Installa
   };
 }
 
-/** That of this process. A working directory that was removed is no checkout. */
+/** The commands for the working directory of this process. A removed directory is not a checkout. */
 export function installation(): Installation {
   let workingDirectory = '/';
   try {

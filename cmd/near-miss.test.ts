@@ -6,7 +6,7 @@ import { didYouMean, nearest } from './near-miss.js';
 describe('a misspelt word', () => {
   const known = ['volumes', 'services', 'secrets', 'sc', 'nodes'];
 
-  it('is held for the known one that is nearest, whatever its case', () => {
+  it('has the nearest known word as its suggestion, ignoring case', () => {
     for (const [word, meant] of [
       ['volums', 'volumes'],
       ['Volmues', 'volumes'],
@@ -18,12 +18,12 @@ describe('a misspelt word', () => {
     expect(didYouMean('volums', known)).to.equal('; did you mean volumes?');
   });
 
-  it('is held for none where too much differs, as in two letters', () => {
+  it('has no suggestion if too many characters differ', () => {
     for (const word of ['', 'sd', 'pods', 'deployments', 'x'.repeat(1_000_000)])
       expect(didYouMean(word, known), word.slice(0, 20)).to.equal('');
   });
 
-  it('of two changes at most is found, whatever it was', () => {
+  it('with at most two changes always has a suggestion', () => {
     const letters = fc.string({
       unit: fc.constantFrom('a', 'b', '-'),
       minLength: 6,
@@ -39,7 +39,7 @@ describe('a misspelt word', () => {
     );
   });
 
-  it('that is no kind is told with the kind that is meant', () => {
+  it('is refused as a kind, with the suggestion', () => {
     expect(() => kindNamed('volums')).to.throw(/"volums" is not a kind; did you mean volumes\?/);
     expect(() => kindNamed('sevice')).to.throw(/did you mean service\?/);
     expect(() => kindNamed('deployments')).to.throw(

@@ -5,8 +5,8 @@ const distanceMax = 2;
 const lengthMax = 253;
 
 /**
- * How many characters must be added, taken out, replaced or swapped with the next one to make one text of the other
- * (optimal string alignment); more than `max` is returned as `max + 1`.
+ * The edit distance of two texts (optimal string alignment): inserted, deleted and replaced characters, and swapped
+ * neighbours. `max + 1` if it exceeds `max`.
  */
 function distance(a: string, b: string, max: number): number {
   if (Math.abs(a.length - b.length) > max || a.length > lengthMax) return max + 1;
@@ -29,8 +29,8 @@ function distance(a: string, b: string, max: number): number {
 }
 
 /**
- * The known word that is nearest to one that is not known, or undefined when none is near. Letters may be of another
- * case. A change of every third character at most: of three letters one.
+ * The known word nearest to an unknown one, ignoring case; undefined if none is near. At most one change per three
+ * characters is near.
  */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
   let found: { readonly word: string; readonly far: number } | undefined;
@@ -43,7 +43,7 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
   return found?.word;
 }
 
-/** `; did you mean WORD?`, or nothing where no known word is near. */
+/** `; did you mean WORD?`, or the empty text if no known word is near. */
 export function didYouMean(word: string, known: Iterable<string>): string {
   const meant = nearest(word, known);
   return meant === undefined ? '' : `; did you mean ${meant}?`;

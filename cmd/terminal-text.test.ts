@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { table } from './kedge/output/output.js';
 import { printable, printableLine } from './terminal-text.js';
 
-describe('a text of somebody else on a terminal', () => {
-  it('shows the characters that steer it as escapes', () => {
+describe('untrusted text on a terminal', () => {
+  it('shows control characters as escapes', () => {
     expect(printable('a\u001b[31mb\u009b2J\u007f\r')).to.equal(
       'a\\u001b[31mb\\u009b2J\\u007f\\u000d',
     );
@@ -15,7 +15,7 @@ describe('a text of somebody else on a terminal', () => {
     expect(printable('größe\t大きさ\n👍🏽')).to.equal('größe\t大きさ\n👍🏽');
   });
 
-  it('has no control character left but tab and newline, whatever it was', () => {
+  it('has no control characters except tab and newline, whatever the input', () => {
     const any = fc.string({ unit: 'binary' });
     fc.assert(
       fc.property(any, (text) => {
@@ -25,7 +25,7 @@ describe('a text of somebody else on a terminal', () => {
     );
   });
 
-  it('writes no line of a table and no color', () => {
+  it('adds no line to a table and no color', () => {
     expect(table([['NAME'], ['a\nb\u001b[2J']])).to.equal('NAME\na b\\u001b[2J');
   });
 });

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { mainOf } from './main-of.mjs';
 
-// Before anything is loaded that an older one can't read.
+// Checked before modules are loaded, which older versions can't parse.
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 19)) {
   console.error(

@@ -10,7 +10,7 @@ import {
   prepareExamples,
   sharedExampleDirectory,
 } from './config/local-profile.js';
-import { tellMigration } from './data/tell-migration.js';
+import { reportMigration } from './data/report-migration.js';
 import { daemonLogger } from './telemetry/daemon-logger.js';
 import { addDataCommands } from './data/data-commands.js';
 import { openDaemonData, openDataDirectory } from './data/data-directory.js';
@@ -89,7 +89,7 @@ async function serve(options: ConfigOptions): Promise<void> {
   opening.catch(() => undefined); // its error is reported where it is awaited later
   const { startDaemon } = await import('./wire.js');
   const beforeListen = async (store: EmbeddedStore): Promise<void> => {
-    tellMigration(store);
+    reportMigration(store);
     const { grpcAddress: server, restAddress } = config;
     if (options.local) await firstAccess(store, { server, restServer: `http://${restAddress}` });
   };
@@ -114,7 +114,7 @@ async function recover(options: ConfigOptions): Promise<void> {
   const config = await loadConfig(options);
   const store = await openDataDirectory(config.dataDirectory, daemonLogger('warn'));
   try {
-    tellMigration(store);
+    reportMigration(store);
     const { recoverRoot } = await import('kedge/auth');
     const token = await recoverRoot(store);
     process.stderr.write('A new root token (shown only once; revoke the lost one):\n');

@@ -30,9 +30,9 @@ const removalMs = 600_000;
 export interface NodeRuntimes {
   readonly all: readonly Runtime[];
   readonly images: NodeImages;
-  /** The node, whose files of other users are removed in containers. */
+  /** The host of this node. It removes files of other users in containers. */
   readonly host: NodeHost;
-  /** Undefined if this process may do it itself. */
+  /** Undefined if this process may change owners itself. */
   readonly changeOwner: ChangeOwner | undefined;
 }
 
@@ -47,7 +47,7 @@ interface RuntimeParts {
   readonly logger: Logger;
 }
 
-/** Creates the configured runtimes, and adds what they do by themselves to the manager. */
+/** Creates the configured runtimes, and adds their background work to the manager. */
 export async function nodeRuntimes(
   config: DaemonConfig,
   { dataFiles, store, manager, resolver, clock, random, logger }: RuntimeParts,

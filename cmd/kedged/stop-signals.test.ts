@@ -3,7 +3,7 @@ import { FakeClock } from 'kedge/testing';
 import { sameRequestMs, stopSignals } from './stop-signals.js';
 
 describe('signals that stop the daemon', () => {
-  it('stop it in order once, however often Ctrl-C arrives, and end it at once when asked again later', async () => {
+  it('start one graceful stop per Ctrl-C, and exit immediately after a later signal', async () => {
     const clock = new FakeClock();
     const calls: string[] = [];
     const signal = stopSignals({

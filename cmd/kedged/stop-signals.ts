@@ -11,11 +11,11 @@ export interface StopSignalsOptions {
   readonly clock: Clock;
   /** Stops gracefully; called once. */
   readonly stop: () => void;
-  /** Ends at once. */
+  /** Exits immediately. */
   readonly end: () => void;
 }
 
-/** Creates a listener for SIGTERM and SIGINT: the first stops gracefully, a later one ends at once. */
+/** Creates a listener for SIGTERM and SIGINT: the first stops gracefully, a later one exits immediately. */
 export function stopSignals({ clock, stop, end }: StopSignalsOptions): () => void {
   let askedAt: number | undefined;
   return () => {

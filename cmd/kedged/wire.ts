@@ -206,7 +206,7 @@ async function assemble(
     onListening: (listening) => Object.assign(ports, listening),
   });
 
-  // Created before the start: their informers are filled with the others.
+  // Created before the start, so that their informers start with the others.
   const { all: controllers, callers } = kindsApi.controllers({
     ...common,
     drivers,

@@ -20,8 +20,11 @@ export function operationFields(
   const { call, startedAt, outcome, message, nextTryAt } = operation;
   return [
     field('Last call', `${call} at ${startedAt}`),
-    field('Its answer', message === '' ? outcome : `${outcome}: ${message}`),
-    field('Next try', nextTryAt || (outcome === 'Succeeded' ? 'none is needed' : 'not by itself')),
+    field('Result', message === '' ? outcome : `${outcome}: ${message}`),
+    field(
+      'Next retry',
+      nextTryAt || (outcome === 'Succeeded' ? 'none is needed' : 'not by itself'),
+    ),
   ];
 }
 

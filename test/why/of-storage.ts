@@ -80,7 +80,7 @@ export const ofStorage: readonly Mistake[] = [
       '429 slow down',
       'continues automatically at ',
       'kedge delete volume/data -n $NS',
-      'Next try',
+      'Next retry',
     ],
   },
   {

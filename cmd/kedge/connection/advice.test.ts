@@ -6,8 +6,8 @@ const called = { server: 'host:1', installation: { kedge: 'kedge', start: 'npm s
 const advice = (message: string, code: StatusCode = 'Unavailable', reason: string = code) =>
   adviceOn({ code, reason, message }, called);
 
-describe('what a command says about a call that did not arrive', () => {
-  it('is the cause, without the words around it', () => {
+describe('the advice of a command on a failed call', () => {
+  it('shows the cause without the prefix of grpc-js', () => {
     const wrapped = (cause: string): string =>
       `No connection established. Last error: ${cause}. Resolution note: `;
     expect(causeIn(wrapped('Error: connect ECONNREFUSED 127.0.0.1:1'))).to.equal(
@@ -16,7 +16,7 @@ describe('what a command says about a call that did not arrive', () => {
     expect(causeIn('Connection dropped')).to.equal('Connection dropped');
   });
 
-  it('is where to look: the daemon, its other port, the name, a proxy', () => {
+  it('names the daemon, the gRPC port, the host name or the proxy to check', () => {
     expect(advice('connect ECONNREFUSED')).to.equal(
       'Is kedged running at host:1? Start it with: npm start',
     );
@@ -27,13 +27,13 @@ describe('what a command says about a call that did not arrive', () => {
     expect(advice('Received HTTP status code 404', 'Unimplemented')).to.contain('http_proxy');
   });
 
-  it('is how to get a token that is good', () => {
+  it('names the command that stores a valid token', () => {
     expect(advice('has expired', 'Unauthenticated', 'InvalidToken')).to.contain('kedge login');
-    // The message already says so.
+    // The message already names the remedy.
     expect(advice('no token is stored', 'Unauthenticated', 'NoContext')).to.equal(undefined);
   });
 
-  it('is nothing where the server said what is wrong', () => {
+  it('is absent if the server returned the cause', () => {
     expect(advice('the disk is full', 'Unavailable', 'DiskFull')).to.equal(undefined);
     expect(advice('does not exist', 'NotFound')).to.equal(undefined);
   });

@@ -48,7 +48,7 @@ export async function connectTo(packageName: string): Promise<ApiClient> {
 async function connectionOf(context?: Context): Promise<KedgeClientOptions> {
   const { server, token, ...certificates } = context ?? (await currentContext());
   called = server;
-  // The server's refusal would show the token.
+  // The transport would refuse the header with an error that contains the token.
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
     throw invalid([
       {
@@ -131,7 +131,7 @@ export async function listAll(
   return items;
 }
 
-/** One call whose answer is not used, and the message after it. */
+/** Makes a call, ignores its response, and prints a message. */
 export async function callAndSay(method: string, request: JsonObject, done: string): Promise<void> {
   const client = await connect();
   try {

@@ -2,7 +2,7 @@ import { causeText, type Explanation } from '@kedge/controllers/cause';
 import type { ApiClient } from 'kedge/client';
 import { subjectOf } from '../output/subjects.js';
 import { explainRemote } from './api-reader.js';
-import type { Told } from './follow.js';
+import type { ObservedObject } from './follow.js';
 
 /** An object of a cast that is not ready. */
 export interface Stuck {
@@ -11,12 +11,12 @@ export interface Stuck {
   /** The state that the cast received. */
   readonly detail: string;
   /** The last state; undefined for an object that was not received. */
-  readonly told: Told | undefined;
+  readonly observed: ObservedObject | undefined;
 }
 
-/** If the server no longer answers, the states that the cast received are used. */
-async function explained(client: ApiClient, { told }: Stuck): Promise<Explanation | undefined> {
-  const subject = told && subjectOf(told.kind, told.object);
+/** The explanation of an object that is not ready; undefined if the server no longer answers. */
+async function explained(client: ApiClient, { observed }: Stuck): Promise<Explanation | undefined> {
+  const subject = observed && subjectOf(observed.kind, observed.object);
   if (!subject) return undefined;
   try {
     return await explainRemote(client, subject);

@@ -17,8 +17,8 @@ async function* stream(...answers: readonly JsonObject[]): AsyncIterable<JsonObj
 
 const output = { stdout: Buffer.from('out').toString('base64') };
 
-describe('the end of a command in an instance', () => {
-  it('is told with what it wrote', async () => {
+describe('the exit of a command in an instance', () => {
+  it('is returned with the exit code and the signal after all output', async () => {
     const [stdout, stderr] = [new Sink(), new Sink()];
     const answers = stream(output, { exit: { code: 129, signal: 'SIGHUP' } });
     expect(await shownExit(answers, { stdout, stderr })).to.deep.equal({
@@ -32,7 +32,7 @@ describe('the end of a command in an instance', () => {
     });
   });
 
-  it('is no success when nothing tells it', async () => {
+  it('is Unavailable if the stream ends without an exit', async () => {
     const streams = { stdout: new Sink(), stderr: new Sink() };
     const failure: unknown = await shownExit(stream(output), streams).catch(
       (error: unknown) => error,

@@ -6,7 +6,7 @@ import { note } from '../output/output.js';
 import { causeIn } from './advice.js';
 
 /** The last received state of an object. */
-export interface Told {
+export interface ObservedObject {
   readonly kind: AnyKind;
   readonly object: JsonObject;
   readonly deleted: boolean;
@@ -28,7 +28,7 @@ export interface FollowTarget {
 export async function follow(
   client: ApiClient,
   targets: readonly FollowTarget[],
-  onChange: (told: Told) => boolean | Promise<boolean>,
+  onChange: (observed: ObservedObject) => boolean | Promise<boolean>,
   signal: AbortSignal,
 ): Promise<void> {
   const stop = new AbortController();
@@ -38,16 +38,16 @@ export async function follow(
       `The server does not answer (${printable(causeIn(messageOf(error)))}); retrying until it does, Ctrl-C ends this`,
     );
   const one = async ({ kind, ...selection }: FollowTarget): Promise<void> => {
-    const tell = async (object: ApiObject, deleted: boolean): Promise<void> => {
+    const notify = async (object: ApiObject, deleted: boolean): Promise<void> => {
       if (until.aborted) return;
-      const told = { kind, object: object as unknown as JsonObject, deleted };
-      if (await onChange(told)) stop.abort();
+      const observed = { kind, object: object as unknown as JsonObject, deleted };
+      if (await onChange(observed)) stop.abort();
     };
     const remote = client.resource(kind);
     const { items: known, cursor } = await remote.list(selection);
-    for (const object of known) await tell(object, false);
+    for (const object of known) await notify(object, false);
     const changes = remote.follow({ ...selection, cursor, known, signal: until, onAway });
-    for await (const { type, object } of changes) await tell(object, type === 'DELETED');
+    for await (const { type, object } of changes) await notify(object, type === 'DELETED');
   };
   try {
     await Promise.all(targets.map(one));

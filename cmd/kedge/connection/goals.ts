@@ -35,7 +35,7 @@ export function goalOf(text: string): Goal {
   );
 }
 
-/** A wait for a status that the kind does not have would never end. @throws StatusError InvalidArgument */
+/** Refuses a status that the kind never has: the wait would not end. @throws StatusError InvalidArgument */
 export function demandReachable(kind: AnyKind, goal: Goal): void {
   if (goal.type === 'delete') return;
   const { fields } = apiSchemas().message(`api.${kind.kind}`);

@@ -28,7 +28,7 @@ async function lookFor(
   const all = async (where: string): Promise<Awaited<ReturnType<typeof named>>> =>
     (await Promise.all(kinds.map((kind) => named(client, kind, where)))).flat();
   const beside = (await all(namespace)).map((object) => object.name);
-  // It may have been created meanwhile.
+  // The object may have been created meanwhile.
   const meant = beside.includes(name) ? undefined : nearest(name, beside);
   if (meant !== undefined) return `did you mean ${meant}?`;
   if (namespace === '') return '';

@@ -45,7 +45,7 @@ describe('a stream that is resumed', () => {
     return { lines, lost, outcome: await ended };
   };
 
-  it('gives each answer once however often the server goes away, and says so each time', async () => {
+  it('yields each response once over repeated outages of the server, and reports each outage', async () => {
     const log = new FailingLog();
     const { lines, lost, outcome } = await read(log);
     expect(lines).to.deep.equal(Array.from({ length: 10 }, (_, n) => `line ${n}`));

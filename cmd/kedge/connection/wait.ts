@@ -6,7 +6,7 @@ import { causeOf, emptyWorld, saidOfStorage, type World } from '@kedge/controlle
 import type { Instance, Service } from '@kedge/api/kinds';
 import { kindNamed } from './api.js';
 import { remediesOf, type Stuck } from './cast-remedies.js';
-import { follow, labelOf, type Told } from './follow.js';
+import { follow, labelOf, type ObservedObject } from './follow.js';
 import { printable, printableLine } from '../../terminal-text.js';
 import { coloured, note, print } from '../output/output.js';
 
@@ -58,7 +58,7 @@ function instanceProgress(object: JsonObject): Progress {
 /** Waits for the objects of one cast and prints every status change meanwhile. */
 class CastWatch {
   readonly #wanted: ReadonlyMap<string, CastResult>;
-  readonly #objects = new Map<string, Told>();
+  readonly #objects = new Map<string, ObservedObject>();
   readonly #shown = new Map<string, string>();
 
   constructor(results: readonly CastResult[]) {
@@ -77,23 +77,24 @@ class CastWatch {
   }
 
   /** Processes a state; true when the wait is over. */
-  take(told: Told): boolean {
-    const label = labelOf(told.kind, told.object);
-    if (told.deleted) this.#objects.delete(label);
-    else this.#objects.set(label, told);
-    if (this.#concerns(told)) this.#show(label, told);
+  take(observed: ObservedObject): boolean {
+    const label = labelOf(observed.kind, observed.object);
+    if (observed.deleted) this.#objects.delete(label);
+    else this.#objects.set(label, observed);
+    if (this.#concerns(observed)) this.#show(label, observed);
     return this.#verdict() !== undefined;
   }
 
   /** Stores all objects of a kind, and removes those that were deleted. */
   replace(kind: AnyKind, namespace: string, objects: readonly JsonObject[]): void {
-    for (const [label, told] of this.#objects)
-      if (told.kind === kind && told.object.namespace === namespace) this.#objects.delete(label);
+    for (const [label, observed] of this.#objects)
+      if (observed.kind === kind && observed.object.namespace === namespace)
+        this.#objects.delete(label);
     for (const object of objects)
       this.#objects.set(labelOf(kind, object), { kind, object, deleted: false });
   }
 
-  #concerns({ kind, object }: Told): boolean {
+  #concerns({ kind, object }: ObservedObject): boolean {
     const own = `${String(object.namespace)}/${String(object.name)}`;
     if (kind.kind === 'Instance')
       return this.#wanted.has(`Service ${String(object.namespace)}/${String(object.service)}`);
@@ -102,7 +103,7 @@ class CastWatch {
     return this.#wanted.has(`${kind.kind} ${own}`);
   }
 
-  #show(label: string, { kind, object, deleted }: Told): void {
+  #show(label: string, { kind, object, deleted }: ObservedObject): void {
     const status = deleted ? 'Deleted' : String(object.status);
     const progress = kind.kind === 'Instance' ? instanceProgress(object) : storageProgress(object);
     const detail = kind.kind !== 'Service' && progress.state !== 'settled' ? progress.detail : '';
@@ -113,10 +114,10 @@ class CastWatch {
   }
 
   #progressOf(label: string, result: CastResult): Progress {
-    const told = this.#objects.get(label);
-    if (!told) return { state: 'going', detail: 'not seen yet' };
-    if (result.kind !== 'Service') return storageProgress(told.object);
-    return this.#serviceProgress(told.object, result);
+    const observed = this.#objects.get(label);
+    if (!observed) return { state: 'going', detail: 'not seen yet' };
+    if (result.kind !== 'Service') return storageProgress(observed.object);
+    return this.#serviceProgress(observed.object, result);
   }
 
   #serviceProgress(service: JsonObject, result: CastResult): Progress {
@@ -144,7 +145,7 @@ class CastWatch {
   get #world(): World {
     const of = (kind: string): readonly never[] =>
       [...this.#objects.values()]
-        .filter((told) => told.kind.kind === kind)
+        .filter((observed) => observed.kind.kind === kind)
         .map(({ object }) => object) as readonly unknown[] as never[];
     const [volumes, instances, snapshots] = [of('Volume'), of('Instance'), of('Snapshot')];
     return { ...emptyWorld, volumes, instances, snapshots };
@@ -191,7 +192,7 @@ class CastWatch {
   }
 
   #stuckOf(label: string, detail: string): Stuck {
-    return { label, detail, told: this.#objects.get(label) };
+    return { label, detail, observed: this.#objects.get(label) };
   }
 
   /** @throws StatusError if something is stuck or the timeout expired */
@@ -242,7 +243,7 @@ async function showOutput(client: ApiClient, watch: CastWatch, signal: AbortSign
   }
 }
 
-/** Streams of two kinds are not synchronized: an apparently stuck object may be in its state before the cast. */
+/** Whether objects are still stuck after a list. Watches of two kinds are not synchronized: a state may be stale. */
 async function stillStuck(client: ApiClient, watch: CastWatch): Promise<boolean> {
   for (const { kind, namespace } of watch.targets) {
     const { items } = await client.resource(kind).list({ namespace });
@@ -261,7 +262,7 @@ export async function waitForCast(
   if (watch.empty) return;
   print('Progress:');
   const limit = AbortSignal.timeout(timeoutMs);
-  do await follow(client, watch.targets, (told) => watch.take(told), limit);
+  do await follow(client, watch.targets, (observed) => watch.take(observed), limit);
   while (!limit.aborted && watch.stuck && !(await stillStuck(client, watch)));
   if (watch.stuck) await showOutput(client, watch, AbortSignal.timeout(timeoutMs));
   await watch.conclude(client, limit.aborted);

@@ -34,19 +34,19 @@ describe('a cast file', () => {
       );
     });
 
-  it('may hold a script with as many brackets and spaces as it likes', async () => {
+  it('may contain a script with many brackets and spaces', async () => {
     const script = `      ${'[{'.repeat(500)}\n      ${' '.repeat(1_000)}x\n`;
     await writeFile(file, `service:\n  name: s\n  command:\n    - sh\n    - |\n${script}`);
     const [item] = await readCastFiles([file]);
     expect(item?.object.command).to.have.length(2);
   });
 
-  it('that is larger than a request may be is refused before it is read', async () => {
+  it('that is larger than a request may be is refused before it is parsed', async () => {
     const bytes = limits.requestBytesMax + 1;
     expect(await refusal('#'.repeat(bytes))).to.contain(`F: has more than ${bytes - 1} bytes`);
   });
 
-  it('that is no YAML is refused with the line and what is wrong, once', async () => {
+  it('that is not YAML is refused with the line and one description', async () => {
     expect(await refusal('kind: Volume\nname: [a\n')).to.match(/^F:\d: /);
     expect(await refusal('kind: Volume\nkind: Volume\n')).to.equal('F:2: Map keys must be unique');
   });

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { kindNamed } from '../connection/api.js';
 import { descriptionOf } from './description.js';
 
-describe('the description of an object that the server describes no further', () => {
-  it('names its fields as people read them, a line for each object of a list', () => {
+describe('the description of an object without a description of the server', () => {
+  it('has titles for its fields, and one line for each object of a list', () => {
     const { fields, ...head } = descriptionOf(kindNamed('policy'), {
       name: 'readers',
       description: '',

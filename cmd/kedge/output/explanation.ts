@@ -5,7 +5,7 @@ import { printable } from '../../terminal-text.js';
 import { coloured } from './output.js';
 
 /** The explanation of an object's state. */
-export interface Told {
+export interface ObjectExplanation {
   /** `Volume default/data` */
   readonly object: string;
   readonly status: string;
@@ -15,7 +15,7 @@ export interface Told {
 }
 
 /** The last call with its result, and the next retry. */
-export function lastCallOf(object: JsonObject): Told['lastCall'] {
+export function lastCallOf(object: JsonObject): ObjectExplanation['lastCall'] {
   const { lastOperation } = object;
   if (!isJsonObject(lastOperation)) return [];
   const outcome = textOf(lastOperation, 'outcome');
@@ -23,13 +23,18 @@ export function lastCallOf(object: JsonObject): Told['lastCall'] {
   const next = textOf(lastOperation, 'nextTryAt');
   return [
     ['Last call', `${textOf(lastOperation, 'call')} at ${textOf(lastOperation, 'startedAt')}`],
-    ['Its answer', message === '' ? outcome : `${outcome}: ${message}`],
-    ['Next try', next || (outcome === 'Succeeded' ? 'none is needed' : 'not by itself')],
+    ['Result', message === '' ? outcome : `${outcome}: ${message}`],
+    ['Next retry', next || (outcome === 'Succeeded' ? 'none is needed' : 'not by itself')],
   ];
 }
 
 /** An explanation for people: the cause, its meaning, the remedy, and the command on a separate line. */
-export function explanationText({ object, status, explanation, lastCall }: Told): string {
+export function explanationText({
+  object,
+  status,
+  explanation,
+  lastCall,
+}: ObjectExplanation): string {
   const head = `${object} is ${coloured(status)}`;
   const calls = lastCall;
   const lines: (readonly [string, string])[] = [];
@@ -56,7 +61,7 @@ export function explanationText({ object, status, explanation, lastCall }: Told)
 }
 
 /** An explanation as data for programs. */
-export function explanationData({ object, status, explanation }: Told): JsonObject {
+export function explanationData({ object, status, explanation }: ObjectExplanation): JsonObject {
   if (!explanation) return { object, status };
   const { reason, meaning, message, path, remedy } = explanation;
   return {

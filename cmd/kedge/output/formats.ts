@@ -16,7 +16,7 @@ const jsonPathPrefix = 'jsonpath=';
 /** Output formats of commands that print objects. */
 export const objectFormats = 'table, wide, json, yaml, name or jsonpath=TEMPLATE';
 
-/** @throws StatusError InvalidArgument. */
+/** Parses an output format. @throws StatusError InvalidArgument */
 export function parseFormat(word: string): Format {
   if (word.startsWith(jsonPathPrefix))
     return { jsonpath: parseJsonPath(word.slice(jsonPathPrefix.length)) };
@@ -111,7 +111,7 @@ export function render(
   return renderGroups([{ kind, objects }], format, options);
 }
 
-/** Data other than objects of a kind, limited to these formats. @throws StatusError InvalidArgument */
+/** Parses the format of data other than objects of a kind. @throws StatusError InvalidArgument */
 export function parseDataFormat(word: string): 'table' | 'json' | 'yaml' {
   const known = ['table', 'json', 'yaml'] as const;
   const format = known.find((f) => f === word);

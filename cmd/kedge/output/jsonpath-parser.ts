@@ -45,7 +45,7 @@ export class JsonPathParser {
     if (text.length > lengthMax) throw this.#refuse(`has more than ${lengthMax} characters`);
   }
 
-  /** @throws StatusError InvalidArgument with the place */
+  /** Parses the template. @throws StatusError InvalidArgument with the place */
   template(): Template {
     const parts = this.#parts(0);
     if (parts.length === 0) throw this.#refuse('is empty; use a path such as {.status}');
@@ -185,7 +185,7 @@ export class JsonPathParser {
     if (!this.#take('}')) throw this.#refuse('"}" is expected');
   }
 
-  /** A separate word. */
+  /** Consumes a word, unless it continues. */
   #word(word: string): boolean {
     const rest = this.#text.slice(this.#at);
     if (!rest.startsWith(word) || /^[\w-]/.test(rest.slice(word.length))) return false;

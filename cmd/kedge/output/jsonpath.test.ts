@@ -56,14 +56,14 @@ describe('a JSONPath template', () => {
       expect(() => print(template)).to.throw(problem);
     });
 
-  it('that prints too much is refused, and not run to its end', () => {
+  it('that prints too much is refused before its evaluation ends', () => {
     const items = Array.from({ length: 300 }, () => ({ of: 'x'.repeat(100) }));
     const ranges = '{range $.items[*]}'.repeat(4);
     expect(() => print(`${ranges}{.of}${'{end}'.repeat(4)}`, { items })).to.throw('characters');
     expect(() => print(`${ranges}${'{end}'.repeat(4)}`, { items })).to.throw('items; print less');
   });
 
-  it('finds the value that fields and items lead to, whatever they are called', () => {
+  it('selects the value at any path of fields and items', () => {
     const key = fc.string({ minLength: 1, maxLength: 8 });
     const leaf = fc.oneof(fc.string(), fc.integer(), fc.boolean());
     fc.assert(
@@ -85,7 +85,7 @@ describe('a JSONPath template', () => {
     );
   });
 
-  it('of any text is read or refused, and never anything else', () => {
+  it('is parsed or refused with InvalidArgument, whatever its text', () => {
     const word = fc.constantFrom(
       ...['{', '}', '.', '[', ']', '*', '$', '@', '?(', ')', '==', '"', "'", '\\', 'range', 'end'],
       ...[' ', 'a', '-1', ':', '0', 'items'],
@@ -115,7 +115,7 @@ describe('a JSONPath template', () => {
       expect(check).to.throw(problem);
     });
 
-  it('to fields that there are, also keys of maps, is taken', () => {
+  it('to existing fields and keys of maps is accepted', () => {
     for (const template of ['{.kind} {.parameters.hostPath}', "{.labels['a/b']}", '{.metadata.*}'])
       demandKnownPaths(parseJsonPath(template), volumes, true);
     demandKnownPaths(

@@ -17,14 +17,14 @@ const itemsMax = 1_000_000;
 /**
  * Reads a JSONPath template: text, and in braces paths, literals in quotes, `range PATH` and `end`. A path has fields
  * (`.name`, `['name']`), items (`[0]`, `[-1]`, `[1:3]`), `[*]`, `.*` and filters (`[?(@.status=="Bound")]`). Recursive
- * descent and expressions are not part of it.
+ * descent and expressions are not supported.
  * @throws StatusError InvalidArgument with the place
  */
 export function parseJsonPath(text: string): Template {
   return new JsonPathParser(text).template();
 }
 
-/** The output of a template for a document. @throws StatusError InvalidArgument for more than it may print */
+/** The output of a template for a document. @throws StatusError InvalidArgument if it is too large */
 export function evaluateJsonPath(template: Template, document: unknown): string {
   const out: string[] = [];
   let length = 0;
@@ -58,7 +58,7 @@ export function evaluateJsonPath(template: Template, document: unknown): string 
   return out.join('');
 }
 
-/** The values that a path leads to, in order. */
+/** The values that a path selects, in order. */
 export function valuesAt(
   { from, segments }: Path,
   root: unknown,

@@ -5,12 +5,12 @@ const ends = { SIGINT: 130, SIGTERM: 143 } as const;
 /**
  * Runs work that waits for something that continues without this command. On a signal it prints what continues,
  * because nothing is undone.
- * @param goesOn what continues, and the next command
+ * @param continues what continues, and the next command
  */
-export async function interruptible<T>(goesOn: string, work: () => Promise<T>): Promise<T> {
+export async function interruptible<T>(continues: string, work: () => Promise<T>): Promise<T> {
   const handlers = Object.entries(ends).map(([signal, code]) => {
     const handle = (): void => {
-      note(`Interrupted: ${goesOn}`);
+      note(`Interrupted: ${continues}`);
       process.exit(code);
     };
     process.once(signal, handle);

@@ -7,8 +7,8 @@ import { addLogs } from '../commands/workloads/logs.js';
 import { exitCodeOf, exitCodes } from './exit-codes.js';
 import { wholeNumber } from './number-option.js';
 
-describe('numbers among the options of kedge', () => {
-  it('are whole and within their range', () => {
+describe('numeric options of kedge', () => {
+  it('are whole numbers within their range', () => {
     const parse = wholeNumber('--tail', 100);
     expect(['0', '7', '100'].map(parse)).to.deep.equal([0, 7, 100]);
     for (const text of ['', ' ', 'x', '-1', '101', '1.5', '1e1', '0x1', 'NaN', 'Infinity'])
@@ -25,7 +25,7 @@ describe('numbers among the options of kedge', () => {
     ['delete', 'volume', 'data', '--timeout', '5m'],
   ];
   for (const words of refused)
-    it(`are refused by name before anything else happens: ${words.join(' ')}`, async () => {
+    it(`are refused with the name of the option before any request: ${words.join(' ')}`, async () => {
       const program = new Command().exitOverride();
       for (const add of [addCast, addDelete, addLogs]) add(program);
       const error = await program.parseAsync(words, { from: 'user' }).catch((e: unknown) => e);

@@ -35,7 +35,7 @@ function calls(line: string): readonly (readonly string[])[] {
 describe('every command of kedge', () => {
   const leaves = leafCommands(kedgeProgram());
 
-  it('has an example, and all examples are understood', async () => {
+  it('has an example, and all examples are valid command lines', async () => {
     for (const { command, path } of leaves) {
       const examples = examplesOf(command);
       expect(examples, path.join(' ')).to.not.deep.equal([]);
@@ -73,13 +73,13 @@ describe('every command of kedge', () => {
     }
   });
 
-  it('is on the page of the command line, which is up to date', () => {
+  it('is on the reference page, which is up to date', () => {
     const page = readFileSync(join(root, 'docs/reference/cli.md'), 'utf8');
     const hint = 'run node scripts/cli-reference.mjs';
     expect(page === referencePage(kedgeProgram()), hint).to.equal(true);
   });
 
-  it('that documents name exists', () => {
+  it('exists if the documentation names it', () => {
     const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md'))
       .map((name) => join('docs', name));

@@ -49,7 +49,7 @@ If a command has several errors, the first one determines the code. \`kedge exec
 | ----------------------------------------- | ------------------------------------------------------------------ |
 | \`{.status}\`, \`{.labels['app.io/name']}\`   | a field; several values are separated by spaces                    |
 | \`{.items[0]}\`, \`[-1]\`, \`[1:3]\`, \`[*]\`     | items of a list                                                    |
-| \`{.items[?(@.status=="Bound")].name}\`     | items for which \`==\`, \`!=\`, \`<\`, \`<=\`, \`>\` or \`>=\` holds, or a field is there |
+| \`{.items[?(@.status=="Bound")].name}\`     | items for which \`==\`, \`!=\`, \`<\`, \`<=\`, \`>\` or \`>=\` holds, or a field exists |
 | \`{range .items[*]}{.name}{"\\n"}{end}\`     | for each item; \`$\` is the whole document                           |
 
 Recursive descent (\`..\`) and expressions are not supported. A field that the kind does not have is refused.

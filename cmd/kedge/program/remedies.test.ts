@@ -44,8 +44,18 @@ const entries = Object.values(reasonGroups).flatMap(
   (group: Readonly<Record<string, ReasonEntry>>) => Object.entries(group),
 );
 
-/** Commands that change nothing: they are no remedy by themselves. */
-const looking = ['describe', 'why', 'logs', 'get', 'events', 'explain', 'status', 'health', 'diff'];
+/** Commands that change nothing: alone they are not a remedy. */
+const readOnly = [
+  'describe',
+  'why',
+  'logs',
+  'get',
+  'events',
+  'explain',
+  'status',
+  'health',
+  'diff',
+];
 
 /** Other commands that a reader may be asked to run on the node. */
 const programs = ['apt-get install', 'systemctl', 'mkdir -p', 'chmod', 'kedged --', "printf '%s"];
@@ -85,7 +95,7 @@ describe('every remedy', () => {
           programs.some((each) => remedy.command.startsWith(each)),
           `${of}\n${remedy.command}`,
         ).to.equal(true);
-      expect(looking, `${of}\n${remedy.text}`).to.not.include(verb);
+      expect(readOnly, `${of}\n${remedy.text}`).to.not.include(verb);
       if (remedy.type === 'set') expect(remedy.value, of).to.not.equal('');
       if (remedy.type === 'wait') {
         expect(remedy.waitsFor, of).to.not.equal('');
@@ -94,7 +104,7 @@ describe('every remedy', () => {
     }
   });
 
-  it('names an object, and no placeholder but VALUE and KEY', () => {
+  it('names an object, and no placeholder except VALUE and KEY', () => {
     for (const { of, remedy } of all) {
       if (remedy.command.startsWith('kedge '))
         expect(remedy.command, of).to.match(/web|data|copy|n1|default|fast|login/);
@@ -102,7 +112,7 @@ describe('every remedy', () => {
     }
   });
 
-  it('is a command line of kedge that there is, where it is one', () => {
+  it('is a valid command line if it starts with kedge', () => {
     const program = kedgeProgram();
     for (const { of, remedy } of all) {
       const [, line = ''] = /^kedge (.*)$/.exec(remedy.command) ?? [];

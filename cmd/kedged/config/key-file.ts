@@ -100,7 +100,7 @@ export async function findKeys(
 
 /**
  * The key-encryption keys: from KEDGE_KEK, from [secrets].kekFile, or from `kek` in the data directory, which is
- * made on the first start (mode 0600). Several are allowed: the first seals, all open. A rotation rereads an
+ * created on the first start (mode 0600). Several are allowed: the first seals, all open. A rotation rereads an
  * operator's file, or creates a new first key in the daemon's own file.
  * @throws StatusError FailedPrecondition when the database exists and its key does not: a new one
  * would make every secret unreadable.
@@ -125,7 +125,7 @@ export async function loadKeys(
     keys: await ownKeys(dataDirectory, file),
     next: async () => {
       const keys = [randomBytes(keyBytes), ...(await ownKeys(dataDirectory, file))];
-      // Durable before anything is sealed with it, so that a crash loses nothing.
+      // The key is durable before it seals a value: a crash loses no secret.
       await write(file, keys);
       return keys;
     },

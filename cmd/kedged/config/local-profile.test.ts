@@ -16,12 +16,12 @@ describe('the directory of the examples', () => {
   });
   afterEach(() => rm(base, { recursive: true }));
 
-  it('is the one that they name, for whoever is first', async () => {
+  it('is the one that they name, for the first user', async () => {
     expect(await prepareExampleDirectory(shared, uid)).to.equal(shared);
     expect(await prepareExampleDirectory(shared, uid)).to.equal(shared);
   });
 
-  it('is only looked at, and not made, where nothing shall be made', async () => {
+  it('is not created with the mode leave', async () => {
     expect(await prepareExampleDirectory(shared, uid, 'leave')).to.equal(shared);
     expect(existsSync(shared)).to.equal(false);
     await symlink(base, shared);
@@ -29,7 +29,7 @@ describe('the directory of the examples', () => {
     expect(existsSync(`${shared}-${uid}`)).to.equal(false);
   });
 
-  it('is one of the user where the other is not private to them, and none that others can write to', async () => {
+  it('is a directory of the user if the shared one is not private, and is refused if others can write to it', async () => {
     await symlink(base, shared);
     expect(await prepareExampleDirectory(shared, uid)).to.equal(`${shared}-${uid}`);
     await chmod(`${shared}-${uid}`, 0o777);
@@ -37,7 +37,7 @@ describe('the directory of the examples', () => {
     expect(refused).to.contain(`${shared}-${uid} is not a directory that only you can write to`);
   });
 
-  it('is one of the second user where the first has the other', async function () {
+  it('is a separate directory for a second user', async function () {
     if (process.getuid?.() !== 0) this.skip();
     await mkdir(shared, { mode: 0o700 });
     await mkdir(`${shared}-64124`, { mode: 0o700 });
@@ -45,7 +45,7 @@ describe('the directory of the examples', () => {
     expect(await prepareExampleDirectory(shared, 64_124)).to.equal(`${shared}-64124`);
   });
 
-  it('is named by copies of the examples', async () => {
+  it('replaces the shared directory in copies of the examples', async () => {
     const folder = await prepareExamples('/var/tmp/kedge-64124', base);
     const text = await readFile(join(folder, 'journal.yaml'), 'utf8');
     expect(text).to.contain('hostPath: /var/tmp/kedge-64124/journal');

@@ -17,7 +17,7 @@ export function localProfile(exampleDirectory: string): Readonly<Record<string, 
 /** Whether to create a missing directory of the examples; printing the configuration does not. */
 export type Missing = 'make' | 'leave';
 
-/** Ensures that the directory belongs to the caller and has mode 0700. */
+/** Whether only the caller can write to the directory. A missing one is created, unless `missing` is `leave`. */
 async function isOwn(
   directory: string,
   uid: number | undefined,
@@ -68,7 +68,7 @@ export async function prepareExampleDirectory(
 
 /**
  * Writes copies of the examples below the data directory, which name the caller's own directory.
- * @returns the folder that they are in
+ * @returns the folder of the copies
  */
 export async function prepareExamples(
   directory: string,
@@ -93,7 +93,7 @@ export interface LocalAddresses {
 
 /**
  * On the first run: creates the root token before the API listens, and stores it for this user at once. If the start
- * failed in between, the installation would have no token that anyone knows.
+ * failed in between, the token would be lost.
  * @throws StatusError if the token can't be stored; then none was created
  */
 export async function firstAccess(store: ObjectStore, addresses: LocalAddresses): Promise<void> {

@@ -4,7 +4,7 @@ import { resolveSettings } from './settings.js';
 const nothing = { flags: {}, environment: {}, file: {}, profile: {} };
 
 describe('a misspelt variable of the environment', () => {
-  it('is an error that names the setting which is meant', () => {
+  it('is an error with the similar setting', () => {
     for (const [wrong, meant] of [
       ['KEDGE_LOG_LEVLE', 'KEDGE_LOG_LEVEL'],
       ['KEDGE_STORAGE_ALOW_CREATE_MISSING', 'KEDGE_STORAGE_ALLOW_CREATE_MISSING'],
@@ -16,7 +16,7 @@ describe('a misspelt variable of the environment', () => {
       );
   });
 
-  it('is told from variables of others, and from those of the command line', () => {
+  it('is distinguished from variables of other programs and of the command line', () => {
     const environment = {
       KEDGE_TOKEN: 'x',
       KEDGE_SERVER: 'x',

@@ -4,8 +4,8 @@ import { contextFolder } from '../../kedge/connection/context-file.js';
 import type { DaemonConfig } from './settings.js';
 
 /**
- * The private files outside the data directory: keys, and the tokens of its user for `kedge`. Workloads run as that
- * user, so they must be hidden.
+ * The private files outside the data directory: keys, and the CLI tokens of the daemon's user. Workloads run as that
+ * user, so the files must be hidden from them.
  */
 export async function privatePaths({
   kekFile,

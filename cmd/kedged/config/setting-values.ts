@@ -10,7 +10,7 @@ export const text = (value: unknown): string | undefined =>
 export const ipAddress = (value: unknown): string | undefined =>
   typeof value === 'string' && isIP(value) !== 0 ? value : undefined;
 
-/** A truth value, also as the word of a flag or a variable. */
+/** A boolean, also as the text of a flag or a variable. */
 export const bool = (value: unknown): boolean | undefined =>
   typeof value === 'boolean'
     ? value
@@ -29,7 +29,7 @@ export const whole = (value: unknown): number | undefined => {
 /** A whole number above 0. */
 export const atLeastOne = (value: unknown): number | undefined => whole(value) || undefined;
 
-/** A share above 0. */
+/** A whole number from 1 to 100. */
 export const percent = (value: unknown): number | undefined => {
   const number = atLeastOne(value);
   return number !== undefined && number <= 100 ? number : undefined;
@@ -55,7 +55,7 @@ export const map = (value: unknown): Readonly<Record<string, string>> | undefine
   return entries.every(([, v]) => typeof v === 'string') ? Object.fromEntries(entries) : undefined;
 };
 
-/** The least level of logged lines. */
+/** The lowest level of logged lines. */
 export const level = (value: unknown): string | undefined =>
   ['debug', 'info', 'warn', 'error', 'silent'].includes(String(value)) ? String(value) : undefined;
 

@@ -33,7 +33,7 @@ describe('settings of kedged', () => {
     expect(localVolumeRoot).to.equal(join(process.cwd(), 'data/volumes'));
   });
 
-  it('are printed as a configuration file that says the same', () => {
+  it('are printed as an equivalent configuration file', () => {
     const file = {
       log: { level: 'warn' },
       storage: { hostPathAllowlist: ['/srv', '/var/tmp'] },
@@ -54,14 +54,14 @@ describe('settings of kedged', () => {
       expect(at(host), host).to.throw('reachable from other machines');
   });
 
-  it('unknown keys and unreadable values are errors, all named', () => {
+  it('all unknown keys and invalid values are reported in one error', () => {
     const file = { server: { port: 1 }, storage: { allowCreateMissing: 'maybe' } };
     expect(() => resolveSettings({ ...nothing, file })).to.throw(
       /server\.port.*storage\.allowCreateMissing/,
     );
   });
 
-  it('a misspelt key is told with the one that is meant, and no other', () => {
+  it('a misspelt key is reported with one suggestion', () => {
     const file = { server: { grpcAdress: '127.0.0.1:1' } };
     expect(() => resolveSettings({ ...nothing, file })).to.throw(
       /^server\.grpcAdress: is not a setting; did you mean server\.grpcAddress\?$/,
@@ -90,7 +90,7 @@ describe('settings of kedged', () => {
     expect(config.defaultStorageClass).to.equal('local');
   });
 
-  it('listening in the clear beyond loopback must be asked for', () => {
+  it('listening without TLS on a non-loopback address must be allowed', () => {
     const file = { server: { grpcAddress: '0.0.0.0:7863' } };
     expect(() => resolveSettings({ ...nothing, file })).to.throw('TLS');
     const asked = { server: { ...file.server, allowInsecure: true } };

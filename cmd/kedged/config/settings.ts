@@ -227,7 +227,7 @@ export interface SettingSources {
   readonly profile: Readonly<Record<string, unknown>>;
 }
 
-/** Tables as dotted keys; a table that is itself a setting stays whole. */
+/** Tables as dotted keys; a table that is itself a setting is not flattened. */
 function flatten(
   file: Readonly<Record<string, unknown>>,
   known: ReadonlySet<string>,

@@ -18,7 +18,7 @@ import { findKeys, keyFileName, keyPlace, loadKeys } from '../config/key-file.js
 import { type ConfigOptions, loadConfig, withSettings } from '../config/load-config.js';
 import { foundLines, lossLines } from './salvage-report.js';
 import type { DaemonConfig } from '../config/settings.js';
-import { tellMigration } from './tell-migration.js';
+import { reportMigration } from './report-migration.js';
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -35,7 +35,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Opening would create a missing store. */
+/** Refuses a directory without a store: opening would create one. */
 export async function demandStore(directory: string): Promise<void> {
   // A restore that was interrupted after its commit has only the latter.
   for (const name of ['db', 'restored']) if (await exists(join(directory, name))) return;
@@ -45,13 +45,13 @@ export async function demandStore(directory: string): Promise<void> {
   );
 }
 
-/** The refusal of a held lock, with what to do while the daemon runs. */
+/** Adds the command for a running daemon to the error of a held lock. */
 export function orOnline(error: unknown, online: string): unknown {
   if (!(error instanceof StatusError) || error.reason !== 'DirectoryLocked') return error;
   return failedPrecondition(error.reason, `${messageOf(error)}. While it runs: ${online}`);
 }
 
-/** The refusal of a restore over a store, with the flag that allows it. */
+/** Adds the required flag to the error of a restore over a store. */
 function orReplace(error: unknown, directory: string): unknown {
   if (!(error instanceof StatusError)) return error;
   if (error.reason === 'RevisionUnknown')
@@ -114,7 +114,7 @@ export async function withStore<T>(
     },
   );
   try {
-    tellMigration(store);
+    reportMigration(store);
     return await work(store);
   } finally {
     await store.close();
@@ -208,7 +208,7 @@ async function salvage(file: string | undefined, options: ConfigOptions): Promis
   const { dataDirectory } = await loadConfig(options);
   await demandStore(dataDirectory);
   if (file !== undefined) await demandOutside(dataDirectory, file);
-  // Not on the damaged disk. The disk of the backup needs the space anyway.
+  // The scratch directory is not on the damaged disk. The disk of the backup needs the space anyway.
   const scratch = file === undefined ? tmpdir() : dirname(file);
   const found = await salvageStore(dataDirectory, { scratch }).catch((error: unknown) => {
     throw orElsewhere(orOnline(error, `kedge admin backup ${file ?? 'FILE'}`));

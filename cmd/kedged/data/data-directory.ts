@@ -25,7 +25,7 @@ export async function openDataDirectory(directory: string, logger: Logger): Prom
   return openStore({ engine, reserveBytes, logger: logger.child({ part: 'store' }) });
 }
 
-/** @throws StatusError that names the directory and the setting */
+/** Creates the data directory. @throws StatusError that names the directory and the setting */
 export async function makeDataDirectory(directory: string): Promise<void> {
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });

@@ -73,7 +73,7 @@ describe('audit log', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as Line);
 
-  it('a flood of one subject, or of callers without a proof, keeps the entries of others', async () => {
+  it('a flood of one subject or of unauthenticated callers does not drop entries of others', async () => {
     for (const flooder of ['mallory', '']) {
       const file = `flood-${flooder}.jsonl`;
       const warnings: unknown[] = [];
@@ -97,7 +97,7 @@ describe('audit log', () => {
     expect(await metrics.text()).to.match(/^audit_entries_dropped_total\{cause="full"\} \d+$/m);
   });
 
-  it('entries that the disk refuses are counted, and told once it takes some', async () => {
+  it('entries that the disk refuses are counted, and reported after the next successful write', async () => {
     const warnings: unknown[] = [];
     const log = open('missing/audit.jsonl', warnings);
     log.record(entry('ann', 'lost'));
@@ -106,7 +106,7 @@ describe('audit log', () => {
     expect(JSON.stringify(warnings)).to.contain('could not be written');
   });
 
-  it('entries that come while the disk refuses others are written', async () => {
+  it('entries that arrive during a failed write are written', async () => {
     const file = 'late/audit.jsonl';
     const log = open(file, [], () => mkdirSync(join(directory, 'late')));
     log.record(entry('ann', 'lost'));
@@ -117,14 +117,14 @@ describe('audit log', () => {
     expect(found.map(({ name, dropped }) => name ?? dropped)).to.deep.equal([1, 'second', 'third']);
   });
 
-  it('every entry that the disk refuses is counted, also of those that came meanwhile', async () => {
+  it('every refused entry is counted, also those that arrived during a failed write', async () => {
     const log = open('missing/audit.jsonl');
     for (const name of ['first', 'second', 'third']) log.record(entry('ann', name));
     await log.close();
     expect(await metrics.text()).to.contain('audit_entries_dropped_total{cause="unwritable"} 3');
   });
 
-  it('a write that a full disk takes a part of leaves no part of a line', async () => {
+  it('a partial write to a full disk leaves no partial line', async () => {
     let isFull = true;
     const warnings: unknown[] = [];
     const log = open('full.jsonl', warnings, undefined, async (file) => {
@@ -145,7 +145,7 @@ describe('audit log', () => {
     const found = await lines('full.jsonl');
     expect(found.map(({ name, dropped }) => name ?? dropped)).to.deep.equal([3, 'fourth']);
     const errors = warnings.filter((told) => JSON.stringify(told).includes('could not be written'));
-    expect(errors, 'the same error is told once').to.have.length(1);
+    expect(errors, 'the same error is logged once').to.have.length(1);
   });
 
   it('an entry does not continue the line that a killed daemon left unfinished', async () => {
@@ -159,7 +159,7 @@ describe('audit log', () => {
     expect(JSON.parse(next)).to.include({ name: 'next' });
   });
 
-  it('a link that takes the place of the file is not followed', async () => {
+  it('a link that replaces the file is not followed', async () => {
     const other = join(directory, 'other');
     await writeFile(other, 'precious');
     await symlink(other, join(directory, 'swapped.jsonl'));
@@ -171,7 +171,7 @@ describe('audit log', () => {
     expect(JSON.stringify(warnings)).to.contain('by a symbolic link');
   });
 
-  it('a link that is configured is followed once, to the file that is rotated', async () => {
+  it('a configured link is resolved once, to the file that is rotated', async () => {
     await mkdir(join(directory, 'disk'));
     await writeFile(join(directory, 'disk/real.jsonl'), '');
     await symlink(join(directory, 'disk/real.jsonl'), join(directory, 'link.jsonl'));

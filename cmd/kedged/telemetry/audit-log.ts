@@ -89,8 +89,8 @@ export class AuditLog implements AuditSink {
   #dropped = 0;
   #handle: FileHandle | undefined;
   #bytes = 0;
-  /** The error that the daemon's log has, until a write succeeds. */
-  #told = '';
+  /** The last logged error; empty after a successful write. */
+  #reported = '';
   #writing: Promise<void> | undefined;
 
   constructor(options: AuditLogOptions) {
@@ -145,32 +145,32 @@ export class AuditLog implements AuditSink {
     } catch (error) {
       this.#lose('unwritable', lines.length);
       await this.#cutPartialLines();
-      this.#tell(messageOf(error), lines.length);
+      this.#report(messageOf(error), lines.length);
       return;
     }
-    this.#told = '';
+    this.#reported = '';
     this.#bytes += Buffer.byteLength(text);
     this.#dropped -= dropped;
     if (dropped > 0)
       this.#logger.warn('entries are missing in the audit log', { file: this.#file, dropped });
   }
 
-  /** A full disk takes the beginning of a write: without this, the next line would continue it. */
+  /** Truncates a partial last line, which a full disk leaves. */
   async #cutPartialLines(): Promise<void> {
     try {
       const size = (await this.#handle?.stat())?.size ?? 0;
       if (size > this.#bytes) await this.#handle?.truncate(this.#bytes);
     } catch {
-      // Opened again, the file gets the end of its last line.
+      // Reopening the file terminates its last line.
       await this.#handle?.close().catch(() => undefined);
       this.#handle = undefined;
     }
   }
 
-  /** Once per error: every call writes to this log while the disk is full. */
-  #tell(error: string, entries: number): void {
-    if (error === this.#told) return;
-    this.#told = error;
+  /** Logs an error once: on a full disk every call causes it. */
+  #report(error: string, entries: number): void {
+    if (error === this.#reported) return;
+    this.#reported = error;
     this.#logger.error('the audit log could not be written', { file: this.#file, entries, error });
   }
 

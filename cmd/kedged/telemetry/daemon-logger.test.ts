@@ -4,7 +4,7 @@ import { expect } from 'chai';
 const logger = new URL('daemon-logger.js', import.meta.url).href;
 const program = `import(${JSON.stringify(logger)}).then((m) => m.daemonLogger("info").info("ready", { port: 7 }))`;
 
-/** What a shell shows of the log. */
+/** The log as a shell shows it. */
 function shown(redirection: string, terminal: boolean): string {
   const words = [process.execPath, '-e', program].map((word) => `'${word}'`).join(' ');
   const line = `${words} 2>&1${redirection}`;
@@ -18,7 +18,7 @@ describe('the log of a daemon', () => {
     expect(shown('', true)).to.match(/^\d\d:\d\d:\d\d info {2}ready port=7\r\n$/);
   });
 
-  it('is JSON anywhere else, also if a terminal started it', function () {
+  it('is JSON elsewhere, even if a terminal started it', function () {
     this.timeout(60_000);
     for (const terminal of [false, true])
       expect(JSON.parse(shown(' | cat', terminal))).to.include({ msg: 'ready', port: 7 });

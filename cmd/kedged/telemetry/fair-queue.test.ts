@@ -36,7 +36,7 @@ class Model {
 }
 
 describe('fair queue', () => {
-  it('removes the oldest item of an owner with the most, its own first, whatever is added', () => {
+  it('removes the oldest item of an owner with the most, preferring the owner of the new item', () => {
     const owners = fc.constantFrom('a', 'b', 'c', 'd');
     fc.assert(
       fc.property(
@@ -61,7 +61,7 @@ describe('fair queue', () => {
     );
   });
 
-  it('owners beyond the number of lanes share one, and take nothing of the others', () => {
+  it('owners beyond the number of lanes share one, and displace no items of the others', () => {
     const queue = new FairQueue<string>({ itemsMax: 10, ownersMax: 2 });
     for (let n = 0; n < 3; n += 1) {
       queue.push('a', `a${n}`);
@@ -80,7 +80,7 @@ describe('fair queue', () => {
     expect(left.slice(6)).to.deep.equal(['s96', 's97', 's98', 's99']);
   });
 
-  it('a flood of a million items keeps what others have, and removes one item for each', () => {
+  it('a flood of a million items displaces no items of others, and removes one item per push', () => {
     const queue = new FairQueue<number>({ itemsMax: 50_000, ownersMax: 8 });
     for (let n = 0; n < 100; n += 1) queue.push('quiet', -n);
     let removed = 0;

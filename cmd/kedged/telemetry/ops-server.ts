@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type HealthCheck, messageOf } from 'kedge';
 
-/** `/livez`, `/readyz` and `/metrics` on a separate port: the API ports answer nothing without a token. */
+/** `/livez`, `/readyz` and `/metrics` on a separate port, because the API ports require a token. */
 export class OpsServer {
   readonly #server: Server;
 

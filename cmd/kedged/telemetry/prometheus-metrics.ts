@@ -3,7 +3,7 @@ import type { Metrics } from 'kedge';
 
 const buckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
 
-/** The metrics port over prom-client; {@link text} is what Prometheus scrapes. */
+/** The metrics port over prom-client; Prometheus scrapes {@link text}. */
 export class PrometheusMetrics implements Metrics {
   readonly #registry = new Registry();
   readonly #appended: (() => string)[] = [];
@@ -41,7 +41,7 @@ export class PrometheusMetrics implements Metrics {
     return { observe: (values, seconds) => metric.observe(values, seconds) };
   }
 
-  /** Adds metrics that have their text already: the series of a gauge remain when their object is gone. */
+  /** Adds metrics as text. For objects that come and go: a gauge keeps the series of a deleted object. */
   append(text: () => string): void {
     this.#appended.push(text);
   }

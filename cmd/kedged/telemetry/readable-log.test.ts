@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readableLine } from './readable-log.js';
 
 describe('a log line on a terminal', () => {
-  it('is time of day, level, message and fields, quoted where they need it', () => {
+  it('is time of day, level, message and fields, quoted where necessary', () => {
     const line = {
       level: 40,
       time: '2026-11-23T21:44:02.606Z',
@@ -17,14 +17,14 @@ describe('a log line on a terminal', () => {
     );
   });
 
-  it('shows control characters of a field escaped, so that no field writes a line or a color', () => {
+  it('escapes control characters of a field, so that no field adds a line or a color', () => {
     const line = { level: 30, time: '2026-11-23T21:44:02.606Z', msg: 'x', name: 'a\n\u001b[31m' };
     expect(readableLine(JSON.stringify(line))).to.equal(
       '21:44:02 info  x name="a\\n\\u001b[31m"\n',
     );
   });
 
-  it('escapes control characters of a field without spaces, too, and those of its message', () => {
+  it('escapes control characters of a field without spaces and of the message', () => {
     const line = {
       level: 30,
       time: '2026-11-23T21:44:02.606Z',
@@ -36,7 +36,7 @@ describe('a log line on a terminal', () => {
     );
   });
 
-  it('that is no JSON stays as it is', () => {
+  it('that is not JSON is unchanged', () => {
     expect(readableLine('trouble\n')).to.equal('trouble\n');
   });
 });

@@ -24,10 +24,10 @@ const verbs = [
 const furtherResources = ['exec', 'logs', 'health', 'images', 'backups', 'keys'];
 const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources].sort();
 
-/** Concurrent requests. */
+/** Maximum number of concurrent requests. */
 const atOnce = 16;
 
-/** Otherwise a misspelt word would be answered with "no". @throws StatusError InvalidArgument */
+/** Refuses misspelt words: their answer would be "no". @throws StatusError InvalidArgument */
 function demandKnown(verb: string, resource: string): void {
   if (verb !== '*' && !verbs.some((known) => known === verb)) {
     const meant = nearest(verb, verbs);

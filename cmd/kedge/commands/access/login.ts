@@ -15,7 +15,7 @@ interface LoginOptions {
   readonly tls?: boolean;
 }
 
-/** A token, or the answer of Bootstrap or CreateToken with one. */
+/** The token in a text: the text itself, or a field of a response of Bootstrap or CreateToken. */
 function tokenIn(text: string): string {
   if (!text.startsWith('{')) return text;
   let answer: unknown;

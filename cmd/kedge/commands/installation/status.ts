@@ -17,7 +17,7 @@ const leftOut = ['Event', 'Token', 'User', 'Policy'];
 
 interface Seen {
   readonly groups: readonly Group[];
-  /** Plurals of what the caller may not list. */
+  /** Plurals of the kinds that the caller may not list. */
   readonly hidden: readonly string[];
 }
 

@@ -48,7 +48,7 @@ async function createWithValues(
   await create(kind, word, { data }, options);
 }
 
-/** A repeatable option that takes one value each, so that it does not consume the name. */
+/** Collects the values of a repeatable option. With one value per option, the name is not consumed. */
 function more(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
 }

@@ -120,7 +120,7 @@ async function gone(
     ({ object, deleted }) => deleted && object.name === name,
     AbortSignal.any([limit, stop.signal]),
   );
-  // Deleted before the watch started?
+  // The object may have been deleted before the watch started.
   if (!(await exists())) stop.abort();
   await watching;
   if (limit.aborted && (await exists()))

@@ -61,7 +61,7 @@ function withMasks(object: JsonObject): JsonObject {
   );
 }
 
-/** A created object: each field that the file gives. */
+/** Prints each field that the file sets, for an object that would be created. */
 async function showCreated(client: ApiClient, item: CastItem, kind: AnyKind): Promise<void> {
   const { name: _name, namespace, ...fields } = item.object;
   const shown =
@@ -85,8 +85,8 @@ function changed(path: string, stored: JsonObject, item: CastItem): readonly Dif
 }
 
 /**
- * Keys of a secret that are added, removed or have another value. The server compares, one key at a time: values
- * are not shown.
+ * The added, removed and changed keys of a secret. The server compares them in one dry run per key, because it does
+ * not return values.
  */
 async function changedKeys(
   client: ApiClient,

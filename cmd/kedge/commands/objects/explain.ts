@@ -12,7 +12,7 @@ interface ExplainOptions {
   readonly recursive?: boolean;
 }
 
-/** Messages may be recursive. */
+/** Maximum nesting depth, because messages may be recursive. */
 const depthMax = 8;
 
 const scalars: Readonly<Record<number, string>> = {

@@ -63,7 +63,7 @@ async function watchObjects(
       if (names.size > 0 && !names.has(String(object.name))) return false;
       const now = Date.now();
       if (!isTable(format)) {
-        // Documents of one YAML stream.
+        // Separates the documents of one YAML stream.
         if (format === 'yaml') print('---');
         print(await render(kind, [object], format, { single: true, namespaces, now }));
         return false;
@@ -84,7 +84,7 @@ async function watchObjects(
   );
 }
 
-/** A missing namespace is an error, not an empty list. @throws StatusError NotFound */
+/** Refuses a missing namespace: its lists would be empty. @throws StatusError NotFound */
 async function demandNamespace(client: ApiClient, name: string): Promise<void> {
   try {
     await client.call(methodFor(namespaceKind, 'Get'), { name });
@@ -243,7 +243,7 @@ async function get(words: readonly string[], options: GetOptions): Promise<void>
   }
 }
 
-/** `all`: the content of a namespace without events. */
+/** Whether `all` includes a kind: namespaced kinds except events. */
 function isContent({ kind, scope }: AnyKind): boolean {
   return scope === 'Namespaced' && kind !== 'Event';
 }

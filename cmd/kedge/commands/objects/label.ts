@@ -50,7 +50,7 @@ async function mark(
   words: readonly string[],
   { namespace, overwrite = false, dryRun = false }: MarkOptions,
 ): Promise<void> {
-  // No name ends with a dash, so only a key to remove does.
+  // Names never end with a dash; keys to remove do.
   const isMark = (word: string): boolean => word.includes('=') || word.endsWith('-');
   const marks = marksOf(words.filter(isMark));
   const targets = objectsNamedBy(words.filter((word) => !isMark(word)));

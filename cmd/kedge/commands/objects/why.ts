@@ -36,7 +36,7 @@ export async function why(
             description: `${kind.plural} have no state to explain; to show the object: kedge describe ${kind.kind.toLowerCase()}/${name}`,
           },
         ]);
-      const told = {
+      const explained = {
         object: labelOf(kind, object),
         status: textOf(object, 'status') || 'Pending',
         explanation: await explainRemote(client, subject),
@@ -45,7 +45,9 @@ export async function why(
       if (shown > 0) print(format === 'yaml' ? '---' : '');
       shown += 1;
       print(
-        format === 'table' ? explanationText(told) : await dataText(explanationData(told), format),
+        format === 'table'
+          ? explanationText(explained)
+          : await dataText(explanationData(explained), format),
       );
     });
   } finally {

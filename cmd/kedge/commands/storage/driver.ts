@@ -28,7 +28,7 @@ function pair(text: string, before: Readonly<Record<string, string>>): Record<st
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
-/** Creates new instances of the driver, which share no state. */
+/** A factory of driver instances that share no state. */
 async function makerOf(
   name: string,
   settings: StorageSettings,

@@ -76,12 +76,12 @@ function forward(outgoing: Outgoing, options: ExecOptions): () => void {
   };
 }
 
-/** The signal of a shell's exit code, or the empty text. */
+/** The signal that a shell's exit code (128 + number) stands for; empty without one. */
 function signalOf(code: number): string {
   return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? '';
 }
 
-/** A service name suggests one of its instances. */
+/** The error with the instances of a service, if the given name is that of a service. */
 async function withInstances(
   client: ApiClient,
   { namespace, instance }: { readonly namespace: string; readonly instance: string },
@@ -91,8 +91,8 @@ async function withInstances(
   const names = items.filter(({ service }) => service === instance).map(({ name }) => name);
   if (names.length === 0) return error;
   const { code, reason, message, resource } = error;
-  const told = `${message}; did you mean an instance of service ${instance}: ${names.slice(0, 5).join(', ')}?`;
-  return new StatusError({ code, reason, message: told, ...(resource ? { resource } : {}) });
+  const text = `${message}; did you mean an instance of service ${instance}: ${names.slice(0, 5).join(', ')}?`;
+  return new StatusError({ code, reason, message: text, ...(resource ? { resource } : {}) });
 }
 
 async function exec(word: string, command: readonly string[], options: ExecOptions): Promise<void> {

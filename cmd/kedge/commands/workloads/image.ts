@@ -119,8 +119,8 @@ async function load(file: string, { node = '' }: NodeOptions): Promise<void> {
         interrupted.signal,
       );
       let loaded: readonly string[] | undefined;
-      for await (const { progress: told, loaded: done } of answers) {
-        if (isJsonObject(told)) progress.show(Number(told.receivedBytes));
+      for await (const { progress: state, loaded: done } of answers) {
+        if (isJsonObject(state)) progress.show(Number(state.receivedBytes));
         if (isJsonObject(done)) loaded = textsIn(done, 'images');
       }
       if (!loaded)

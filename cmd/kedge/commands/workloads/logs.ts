@@ -22,7 +22,7 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
   const client = await connect();
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
-  // A closed pipe (head, less) ends it silently.
+  // A closed pipe (head, less) ends the command silently.
   process.stdout.once('error', () => interrupted.abort());
   try {
     const request = {

@@ -1,7 +1,7 @@
 import type { EmbeddedStore } from 'kedge';
 
 /** Printed regardless of the log level: the rollback steps are needed when nothing else works. */
-export function tellMigration({ migration }: EmbeddedStore): void {
+export function reportMigration({ migration }: EmbeddedStore): void {
   if (!migration) return;
   const { from, to, copy, wayBack } = migration;
   process.stderr.write(
