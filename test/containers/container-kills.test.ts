@@ -94,7 +94,10 @@ describe(`containers whose daemon and engine are killed: ${sizes}, seed ${seed}`
     );
   const check = async (after: string): Promise<void> => {
     for (const item of await daemon.list(`${base}/instances`))
-      expect(Number(item.restartCount ?? 0), `restarts of ${String(item.name)} after ${after}`).to.equal(0);
+      expect(
+        Number(item.restartCount ?? 0),
+        `restarts of ${String(item.name)} after ${after}`,
+      ).to.equal(0);
     const uids = engine
       .docker('ps', '--format', '{{.Label "svc.io/instance"}}')
       .split('\n')
