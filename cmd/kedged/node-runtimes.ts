@@ -62,6 +62,7 @@ export async function nodeRuntimes(
       ...(await privatePaths(config)),
     ],
     volumeDirectories: config.hostPathAllowlist,
+    cgroups: { cluster: store.clusterId },
     clock,
     policy,
   });

@@ -1,3 +1,5 @@
+import { clusterPrefix } from '../runtime/cluster-prefix.js';
+
 /** Labels of all objects that Kedge creates in an engine. */
 export const engineLabels = {
   /** Id of the cluster. */
@@ -22,9 +24,12 @@ export interface RunIdentity {
   readonly run: number;
 }
 
-/** Name of the container of a run. Names are unique, so a run that is begun twice runs once. */
-export function containerName({ id, run }: Pick<RunIdentity, 'id' | 'run'>): string {
-  return `kedge-${id}-${run}`;
+/**
+ * Name of the container of a run. Names are unique in an engine, so a run that is begun twice runs once. The instances of a
+ * copied cluster have the ids of their originals, so the name includes the beginning of the cluster's id.
+ */
+export function containerName({ cluster, id, run }: RunIdentity): string {
+  return `kedge-${clusterPrefix(cluster)}-${id}-${run}`;
 }
 
 /** Labels of the container of a run. */

@@ -14,7 +14,7 @@ import type { ExecProcess, ExecSpec } from '../runtime/exec.js';
 import type { LogLine, LogRequest } from '../runtime/log.js';
 import { type Isolation, probeIsolation } from './isolation.js';
 import { execInProcess } from './process-exec.js';
-import { WorkloadGroups } from './cgroup/workload-groups.js';
+import { WorkloadGroups, type WorkloadGroupsOptions } from './cgroup/workload-groups.js';
 import {
   isAlive,
   isLocked,
@@ -55,8 +55,8 @@ export interface ProcessRuntimeOptions {
   readonly clock: Clock;
   /** Default: the default policy. */
   readonly policy?: ControllerPolicy;
-  /** Where control groups are mounted; default /sys/fs/cgroup. */
-  readonly cgroupRoot?: string;
+  /** The mount point of the control groups, and the cluster that their names tell from its copies. */
+  readonly cgroups?: WorkloadGroupsOptions;
   /** The script that starts a workload and records its end; default: the one beside the agent. */
   readonly supervisor?: string;
   /** Timeout of a start in milliseconds; default 10 s. */
@@ -87,7 +87,7 @@ export class ProcessRuntime implements Runtime {
   constructor(options: ProcessRuntimeOptions) {
     this.#options = options;
     const { clock, policy = defaultPolicy, startTimeoutMs: timeoutMs = startMsMax } = options;
-    this.#groups = new WorkloadGroups(options.cgroupRoot);
+    this.#groups = new WorkloadGroups(options.cgroups);
     this.#ends = new RunEnds((id) => this.#groups.ranOutOfMemory(id));
     this.#stops = new StopRequests(clock, policy);
     const late = (id: string): void => this.#listener(id);

@@ -1,5 +1,6 @@
 import type { EngineClient } from '../engine/engine-client.js';
 import { isEngineError } from '../engine/engine-error.js';
+import { clusterPrefix } from '../../runtime/cluster-prefix.js';
 import { engineLabels } from '../run-identity.js';
 
 /**
@@ -20,7 +21,7 @@ export class ClusterNetwork {
     this.#cluster = cluster;
     // The name includes the beginning of the cluster's id, so that users can tell clusters apart in lists of
     // networks.
-    this.name = `kedge-${cluster.slice(0, 8)}`;
+    this.name = `kedge-${clusterPrefix(cluster)}`;
   }
 
   /** Does some work while the network exists; creates it if it does not. */

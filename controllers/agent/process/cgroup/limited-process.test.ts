@@ -18,7 +18,7 @@ describe('a process with limits on a machine without control groups', () => {
       directory,
       hiddenDirectories: [],
       clock: systemClock,
-      cgroupRoot: join(directory, 'no-cgroups'),
+      cgroups: { root: join(directory, 'no-cgroups') },
     });
   });
   afterEach(async () => {

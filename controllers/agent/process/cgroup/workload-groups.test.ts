@@ -12,7 +12,7 @@ describe('control groups of workloads', () => {
 
   beforeEach(async () => {
     root = await mkdtemp(join(tmpdir(), 'kedge-cgroup-'));
-    groups = new WorkloadGroups(root);
+    groups = new WorkloadGroups({ root });
   });
   afterEach(() => rm(root, { recursive: true }));
 
@@ -45,6 +45,18 @@ describe('control groups of workloads', () => {
     expect(await read('cpu/kedge/u/cpu.shares')).to.equal('512');
     expect(await read('memory/kedge/u/memory.limit_in_bytes')).to.equal('134217728');
     expect(await read('pids/kedge/u/pids.max')).to.equal('24');
+  });
+
+  it('of a copy of a cluster are others, though its workloads have the same ids', async () => {
+    await hierarchies('memory', 'freezer');
+    const original = new WorkloadGroups({ root, cluster: '0123abcd-original' });
+    const copy = new WorkloadGroups({ root, cluster: '89ef4567-copy' });
+    const mine = await original.prepare('u', { memoryBytes: 2 ** 27 });
+    const theirs = await copy.prepare('u', { memoryBytes: 2 ** 26 });
+    expect(theirs.procs).to.not.have.members([...mine.procs]);
+    expect(await read('memory/kedge/0123abcd-u/memory.limit_in_bytes')).to.equal('134217728');
+    expect(await read('memory/kedge/89ef4567-u/memory.limit_in_bytes')).to.equal('67108864');
+    expect(await original.procs('u')).to.deep.equal(mine.procs);
   });
 
   it('of v2 are one folder, whose controllers are enabled above it', async () => {

@@ -8,6 +8,7 @@ import {
   type LimitFile,
   limitFiles,
 } from './limit-files.js';
+import { clusterPrefix } from '../../runtime/cluster-prefix.js';
 
 /** The folder of all groups, in each hierarchy. */
 const parentName = 'kedge';
@@ -43,6 +44,14 @@ async function writeFiles(folder: string, files: readonly LimitFile[]): Promise<
     }
 }
 
+/** Where groups are, and what they are called. */
+export interface WorkloadGroupsOptions {
+  /** Where the control groups are mounted; default /sys/fs/cgroup. */
+  readonly root?: string;
+  /** Id of the cluster: a copy of it may have workloads with the same ids on this machine. Default: none. */
+  readonly cluster?: string;
+}
+
 /**
  * Control groups of the workloads of this machine that have limits: one per workload, below `kedge` in the hierarchies
  * of cgroup v1 or in the one of v2. As those of container engines they are not below the group of the daemon: its
@@ -50,11 +59,12 @@ async function writeFiles(folder: string, files: readonly LimitFile[]): Promise<
  */
 export class WorkloadGroups {
   readonly #root: string;
+  readonly #cluster: string;
   #version: CgroupVersion | undefined;
 
-  /** @param root where the control groups are mounted */
-  constructor(root = '/sys/fs/cgroup') {
+  constructor({ root = '/sys/fs/cgroup', cluster = '' }: WorkloadGroupsOptions = {}) {
     this.#root = root;
+    this.#cluster = clusterPrefix(cluster);
   }
 
   #versionNow(): CgroupVersion {
@@ -64,7 +74,7 @@ export class WorkloadGroups {
 
   #folder(version: CgroupVersion, controller: string, id: string): string {
     const hierarchy = version === 'v1' ? join(this.#root, controller) : this.#root;
-    return join(hierarchy, parentName, id);
+    return join(hierarchy, parentName, this.#cluster === '' ? id : `${this.#cluster}-${id}`);
   }
 
   /** Creates the group of a workload that is to be started, with its limits. No process is left of an earlier run. */
