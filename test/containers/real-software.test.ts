@@ -1,28 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { root, TestDaemon } from '../acceptance/daemon.js';
 import { cleanUp, demandDevices } from '../drivers/devices.js';
 import { demandEngine, RealEngine } from './engine.js';
+import { demandImage, imageMs, loadImage } from './real-image.js';
 
 const base = '/v1/namespaces/default';
-/** A tar of real-image.sh, which may still be being written. */
-const tar = process.env['KEDGE_REAL_IMAGE'];
-/** Bootstrapping a Debian on a loaded machine. */
-const imageMs = 900_000;
-
-/** Skips the suite with a message if no image was asked for; throws in CI. */
-function demandImage(context: Mocha.Context): void {
-  if (tar !== undefined) return;
-  const why =
-    'KEDGE_REAL_IMAGE is not set; make the image (test/containers/real-image.sh FILE postgres:15), and set it to FILE';
-  if (process.env['CI']) throw new Error(why);
-  console.log(`skipped: ${why}`);
-  context.skip();
-}
-
 describe('real software in containers', function () {
   this.timeout(300_000);
   let engine: RealEngine;
@@ -37,14 +22,7 @@ describe('real software in containers', function () {
     daemon = await TestDaemon.start({
       environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
     });
-    await eventually(
-      'the image',
-      () => [tar, `${tar}.failed`].some((f) => existsSync(f ?? '')),
-      imageMs,
-    );
-    expect(existsSync(tar ?? ''), 'real-image.sh failed').to.equal(true);
-    const load = await daemon.cli('image', 'load', tar ?? '');
-    expect(load.stdout, load.stderr).to.equal('postgres:15 loaded\n');
+    await loadImage(daemon);
   });
   after(async () => {
     await daemon?.end('SIGTERM');

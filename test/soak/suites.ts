@@ -40,6 +40,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/containers/container-kills.test.js'],
     environment: { KEDGE_CONTAINER_KILLS: 'all' },
   },
+  'postgres-ledger': {
+    summary: 'PostgreSQL on a block volume is killed under pgbench; no acknowledged commit is lost',
+    specs: ['test/dist/containers/postgres-ledger.test.js'],
+    environment: { KEDGE_LEDGER_CYCLES: 'all' },
+  },
   'provider-kills': {
     summary: 'kedged is killed at every moment of each operation of an asynchronous provider',
     specs: ['test/dist/storage/provider-kills/provider-kills.test.js'],
