@@ -73,10 +73,17 @@ export class AgentShutdown {
     try {
       await runtimeOf(runtimes, instance)?.stop(instance.metadata.uid, graceMs);
       await inputs.remove(instance);
-      await notes.note(instance, 'Stopped', [
-        told('ContainersReady', false, 'DaemonStopped', 'stopped because kedged was stopped'),
-        told('Ready', false, 'DaemonStopped', 'stopped because kedged was stopped'),
-      ]);
+      const message = 'stopped because kedged was stopped';
+      await notes.note(
+        instance,
+        'Stopped',
+        [
+          told('ContainersReady', false, 'DaemonStopped', message),
+          told('Ready', false, 'DaemonStopped', message),
+        ],
+        // A volume that is released now was not taken from the workload: the next start attaches it again.
+        { mounts: [] },
+      );
       return true;
     } catch (error) {
       const label = { instance: claimOf(instance), error: messageOf(error) };

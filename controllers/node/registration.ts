@@ -106,10 +106,17 @@ export class NodeRegistration implements Runnable {
     const { callers = [], logger, name } = this.#options;
     await Promise.all(callers.map((caller) => caller.stop(budgetMs)));
     const isBusy = callers.some((caller) => caller.stats().active > 0);
-    if (isBusy || budgetMs <= 0) {
+    if (isBusy) {
       const message =
         'driver calls for volumes of the node may still run; the node is not reported as stopped';
       logger.warn(message, { node: name });
+      return;
+    }
+    if (budgetMs <= 0) {
+      // The agent has already warned of it.
+      logger.info('the shutdown budget is spent; the node is not reported as stopped', {
+        node: name,
+      });
       return;
     }
     await this.#whereRoomIs(() => this.#beat('NotReady'));
