@@ -1,26 +1,140 @@
-import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
+import {
+  type BlockProvider,
+  createBlockDriver,
+  type Driver,
+  DriverError,
+  type HandleRequest,
+  type NodeInstances,
+  type StorageSettings,
+  thisNode,
+} from '@kedge/driver-sdk';
+import {
+  inOrder,
+  InstanceCache,
+  LinkedDevice,
+  ProviderClient,
+  providerDriver,
+  type Refusal,
+} from '@kedge/driver-sdk/provider';
+import { Cloud1Api } from './api.js';
+import { tellRejected } from './credentials.js';
+import { attachLimit, cloud1Errors } from './errors.js';
+import { checkScopes, listResources } from './inspection.js';
+import { providerName } from './names.js';
+import { cloud1Parameters } from './parameters.js';
+import { Cloud1Snapshots } from './snapshots.js';
+import { callerOf } from './requests.js';
+import { Cloud1Volumes } from './volumes.js';
 
-/**
- * The `cloud1-volume` driver for DigitalOcean Block Storage: parameter rules and the capabilities of specification
- * section 2.5. Its calls are not implemented: see {@link declaredDriver}.
- */
-export function createCloud1VolumeDriver(): Driver {
-  return declaredDriver({
-    name: 'cloud1-volume',
-    provider: 'DigitalOcean',
-    parameters: [
-      { key: 'region', required: true },
-      fsTypeRule,
-      { key: 'apiToken', sensitive: true },
-      { key: 'apiTokenSecretRef' },
-    ],
-    capabilities: {
-      accessModes: ['ReadWriteOnce'],
-      snapshots: true,
-      expand: true,
-      onlineExpand: true,
-      blockDevice: true,
-      topologyKeys: ['svc.io/region'],
+const name = 'cloud1-volume';
+const label = 'svc.io/region';
+
+function refusalOf(status: number, body: unknown): Refusal {
+  const { id, message } = (body ?? {}) as { readonly id?: unknown; readonly message?: unknown };
+  return {
+    status,
+    code: typeof id === 'string' ? id : '',
+    message: typeof message === 'string' ? message : '',
+  };
+}
+
+/** The `cloud1-volume` driver: DigitalOcean Block Storage (specification section 2.5). */
+export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
+  const { endpoint, deviceDirectory, timeouts } = settings.drivers?.[name] ?? {};
+  const host = settings.host ?? thisNode;
+  const cluster = settings.clusterId ?? 'unknown';
+  const client = new ProviderClient(
+    {
+      driver: name,
+      provider: 'DigitalOcean',
+      endpoint: endpoint ?? 'https://api.digitalocean.com',
+      requestTimeoutMs: timeouts?.requestMs ?? 30_000,
+      // 250 of the 5,000 may be made within a minute: a burst, and what the rate adds to it.
+      rates: { perHour: 5_000, burstShare: 0.03 },
+      errors: cloud1Errors,
+      refusal: refusalOf,
+      headers: {
+        requestId: ['x-request-id', 'request-id'],
+        limit: 'ratelimit-limit',
+        remaining: 'ratelimit-remaining',
+        reset: 'ratelimit-reset',
+      },
+      tell: (refusal, call, said, kind) =>
+        kind === 'CredentialsRejected' ? tellRejected(refusal, call, said) : undefined,
     },
+    settings.providers ?? {},
+  );
+  const api = new Cloud1Api(client);
+  const volumes = new Cloud1Volumes(api, client, cluster);
+  const cache = new InstanceCache(client.clock);
+  const links = { directory: deviceDirectory ?? '/dev/disk/by-id', host };
+  const deviceOf = ({ volume }: HandleRequest): LinkedDevice => {
+    const serial = providerName(volume.uid);
+    return new LinkedDevice(links, `scsi-0DO_Volume_${serial}`, serial);
+  };
+  const instances: NodeInstances = {
+    lookups: [
+      {
+        by: 'Droplet name',
+        find: (request) => {
+          const caller = callerOf(request);
+          const { node } = request;
+          return cache.of(client.credential(caller.token), node, () =>
+            api.dropletsNamed(caller, node),
+          );
+        },
+      },
+    ],
+    place: () => 'the team of the token at DigitalOcean',
+  };
+  /** After a Droplet that is not there any more, the node may be another one. */
+  const forgetting = async <R>(request: HandleRequest, work: Promise<R>): Promise<R> =>
+    work.catch((error: unknown) => {
+      if (error instanceof DriverError && error.kind === 'NotFound')
+        cache.forget(client.credential(callerOf(request).token), request.node);
+      throw error;
+    });
+  const provider: BlockProvider = {
+    name,
+    provider: 'DigitalOcean',
+    topologyKeys: [label],
+    placeParameters: { [label]: ['region'] },
+    attachLimit,
+    parameters: cloud1Parameters,
+    create: (request) =>
+      inOrder(name, request.volume, request.signal, () => volumes.provision(request)),
+    observe: (request) => volumes.observe(request),
+    delete: (request) =>
+      inOrder(name, request.volume, request.signal, () => volumes.delete(request)),
+    instances,
+    // The specification: a node that starts again needs no token for what is attached to it.
+    attachedHere: async (request) => {
+      if (settings.node === undefined || request.node !== settings.node) return undefined;
+      if ((await request.operations.get('detach')) !== undefined) return undefined;
+      const device = deviceOf(request);
+      return (await device.isReady()) ? device.link : undefined;
+    },
+    attach: (request) =>
+      inOrder(name, request.volume, request.signal, () =>
+        forgetting(request, volumes.attach(request, deviceOf(request).link)),
+      ),
+    detach: (request) =>
+      inOrder(name, request.volume, request.signal, () => volumes.detach(request)),
+    devicePath: (request) => deviceOf(request).path(),
+    identify: (device, request) => deviceOf(request).is(device),
+    expansion: {
+      online: true,
+      grow: (request) => inOrder(name, request.volume, request.signal, () => volumes.grow(request)),
+    },
+    snapshots: new Cloud1Snapshots(name, volumes),
+  };
+  const driver = createBlockDriver(provider, {
+    host,
+    ...(timeouts?.deviceMs === undefined ? {} : { deviceWaitMs: timeouts.deviceMs }),
   });
+  return {
+    ...providerDriver(driver, client),
+    check: (request) => checkScopes(api, request),
+    orphans: (request) => listResources(api, request, cluster),
+  };
 }

@@ -55,13 +55,13 @@ export interface AwaitOptions {
   readonly after?: readonly OperationKind[];
   /** The poll delay of {@link Pending}; default 5,000. */
   readonly pollAfterMs?: number;
+  /** The first wait between two polls within one call, milliseconds; default 50. It grows to the longest. */
+  readonly firstWaitMs?: number;
+  /** Default 500. */
+  readonly longestWaitMs?: number;
   /** Waits between two polls; default real time. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
-
-/** Waits between two polls within one call, milliseconds. */
-const firstWaitMs = 50;
-const longestWaitMs = 500;
 
 /** An attempt of an operation, parsed from its stored text: the idempotency key, and the operation id once known. */
 interface Attempt {
@@ -101,6 +101,7 @@ export async function awaitOperation<R>(
 ): Promise<R | Pending> {
   const { operations, signal } = request;
   const { after = [], pollAfterMs = 5_000, wait = waitUntil } = options;
+  const { firstWaitMs = 50, longestWaitMs = 500 } = options;
   const pending: Pending = { type: 'pending', pollAfterMs };
   let waitedMs = 0;
   /** False if a further wait would exceed the time limit of this call. */

@@ -3,6 +3,7 @@
  * its provider's paths, fields and error table. Nothing of it is loaded before such a driver is used.
  */
 export { ActionLanes } from './action-lanes.js';
+export { Fields } from './answer-fields.js';
 export { CallJournal, type JournaledCall } from './call-journal.js';
 export { type ErrorRow, kindByStatus, type Refusal, rowOf } from './error-table.js';
 export {
@@ -12,7 +13,9 @@ export {
   type TransportReply,
   type TransportRequest,
 } from './http-transport.js';
+export { InstanceCache } from './instance-cache.js';
 export { machineClock, pauseOn, type ProviderClock, withDeadline } from './provider-clock.js';
+export { bytesOf, carryOut, gibOf, inOrder } from './provider-calls.js';
 export {
   type ProviderCall,
   ProviderClient,

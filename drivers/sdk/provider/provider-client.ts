@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { DriverError, type DriverErrorOptions } from '../contract/errors.js';
+import { DriverError, type DriverErrorKind, type DriverErrorOptions } from '../contract/errors.js';
 import { CallJournal } from './call-journal.js';
 import { type ErrorRow, kindByStatus, type Refusal, rowOf } from './error-table.js';
 import {
@@ -20,8 +20,6 @@ export interface ProviderPorts {
   readonly durations?: CallDurations;
   /** Gets the figures of a driver's calls when it is first used. */
   readonly onTelemetry?: (telemetry: ProviderTelemetry) => void;
-  /** Tells an operator of what works in part only. Never contains a credential. */
-  readonly warn?: (message: string) => void;
 }
 
 /** The description of a provider's interface. */
@@ -46,7 +44,12 @@ export interface ProviderInterface {
     readonly reset: string;
   };
   /** Rewrites the message of a refusal. */
-  readonly tell?: (refusal: Refusal, call: ProviderCall, message: string) => string | undefined;
+  readonly tell?: (
+    refusal: Refusal,
+    call: ProviderCall,
+    said: string,
+    kind: DriverErrorKind,
+  ) => string | undefined;
 }
 
 /** One call. */
@@ -221,7 +224,7 @@ export class ProviderClient {
     const words = refusal.message === '' ? 'no message' : refusal.message;
     const request = id === undefined ? '' : `, request ${id}`;
     const said = `${words} (HTTP ${refusal.status}${code}${request})`;
-    const plain = tell?.(refusal, call, said) ?? `${provider} refused ${call.name}: ${said}`;
+    const plain = tell?.(refusal, call, said, kind) ?? `${provider} refused ${call.name}: ${said}`;
     const message = row?.remedy === undefined ? plain : `${plain}; ${row.remedy}`;
     const rate = refusal.status === 429 ? this.#retryAfter(reply) : undefined;
     if (rate !== undefined) budget.close(rate);

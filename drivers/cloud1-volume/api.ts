@@ -1,0 +1,207 @@
+import { DriverError, type OperationState } from '@kedge/driver-sdk';
+import { Fields, type ProviderCall, type ProviderClient } from '@kedge/driver-sdk/provider';
+
+/** The context of calls of one driver call. */
+export interface Caller {
+  readonly token: string;
+  /** Uid of the volume or snapshot. */
+  readonly about: string;
+  readonly signal: AbortSignal;
+}
+
+/** A volume at the provider. */
+export interface CloudVolume {
+  readonly id: string;
+  readonly name: string;
+  readonly region: string;
+  readonly sizeGib: number;
+  /** The machines it is attached to; it can be one. */
+  readonly droplets: readonly string[];
+  readonly description: string;
+}
+
+/** A snapshot at the provider. */
+export interface CloudSnapshot {
+  readonly id: string;
+  readonly name: string;
+  readonly regions: readonly string[];
+  /** Least size of a volume of it; `size_gigabytes` is what is billed. */
+  readonly sizeGib: number;
+}
+
+/** The body of an action of a volume. */
+export type CloudAction =
+  | { readonly type: 'attach' | 'detach'; readonly droplet_id: number; readonly region: string }
+  | { readonly type: 'resize'; readonly size_gigabytes: number; readonly region: string };
+
+const pagesMax = 200;
+const perPage = '200';
+
+/** The calls of DigitalOcean that the driver makes. No other path is called. */
+export class Cloud1Api {
+  readonly #client: ProviderClient;
+
+  constructor(client: ProviderClient) {
+    this.#client = client;
+  }
+
+  async #call(
+    caller: Caller,
+    call: Pick<ProviderCall, 'name' | 'method' | 'path' | 'query' | 'body'>,
+  ): Promise<Fields> {
+    const body = await this.#client.call({ ...caller, ...call });
+    return new Fields(call.name, body, call.method !== 'GET');
+  }
+
+  /** All entries of a list, page by page. */
+  async *#pages(
+    caller: Caller,
+    call: Pick<ProviderCall, 'name' | 'path' | 'query'>,
+    key: string,
+  ): AsyncGenerator<Fields> {
+    for (let page = 1; page <= pagesMax; page += 1) {
+      const query = {
+        ...call.query,
+        per_page: perPage,
+        ...(page > 1 ? { page: String(page) } : {}),
+      };
+      const body = await this.#call(caller, { ...call, method: 'GET', query });
+      yield* body.list(key);
+      if (!body.optional('links')?.optional('pages')?.has('next')) return;
+    }
+    throw new DriverError('Internal', `${call.name} has more than ${pagesMax} pages`);
+  }
+
+  async #all<T>(
+    caller: Caller,
+    call: Pick<ProviderCall, 'name' | 'path' | 'query'>,
+    key: string,
+    read: (fields: Fields) => T,
+  ): Promise<readonly T[]> {
+    const found: T[] = [];
+    for await (const fields of this.#pages(caller, call, key)) found.push(read(fields));
+    return found;
+  }
+
+  /** Volumes of a region, or of all. */
+  volumes(
+    caller: Caller,
+    query: Readonly<Record<string, string>>,
+  ): Promise<readonly CloudVolume[]> {
+    return this.#all(
+      caller,
+      { name: 'listVolumes', path: '/v2/volumes', query },
+      'volumes',
+      volume,
+    );
+  }
+
+  /** @throws DriverError NotFound */
+  async volume(caller: Caller, id: string): Promise<CloudVolume> {
+    const path = `/v2/volumes/${encodeURIComponent(id)}`;
+    return volume(
+      (await this.#call(caller, { name: 'getVolume', method: 'GET', path })).in('volume'),
+    );
+  }
+
+  async createVolume(
+    caller: Caller,
+    body: Readonly<Record<string, string | number>>,
+  ): Promise<CloudVolume> {
+    const call = { name: 'createVolume', method: 'POST', path: '/v2/volumes', body } as const;
+    return volume((await this.#call(caller, call)).in('volume'));
+  }
+
+  async deleteVolume(caller: Caller, id: string): Promise<void> {
+    const path = `/v2/volumes/${encodeURIComponent(id)}`;
+    await this.#call(caller, { name: 'deleteVolume', method: 'DELETE', path });
+  }
+
+  /** Starts an action and returns its id. */
+  async startAction(caller: Caller, id: string, action: CloudAction): Promise<string> {
+    const path = `/v2/volumes/${encodeURIComponent(id)}/actions`;
+    const name = `${action.type}Volume`;
+    const body = await this.#call(caller, { name, method: 'POST', path, body: action });
+    return body.in('action').id('id');
+  }
+
+  /**
+   * The state of an action, through the one path that the scope `actions:read` permits.
+   * @throws DriverError Timeout if the credential does not permit it: the outcome is unknown
+   */
+  async actionState(caller: Caller, id: string): Promise<OperationState> {
+    const path = `/v2/actions/${encodeURIComponent(id)}`;
+    try {
+      const call = { name: 'getAction', method: 'GET', path } as const;
+      const action = (await this.#call(caller, call)).in('action');
+      const status = action.text('status');
+      if (status === 'in-progress') return { type: 'running' };
+      if (status === 'completed') return { type: 'ended' };
+      const what = action.optionalText('type') ?? 'action';
+      const message = `DigitalOcean ended ${what} ${id} of the volume with status ${status}; it is started again`;
+      return { type: 'failed', error: new DriverError('Unavailable', message) };
+    } catch (thrown) {
+      const { kind, message } = DriverError.from(thrown);
+      if (kind === 'NotFound') return { type: 'unknown' };
+      if (kind !== 'CredentialsRejected') throw thrown;
+      throw new DriverError('Timeout', `action ${id} can't be observed: ${message}`, {
+        operation: id,
+      });
+    }
+  }
+
+  /** Ids of the Droplets of exactly this name; the list ignores case, and leaves out GPU Droplets unless asked. */
+  async dropletsNamed(caller: Caller, name: string): Promise<readonly string[]> {
+    const found: string[] = [];
+    for (const type of ['droplets', 'gpus']) {
+      const call = { name: 'listDroplets', path: '/v2/droplets', query: { name, type } };
+      for await (const fields of this.#pages(caller, call, 'droplets'))
+        if (fields.text('name') === name) found.push(fields.id('id'));
+    }
+    return found;
+  }
+
+  /** The snapshots of a volume. */
+  snapshotsOf(caller: Caller, volumeId: string): Promise<readonly CloudSnapshot[]> {
+    const path = `/v2/volumes/${encodeURIComponent(volumeId)}/snapshots`;
+    return this.#all(caller, { name: 'listSnapshots', path }, 'snapshots', snapshot);
+  }
+
+  async createSnapshot(caller: Caller, volumeId: string, name: string): Promise<CloudSnapshot> {
+    const path = `/v2/volumes/${encodeURIComponent(volumeId)}/snapshots`;
+    const call = { name: 'createSnapshot', method: 'POST', path, body: { name } } as const;
+    return snapshot((await this.#call(caller, call)).in('snapshot'));
+  }
+
+  /** @throws DriverError NotFound */
+  async snapshot(caller: Caller, id: string): Promise<CloudSnapshot> {
+    const path = `/v2/volumes/snapshots/${encodeURIComponent(id)}`;
+    const call = { name: 'getSnapshot', method: 'GET', path } as const;
+    return snapshot((await this.#call(caller, call)).in('snapshot'));
+  }
+
+  async deleteSnapshot(caller: Caller, id: string): Promise<void> {
+    const path = `/v2/volumes/snapshots/${encodeURIComponent(id)}`;
+    await this.#call(caller, { name: 'deleteSnapshot', method: 'DELETE', path });
+  }
+}
+
+function volume(fields: Fields): CloudVolume {
+  return {
+    id: fields.text('id'),
+    name: fields.text('name'),
+    region: fields.in('region').text('slug'),
+    sizeGib: fields.number('size_gigabytes'),
+    droplets: fields.ids('droplet_ids'),
+    description: fields.optionalText('description') ?? '',
+  };
+}
+
+function snapshot(fields: Fields): CloudSnapshot {
+  return {
+    id: fields.text('id'),
+    name: fields.text('name'),
+    regions: fields.texts('regions'),
+    sizeGib: fields.number('min_disk_size'),
+  };
+}

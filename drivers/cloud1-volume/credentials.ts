@@ -1,0 +1,44 @@
+import type { ProviderCall, Refusal } from '@kedge/driver-sdk/provider';
+
+/** The scope of a call, and what does not work without it (specification section 2.5). */
+interface Scope {
+  readonly scope: string;
+  readonly needed: string;
+}
+
+const provision = 'provisioning, observing and deleting volumes';
+const action = 'attaching, detaching and growing volumes';
+const snapshots = 'snapshots';
+
+/** Scopes by the name of the call. */
+const scopes: Readonly<Record<string, Scope>> = {
+  listVolumes: { scope: 'block_storage:read', needed: provision },
+  getVolume: { scope: 'block_storage:read', needed: provision },
+  createVolume: { scope: 'block_storage:create', needed: provision },
+  deleteVolume: { scope: 'block_storage:delete', needed: provision },
+  attachVolume: { scope: 'block_storage_action:create', needed: action },
+  detachVolume: { scope: 'block_storage_action:create', needed: action },
+  resizeVolume: { scope: 'block_storage_action:create', needed: action },
+  getAction: { scope: 'actions:read', needed: 'observing the end of attach, detach and growth' },
+  listDroplets: { scope: 'droplet:read', needed: 'finding the Droplet of a node' },
+  listSnapshots: { scope: 'block_storage_snapshot:read', needed: snapshots },
+  getSnapshot: { scope: 'block_storage_snapshot:read', needed: snapshots },
+  createSnapshot: { scope: 'block_storage_snapshot:create', needed: snapshots },
+  deleteSnapshot: { scope: 'block_storage_snapshot:delete', needed: snapshots },
+};
+
+/** Every scope once, with what needs it. */
+export const allScopes: readonly Scope[] = [
+  ...new Map(Object.values(scopes).map((one) => [one.scope, one])).values(),
+];
+
+/**
+ * The message for rejected credentials (specification section 5.3). A missing scope is answered with 401 or 403, and a
+ * token that has ended with 401: both name the scope that the call needs.
+ */
+export function tellRejected({ status }: Refusal, { name }: ProviderCall, said: string): string {
+  const scope = scopes[name];
+  const needs = scope ? `; ${name} needs scope ${scope.scope}, for ${scope.needed}` : '';
+  const remedy = 'renew the token or add the scope: the call is repeated with the new token';
+  return `provider rejected credentials: DigitalOcean answered ${status}: ${said}${needs}; ${remedy}`;
+}

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+
+/** Uids that may stand in a name as they are: lower case, and short enough. */
+const plain = /^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$/;
+
+/**
+ * The name of the volume or snapshot of an object: of its uid alone, at most 64 characters of a to z, 0 to 9 and `-`,
+ * the first a letter. The device's link on a node has this name.
+ */
+export function providerName(uid: string): string {
+  if (plain.test(uid) && !uid.startsWith('h-')) return `kedge-${uid}`;
+  return `kedge-h-${createHash('sha256').update(uid).digest('hex').slice(0, 40)}`;
+}
+
+/** The mark in a volume's description, by which an installation finds its volumes. */
+export interface Mark {
+  readonly cluster: string;
+  readonly uid: string;
+}
+
+/** Writes the description of a volume. */
+export function described({ cluster, uid }: Mark, name: string): string {
+  return `kedge cluster=${cluster} volume=${uid} name=${name}`;
+}
+
+/** Reads the description of a volume; undefined when it was not created by this driver. */
+export function markOf(description: string): Mark | undefined {
+  const [, cluster, uid] = /^kedge cluster=(\S*) volume=(\S+) /.exec(description) ?? [];
+  return cluster === undefined || uid === undefined ? undefined : { cluster, uid };
+}

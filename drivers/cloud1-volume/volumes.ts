@@ -1,0 +1,280 @@
+import {
+  type AttachResult,
+  type BlockAttachRequest,
+  type BlockDetachRequest,
+  type CallContext,
+  type DeleteRequest,
+  DriverError,
+  type ExpandRequest,
+  type HandleRequest,
+  type Looked,
+  type Observation,
+  type OperationKind,
+  operationIdOf,
+  type Pending,
+  type ProvisionRequest,
+  type ProvisionResult,
+} from '@kedge/driver-sdk';
+import { ActionLanes, bytesOf, carryOut, type ProviderClient } from '@kedge/driver-sdk/provider';
+import type { Cloud1Api, CloudAction, CloudVolume } from './api.js';
+import { described, providerName } from './names.js';
+import { callerOf, demandSize, provisioned } from './requests.js';
+
+/** Time for which a created volume may be missing from lists, milliseconds. */
+const listLagMs = 60_000;
+
+const absent: Looked<never> = { type: 'absent' };
+const done = <R>(result: R): Looked<R> => ({ type: 'done', result });
+const notYet = (ms: number): Pending => ({ type: 'pending', pollAfterMs: ms });
+
+function ended<R>(error: unknown, kind: DriverError['kind'], result: R): R {
+  if (error instanceof DriverError && error.kind === kind) return result;
+  throw error;
+}
+
+/** Volumes of DigitalOcean and their actions. */
+export class Cloud1Volumes {
+  readonly api: Cloud1Api;
+  readonly #client: ProviderClient;
+  readonly #lanes: ActionLanes;
+  readonly #cluster: string;
+
+  constructor(api: Cloud1Api, client: ProviderClient, cluster: string) {
+    this.api = api;
+    this.#client = client;
+    this.#lanes = new ActionLanes(client.clock);
+    this.#cluster = cluster;
+  }
+
+  /**
+   * The volume of an identity, by its name; undefined when the provider has none.
+   * @throws DriverError Internal for several
+   */
+  async named({ volume, parameters, signal }: CallContext): Promise<CloudVolume | undefined> {
+    const { region = '' } = parameters;
+    const name = providerName(volume.uid);
+    const query = { name, ...(region === '' ? {} : { region }) };
+    const caller = callerOf({ volume, parameters, signal } as CallContext);
+    const found = (await this.api.volumes(caller, query)).filter((one) => one.name === name);
+    if (found.length <= 1) return found[0];
+    const ids = found.map(({ id }) => id).join(', ');
+    throw new DriverError(
+      'Internal',
+      `DigitalOcean has ${found.length} volumes of the name ${name}: ${ids}; delete those that are not needed`,
+    );
+  }
+
+  /** The volume of a handle; undefined when it is gone. @throws DriverError InvalidParameters for another volume's */
+  async #ofHandle(request: HandleRequest): Promise<CloudVolume | undefined> {
+    const { volume, handle } = request;
+    const found = await this.api
+      .volume(callerOf(request), handle)
+      .catch((error: unknown) => ended(error, 'NotFound', undefined));
+    if (!found || found.name === providerName(volume.uid)) return found;
+    throw new DriverError(
+      'InvalidParameters',
+      `volume ${handle} at DigitalOcean has the name ${found.name}: it is not of volume ${volume.uid}`,
+    );
+  }
+
+  /** @throws DriverError NotFound */
+  async demand(request: HandleRequest): Promise<CloudVolume> {
+    const found = await this.#ofHandle(request);
+    if (found) return found;
+    throw new DriverError('NotFound', `DigitalOcean has no volume ${request.handle} any more`);
+  }
+
+  /**
+   * Creates a volume, once: an earlier one of the name is returned. The attempt is recorded before the call, so that a
+   * later deletion does not believe a list that lags.
+   */
+  async create(
+    request: ProvisionRequest,
+    body: () => Promise<Readonly<Record<string, string | number>>>,
+  ): Promise<CloudVolume | Pending> {
+    const { volume, parameters, operations } = request;
+    const found = await this.named(request);
+    if (found) return this.#created(request, found);
+    const { region = '' } = parameters;
+    const mark = { cluster: this.#cluster, uid: volume.uid };
+    const whole = {
+      name: providerName(volume.uid),
+      region,
+      description: described(mark, `${volume.namespace}/${volume.name}`),
+      ...(await body()),
+    };
+    await operations.set('provision', `create ${this.#client.clock.now()}`);
+    try {
+      return await this.#created(request, await this.api.createVolume(callerOf(request), whole));
+    } catch (thrown) {
+      const error = DriverError.from(thrown);
+      if (error.kind === 'AlreadyExists') {
+        const raced = await this.named(request);
+        // A list that lags shows it soon.
+        return raced ? this.#created(request, raced) : notYet(5_000);
+      }
+      if (error.kind !== 'Timeout' && error.kind !== 'Unavailable')
+        await operations.clear('provision');
+      throw error;
+    }
+  }
+
+  async #created({ operations }: CallContext, volume: CloudVolume): Promise<CloudVolume> {
+    if ((await operations.get('provision')) !== undefined) await operations.clear('provision');
+    return volume;
+  }
+
+  async provision(request: ProvisionRequest): Promise<ProvisionResult | Pending> {
+    const size_gigabytes = demandSize(request.sizeBytes);
+    const made = await this.create(request, () => Promise.resolve({ size_gigabytes }));
+    return 'type' in made ? made : provisioned(made);
+  }
+
+  async observe(request: DeleteRequest): Promise<Observation> {
+    const { handle, volume } = request;
+    const found =
+      handle === undefined
+        ? await this.named(request)
+        : await this.#ofHandle({ ...request, handle });
+    if (found) return provisioned(found);
+    throw new DriverError('NotFound', `DigitalOcean has no volume of ${volume.uid}`);
+  }
+
+  async delete(request: DeleteRequest): Promise<void | Pending> {
+    const { handle, operations } = request;
+    const found =
+      handle === undefined
+        ? await this.named(request)
+        : await this.#ofHandle({ ...request, handle });
+    if (!found) {
+      // A creation without an answer may be missing from the list for a while.
+      const [, at] = /^create (\d+)$/.exec((await operations.get('provision')) ?? '') ?? [];
+      if (at === undefined) return;
+      if (this.#client.clock.now() - Number(at) < listLagMs) return notYet(10_000);
+      return operations.clear('provision');
+    }
+    const [droplet] = found.droplets;
+    if (droplet !== undefined)
+      throw new DriverError(
+        'InUse',
+        `volume ${found.id} is attached to Droplet ${droplet}; it is deleted once it is detached`,
+      );
+    await this.api
+      .deleteVolume(callerOf(request), found.id)
+      .catch((error: unknown) => ended(error, 'NotFound', undefined));
+    await operations.clear('provision');
+  }
+
+  /** Runs an action of a volume. A Droplet executes one at a time. */
+  async act<R>(
+    request: CallContext,
+    kind: OperationKind,
+    look: () => Promise<Looked<R>>,
+    action: () => { readonly id: string; readonly body: CloudAction; readonly droplet?: string },
+  ): Promise<R | Pending> {
+    const caller = callerOf(request);
+    const holder = `${kind} ${caller.about}`;
+    const keep = (droplet: string | undefined): void => {
+      if (droplet === undefined) return;
+      const lane = `Droplet ${droplet} of ${this.#client.credential(caller.token)}`;
+      this.#lanes.take(lane, holder);
+    };
+    try {
+      const answer = await carryOut(this.#client.clock, request, kind, {
+        look,
+        start: (_key) => {
+          const { id, body, droplet } = action();
+          keep(droplet);
+          return this.api.startAction(caller, id, body);
+        },
+        state: (id) => this.api.actionState(caller, id),
+      });
+      const goesOn = (await request.operations.get(kind)) !== undefined;
+      if (!goesOn) this.#lanes.free(holder);
+      return answer;
+    } catch (error) {
+      if (operationIdOf(await request.operations.get(kind)) === undefined) this.#lanes.free(holder);
+      throw error;
+    }
+  }
+
+  attach(request: BlockAttachRequest, link: string): Promise<AttachResult | Pending> {
+    const { instance } = request;
+    let seen: CloudVolume | undefined;
+    const look = async (): Promise<Looked<AttachResult>> => {
+      seen = await this.demand(request);
+      const { droplets } = seen;
+      if (droplets.includes(instance)) return done({ devicePath: link });
+      const [other] = droplets;
+      if (other === undefined) return absent;
+      throw new DriverError(
+        'InUse',
+        `volume ${seen.id} is attached to Droplet ${other}, not to ${instance} (node "${request.node}"); it is attached once it is detached there`,
+      );
+    };
+    const attached = this.act(request, 'attach', look, () => ({
+      id: request.handle,
+      droplet: instance,
+      body: { type: 'attach', droplet_id: Number(instance), region: seen?.region ?? '' },
+    }));
+    return attached.catch((error: unknown) => this.#afterAll(error, 'InUse', look));
+  }
+
+  /**
+   * A refusal because everything is as asked for is told from others by the volume, never by the refusal alone.
+   * @throws `error` if it is not
+   */
+  async #afterAll<R>(
+    error: unknown,
+    kind: DriverError['kind'],
+    look: () => Promise<Looked<R>>,
+  ): Promise<R> {
+    if (!(error instanceof DriverError) || error.kind !== kind) throw error;
+    const looked = await look().catch(() => undefined);
+    if (looked?.type === 'done') return looked.result;
+    throw error;
+  }
+
+  detach(request: BlockDetachRequest): Promise<void | Pending> {
+    const { instance } = request;
+    let region = '';
+    const look = async (): Promise<Looked<undefined>> => {
+      const found = await this.#ofHandle(request);
+      if (!found || instance === undefined || !found.droplets.includes(instance))
+        return done(undefined);
+      ({ region } = found);
+      return absent;
+    };
+    const detached = this.act(request, 'detach', look, () => ({
+      id: request.handle,
+      droplet: instance ?? '',
+      body: { type: 'detach', droplet_id: Number(instance), region },
+    }));
+    return detached.catch((error: unknown) => this.#afterAll(error, 'NotFound', look));
+  }
+
+  /** Grows a volume, attached or not, to at least `sizeGib`. */
+  resize(
+    request: CallContext & { readonly handle: string },
+    kind: 'expand' | 'restore',
+    sizeGib: number,
+  ): Promise<bigint | Pending> {
+    let seen: CloudVolume | undefined;
+    const look = async (): Promise<Looked<bigint>> => {
+      seen = await this.demand(request);
+      return seen.sizeGib >= sizeGib ? done(bytesOf(seen.sizeGib)) : absent;
+    };
+    return this.act(request, kind, look, () => {
+      const [droplet] = seen?.droplets ?? [];
+      return {
+        id: request.handle,
+        ...(droplet === undefined ? {} : { droplet }),
+        body: { type: 'resize', size_gigabytes: sizeGib, region: seen?.region ?? '' },
+      };
+    });
+  }
+
+  grow(request: ExpandRequest): Promise<bigint | Pending> {
+    return this.resize(request, 'expand', demandSize(request.sizeBytes));
+  }
+}

@@ -1,0 +1,56 @@
+import type { CallContext, VolumeIdentity } from '../contract/driver.js';
+import type { OperationKind, Operations, Pending } from '../contract/operations.js';
+import { KeyedQueue } from '../turns/keyed-queue.js';
+import { awaitOperation, type ProviderOperation } from './await-operation.js';
+import { pauseOn, type ProviderClock } from './provider-clock.js';
+
+const gibibyte = 1024n ** 3n;
+
+/** Bytes in whole GiB, rounded up; at least `min`. */
+export function gibOf(bytes: bigint, min = 1): number {
+  return Math.max(min, Number((bytes + gibibyte - 1n) / gibibyte));
+}
+
+/** GiB in bytes. */
+export function bytesOf(gib: number): bigint {
+  return BigInt(gib) * gibibyte;
+}
+
+/** Work of this process on volumes and snapshots of cloud providers. */
+const turns = new KeyedQueue();
+
+/** Runs the calls about one volume or snapshot one after another; a call that hangs delays no other object. */
+export function inOrder<T>(
+  driver: string,
+  { uid }: Pick<VolumeIdentity, 'uid'>,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
+  return turns.run(`${driver} ${uid}`, work, signal);
+}
+
+/** Operations of a volume that must have ended before one of the given kind begins. */
+const follows: Readonly<Partial<Record<OperationKind, readonly OperationKind[]>>> = {
+  delete: ['attach', 'detach', 'expand'],
+  attach: ['detach'],
+  detach: ['attach'],
+};
+
+/** First and longest pause between two polls within a call, and the delay until the next call, milliseconds. */
+const pollAfterMs = 2_000;
+
+/** {@link awaitOperation} with few polls: each takes a request of the budget. */
+export function carryOut<R>(
+  clock: ProviderClock,
+  { operations, signal }: Pick<CallContext, 'signal'> & { readonly operations: Operations },
+  kind: OperationKind,
+  operation: ProviderOperation<R>,
+): Promise<R | Pending> {
+  return awaitOperation({ operations, signal }, kind, operation, {
+    after: follows[kind] ?? [],
+    pollAfterMs,
+    firstWaitMs: 500,
+    longestWaitMs: 1_000,
+    wait: (ms, cancelled) => pauseOn(clock, ms, cancelled),
+  });
+}
