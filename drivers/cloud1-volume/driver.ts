@@ -1,5 +1,6 @@
 import {
   type BlockProvider,
+  type CallContext,
   createBlockDriver,
   type Driver,
   DriverError,
@@ -87,13 +88,15 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
     ],
     place: () => 'the team of the token at DigitalOcean',
   };
-  /** After a Droplet that is not there any more, the node may be another one. */
+  /** After NotFound, the node's Droplet is looked up again. */
   const forgetting = async <R>(request: HandleRequest, work: Promise<R>): Promise<R> =>
     work.catch((error: unknown) => {
       if (error instanceof DriverError && error.kind === 'NotFound')
         cache.forget(client.credential(callerOf(request).token), request.node);
       throw error;
     });
+  const inTurn = <T>(request: CallContext, work: () => Promise<T>): Promise<T> =>
+    inOrder(name, request.volume, request.signal, work);
   const provider: BlockProvider = {
     name,
     provider: 'DigitalOcean',
@@ -101,11 +104,9 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
     placeParameters: { [label]: ['region'] },
     attachLimit,
     parameters: cloud1Parameters,
-    create: (request) =>
-      inOrder(name, request.volume, request.signal, () => volumes.provision(request)),
+    create: (request) => inTurn(request, () => volumes.provision(request)),
     observe: (request) => volumes.observe(request),
-    delete: (request) =>
-      inOrder(name, request.volume, request.signal, () => volumes.delete(request)),
+    delete: (request) => inTurn(request, () => volumes.delete(request)),
     instances,
     // The specification: a node that starts again needs no token for what is attached to it.
     attachedHere: async (request) => {
@@ -115,16 +116,13 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
       return (await device.isReady()) ? device.link : undefined;
     },
     attach: (request) =>
-      inOrder(name, request.volume, request.signal, () =>
-        forgetting(request, volumes.attach(request, deviceOf(request).link)),
-      ),
-    detach: (request) =>
-      inOrder(name, request.volume, request.signal, () => volumes.detach(request)),
+      inTurn(request, () => forgetting(request, volumes.attach(request, deviceOf(request).link))),
+    detach: (request) => inTurn(request, () => volumes.detach(request)),
     devicePath: (request) => deviceOf(request).path(),
     identify: (device, request) => deviceOf(request).is(device),
     expansion: {
       online: true,
-      grow: (request) => inOrder(name, request.volume, request.signal, () => volumes.grow(request)),
+      grow: (request) => inTurn(request, () => volumes.grow(request)),
     },
     snapshots: new Cloud1Snapshots(name, volumes),
   };

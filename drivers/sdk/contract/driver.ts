@@ -4,8 +4,8 @@ import type { Operations, Pending } from './operations.js';
 import type { DriverSettings } from './driver-settings.js';
 import type { ClassRequest, OrphanListing, PermissionReport } from './provider-report.js';
 import type { StorageRoot } from './storage-root.js';
-import type { JournaledCall } from '../provider/call-journal.js';
-import type { ProviderPorts } from '../provider/provider-client.js';
+import type { JournaledCall } from '../http/call-journal.js';
+import type { ProviderPorts } from '../http/provider-client.js';
 
 /** The access mode of a volume (specification section 2.2). */
 export type AccessMode = 'ReadWriteOnce' | 'ReadOnlyMany' | 'ReadWriteMany';

@@ -1,5 +1,5 @@
 import { DriverError } from '../contract/errors.js';
-import type { ProviderClock } from './provider-clock.js';
+import type { ProviderClock } from '../http/provider-clock.js';
 
 /** Time after which a holder that no longer polls has lost its lane, milliseconds. */
 const expiryMs = 60_000;

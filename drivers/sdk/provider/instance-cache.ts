@@ -1,4 +1,4 @@
-import type { ProviderClock } from './provider-clock.js';
+import type { ProviderClock } from '../http/provider-clock.js';
 
 const keptMs = 60_000;
 const nodesMax = 10_000;

@@ -2,7 +2,7 @@ import type { CallContext, VolumeIdentity } from '../contract/driver.js';
 import type { OperationKind, Operations, Pending } from '../contract/operations.js';
 import { KeyedQueue } from '../turns/keyed-queue.js';
 import { awaitOperation, type ProviderOperation } from './await-operation.js';
-import { pauseOn, type ProviderClock } from './provider-clock.js';
+import { pauseOn, type ProviderClock } from '../http/provider-clock.js';
 
 const gibibyte = 1024n ** 3n;
 

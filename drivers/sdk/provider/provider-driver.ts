@@ -1,7 +1,7 @@
 import type { Driver } from '../contract/driver.js';
 import { DriverError } from '../contract/errors.js';
 import { isPending, type OperationKind, type Pending } from '../contract/operations.js';
-import type { ProviderClient } from './provider-client.js';
+import type { ProviderClient } from '../http/provider-client.js';
 
 /** Shortest time until a call is repeated, milliseconds. */
 const pollMsMin = 100;

@@ -94,6 +94,11 @@ export class Fields {
     return value.map((each) => new Fields(this.#call, each, this.#kind === 'Timeout'));
   }
 
+  /** Texts by key, such as labels. */
+  textMap(): Readonly<Record<string, string>> {
+    return Object.fromEntries(Object.keys(this.#value).map((key) => [key, this.text(key)]));
+  }
+
   flag(key: string): boolean {
     return this.#value[key] === true;
   }
