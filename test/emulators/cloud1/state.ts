@@ -98,6 +98,11 @@ export class State {
     for (const one of saved?.snapshots ?? []) this.snapshots.set(one.id, one);
     for (const one of saved?.droplets ?? []) this.droplets.set(one.id, one);
     this.actions = new ActionTable(firstAction, saved?.actions);
+    // Their devices may be gone since.
+    for (const one of this.volumes.values()) {
+      const holder = one.droplet === undefined ? undefined : this.droplets.get(one.droplet);
+      if (holder) this.#changes.push(this.#link('attached', one, holder));
+    }
   }
 
   save(): SavedState {

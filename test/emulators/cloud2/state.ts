@@ -95,6 +95,11 @@ export class State {
     for (const one of saved?.servers ?? []) this.servers.set(one.id, one);
     this.#nextVolume = saved?.nextVolume ?? firstVolume;
     this.actions = new ActionTable(firstAction, saved?.actions);
+    // Their devices may be gone since.
+    for (const one of this.volumes.values()) {
+      const holder = one.server === undefined ? undefined : this.servers.get(one.server);
+      if (holder) this.#changes.push(this.#link('attached', one.id, holder));
+    }
   }
 
   save(): SavedState {

@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Runs losetup. @throws Error with its words */
+export async function losetup(...args: readonly string[]): Promise<string> {
+  const { stdout } = await run('losetup', args);
+  return stdout.trim();
+}
+
+/** The loop device of a file; undefined if it has none. */
+export async function loopOf(file: string): Promise<string | undefined> {
+  const name = await losetup('--associated', file, '--noheadings', '--output', 'NAME');
+  return name.split('\n')[0]?.trim() || undefined;
+}
+
+/** Gives a file a loop device, or returns the one that it has. */
+export async function attachLoop(file: string): Promise<string> {
+  const known = await loopOf(file);
+  if (known !== undefined) return known;
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await losetup('--find', '--show', file);
+    } catch (error) {
+      // Another process took the free device first.
+      if (attempt === 5) throw error;
+    }
+}
+
+/** Takes the loop device of a file away, as a provider does: also from under a file system. */
+export async function detachLoop(file: string): Promise<void> {
+  const device = await loopOf(file);
+  if (device !== undefined) await losetup('--detach', device);
+}
+
+/** Files below a folder that have loop devices. */
+export async function loopedFiles(folder: string): Promise<readonly string[]> {
+  const table = await losetup('--list', '--noheadings', '--output', 'BACK-FILE');
+  return table
+    .split('\n')
+    .map((line) => line.trim().replace(/ \(deleted\)$/, ''))
+    .filter((file) => file.startsWith(`${folder}/`));
+}
