@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, readFile, readlink, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readlink, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -54,6 +54,12 @@ describe('the loop devices of an emulator', function () {
   const link = (name: string) => join(byId, `scsi-0DO_Volume_${name}`);
   const sizeOf = (device: string) =>
     Number(execFileSync('blockdev', ['--getsize64', device], { encoding: 'utf8' }));
+  const beginOf = async (device: string): Promise<string> => {
+    const file = await open(device);
+    const { buffer } = await file.read(Buffer.alloc(5), 0, 5, 0);
+    await file.close();
+    return buffer.toString();
+  };
   const absent = (path: string) =>
     readlink(path).then(
       () => false,
@@ -67,7 +73,7 @@ describe('the loop devices of an emulator', function () {
     await detach(id);
     expect(await absent(link('a'))).to.equal(true);
     await attach(id);
-    expect((await readFile(link('a'))).subarray(0, 5).toString()).to.equal('first');
+    expect(await beginOf(link('a'))).to.equal('first');
     await act(id, { type: 'resize', size_gigabytes: 2 });
     expect(sizeOf(link('a'))).to.equal(2 * gib);
     const { body } = await post(`/v2/volumes/${id}/snapshots`, { name: 's' });
@@ -75,7 +81,7 @@ describe('the loop devices of an emulator', function () {
     const snapshot = (body['snapshot'] as { id: string }).id;
     const copy = await made('b', { snapshot_id: snapshot });
     await attach(copy);
-    expect((await readFile(link('b'))).subarray(0, 5).toString()).to.equal('first');
+    expect(await beginOf(link('b'))).to.equal('first');
     expect(sizeOf(link('b'))).to.equal(2 * gib);
   });
 
