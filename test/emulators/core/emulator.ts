@@ -149,8 +149,9 @@ export class Emulator {
       this.#work = before.then(() => this.#devices.apply(change));
     }
     this.#arm();
-    this.#changed();
     await this.#work;
+    // A state that was saved before its disks exist would have volumes without data after a kill.
+    this.#changed();
   }
 
   /** Answers a request as HTTP does, without a socket. */

@@ -1,0 +1,62 @@
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+
+/** What `npm run emulators` was asked for. */
+export interface CommandOptions {
+  readonly cloud1Port: number;
+  readonly cloud2Port: number;
+  /** Absolute. */
+  readonly directory: string;
+  readonly node: string;
+  /** Volumes have no devices: the APIs alone. */
+  readonly withoutDevices: boolean;
+  /** Detaches the devices below the directory, removes it, and ends. */
+  readonly remove: boolean;
+}
+
+export const usage = `usage: npm run emulators -- [OPTION...]
+Runs providers that behave like DigitalOcean (cloud1) and Hetzner Cloud (cloud2) on this machine.
+  --cloud1-port N     port of cloud1, default 9701
+  --cloud2-port N     port of cloud2, default 9702
+  --directory D       state and disks, default emulated-clouds
+  --node NAME         name of the node that attaches volumes, default the name of this machine
+  --without-devices   the APIs alone; needs no root
+  --remove            detach the devices below the directory, remove it, and end
+  --help              print this`;
+
+function port(text: string, option: string): number {
+  const value = /^\d+$/.test(text) ? Number(text) : -1;
+  if (value >= 0 && value <= 65_535) return value;
+  throw new TypeError(`--${option} ${text}: a port is a number from 0 to 65535`);
+}
+
+/**
+ * The options of a command line; undefined where only the usage is asked for.
+ * @throws TypeError naming the wrong option
+ */
+export function commandOptions(args: readonly string[]): CommandOptions | undefined {
+  const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
+  const flag = { type: 'boolean', default: false } as const;
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      'cloud1-port': text('9701'),
+      'cloud2-port': text('9702'),
+      directory: text('emulated-clouds'),
+      node: text(hostname()),
+      'without-devices': flag,
+      remove: flag,
+      help: flag,
+    },
+  });
+  if (values.help) return undefined;
+  return {
+    cloud1Port: port(values['cloud1-port'], 'cloud1-port'),
+    cloud2Port: port(values['cloud2-port'], 'cloud2-port'),
+    directory: resolve(values.directory),
+    node: values.node,
+    withoutDevices: values['without-devices'],
+    remove: values.remove,
+  };
+}
