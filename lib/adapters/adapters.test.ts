@@ -26,7 +26,7 @@ describe('OpenTelemetry adapter', () => {
   });
   afterEach(() => exporter.reset());
 
-  it('makes spans that know their parent, with attributes', async () => {
+  it('makes spans with their parent and attributes', async () => {
     const tracer = openTelemetryTracer(provider.getTracer('test'));
     await tracer.trace('reconcile', { key: 'a' }, async (span) => {
       span.setAttributes({ run: 2 });
@@ -39,7 +39,7 @@ describe('OpenTelemetry adapter', () => {
     expect(inner?.parentSpanContext?.spanId).to.equal(outer?.spanContext().spanId);
   });
 
-  it('marks a span whose work throws as failed, ends it, and lets the error through', async () => {
+  it('marks a span whose work throws as failed, ends it, and rethrows the error', async () => {
     const tracer = openTelemetryTracer(provider.getTracer('test'));
     const failed = tracer.trace('reconcile', {}, () => Promise.reject(new Error('no disk')));
     expect(await failed.catch(String)).to.equal('Error: no disk');
@@ -48,7 +48,7 @@ describe('OpenTelemetry adapter', () => {
     expect(span?.events[0]?.name).to.equal('exception');
   });
 
-  it('feeds counters, gauges and histograms by label, one instrument a name', async () => {
+  it('feeds counters, gauges and histograms by label, with one instrument per name', async () => {
     const exported = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
     const reader = new PeriodicExportingMetricReader({ exporter: exported });
     const meters = new MeterProvider({ readers: [reader] });
@@ -76,7 +76,7 @@ describe('OpenTelemetry adapter', () => {
 });
 
 describe('pino adapter', () => {
-  it('writes message and fields in one line, children with theirs, errors with their stacks', () => {
+  it('writes message and fields in one line, child loggers with their fields, errors with their stacks', () => {
     const lines: string[] = [];
     const log = pinoLogger(
       pino({ base: null, timestamp: false }, { write: (line) => lines.push(line) }),

@@ -7,8 +7,8 @@ import {
 import { type Metrics, messageOf, type Tracer } from '../base/index.js';
 
 /**
- * Reconciles, effects and transactions as OpenTelemetry spans. Spans started by `work` through the
- * same API become children, where a context manager is registered.
+ * Reports reconciles, effects and transactions as OpenTelemetry spans. Spans that `work` starts
+ * through the same API become children if a context manager is registered.
  */
 export function openTelemetryTracer(tracer: OpenTelemetryTracer): Tracer {
   return {
@@ -34,11 +34,14 @@ export function openTelemetryTracer(tracer: OpenTelemetryTracer): Tracer {
   };
 }
 
-/** The library's metrics as instruments of an OpenTelemetry meter, under client-go's names; seconds are the unit of histograms. */
+/**
+ * Reports the library's metrics as instruments of an OpenTelemetry meter, under client-go's names.
+ * Histograms are in seconds.
+ */
 export function openTelemetryMetrics(meter: Meter): Metrics {
   const made = new Map<string, unknown>();
   const once = <T>(name: string, make: () => T): T => {
-    // The same name must give the same instrument (the port's rule): duplicates would warn.
+    // The port requires one instrument per name; OpenTelemetry warns about duplicates.
     const known = made.get(name) as T | undefined;
     if (known !== undefined) return known;
     const instrument = make();

@@ -6,7 +6,7 @@ function serialized(fields: LogFields): LogFields {
   return error instanceof Error ? { ...fields, error: stdSerializers.err(error) } : fields;
 }
 
-/** A pino logger as the library's logger port: message and fields in one line, errors with their stacks. */
+/** A pino logger as the library's logger port. A line has message and fields; errors have their stacks. */
 export function pinoLogger(log: Pino): Logger {
   return {
     debug: (message, fields = {}) => log.debug(serialized(fields), message),

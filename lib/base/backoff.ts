@@ -23,18 +23,19 @@ export function requireBackoff(name: string, options: BackoffOptions): void {
 }
 
 /**
- * Delay before the next try after `failures` failures in a row (0 or more), in milliseconds; never
- * above `maxMs`. At the cap delays are spread below it, so that many keys do not retry in step.
+ * Delay before the next retry after `failures` failures in a row (0 or more), in milliseconds; at
+ * most `maxMs`. At the cap, delays are spread below it, so that many keys do not retry at the same
+ * time.
  */
 export function backoffDelayMs(options: BackoffOptions, failures: number, random: Random): number {
-  // 2^1023 is the largest power a double holds; beyond, the cap decides anyway.
+  // 2^1023 is the largest power of two that a double holds; the cap applies long before.
   const jitter = options.jitter ?? 0.1;
   const raw = options.baseMs * 2 ** Math.min(failures, 1000);
   const middle = Math.min(options.maxMs / (1 + jitter), raw);
   return Math.min(options.maxMs, middle * (1 - jitter + 2 * jitter * random.next()));
 }
 
-/** The wait in milliseconds that an error requests (`StatusError.retryAfterMs`); 0 if it requests none. */
+/** The delay in milliseconds that an error requests (`StatusError.retryAfterMs`); 0 if it requests none. */
 export function retryAfterOf(error: unknown): number {
   const askedMs = error instanceof StatusError ? (error.retryAfterMs ?? 0) : 0;
   return Number.isFinite(askedMs) && askedMs > 0 ? askedMs : 0;

@@ -29,7 +29,7 @@ export class CallbackFaults {
     });
   }
 
-  /** @param callback what was called, such as `predicate` or `index room`: a bounded set of names */
+  /** @param callback name of the callback, such as `predicate` or `index room`: from a bounded set */
   report(callback: string, error: unknown, fields: LogFields = {}): void {
     this.#logger.error('callback threw', { callback, ...fields, error });
     this.#total.inc({ part: this.#part, callback });
@@ -37,8 +37,8 @@ export class CallbackFaults {
 }
 
 /**
- * The value that a callback returned, unless it is a promise. A promise is useless where the value is needed
- * synchronously, and its rejection would end the process.
+ * Returns the value that a callback returned, unless it is a promise. A promise is useless where
+ * the value is needed synchronously, and its rejection would end the process.
  * @throws TypeError for a promise.
  */
 export function requireSynchronous<R>(callback: string, given: R): R {

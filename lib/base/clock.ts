@@ -3,7 +3,7 @@
  * that tests and the simulator control time.
  */
 
-/** A timer that was set; `cancel` is idempotent. */
+/** A timer; `cancel` is idempotent. */
 export interface Timer {
   cancel(): void;
 }
@@ -11,8 +11,8 @@ export interface Timer {
 /** Options of a timer. */
 export interface TimerOptions {
   /**
-   * Background maintenance, such as compaction or metrics: the process may end before it is due. Default false: a
-   * pending timer keeps the process running.
+   * True for background maintenance, such as compaction or metrics: the process may end before the
+   * timer fires. Default false: a pending timer keeps the process running.
    */
   readonly background?: boolean;
 }
@@ -33,13 +33,13 @@ export interface Clock {
    * share this budget (see TimeSlice).
    */
   turnAgeMs(): number;
-  /** Runs `callback` in a later turn, after pending input and output. Callbacks run in order. */
+  /** Runs `callback` in a later turn of the event loop, after pending I/O. Callbacks run in order. */
   defer(callback: () => void): void;
 }
 
 const timerMaxMs = 2 ** 31 - 1;
 
-/** Age of the machine's turns: a turn ends when immediates run. */
+/** Age of the turns of the system's event loop. A turn ends when immediates run. */
 function turnClock(): () => number {
   let startedAt: number | undefined;
   const end = (): void => {
@@ -55,12 +55,12 @@ function turnClock(): () => number {
   };
 }
 
-/** The machine's clock. */
+/** The system clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimer(callback, delayMs, options) {
-    // Node turns a delay beyond 2^31-1 ms into 1 ms: re-arm instead.
+    // Node.js turns a delay above 2^31-1 ms into 1 ms: re-arm instead.
     let handle: NodeJS.Timeout;
     const arm = (leftMs: number): void => {
       const stepMs = Math.min(leftMs, timerMaxMs);
@@ -78,8 +78,8 @@ export const systemClock: Clock = {
 };
 
 /**
- * Keeps the process running until it is disposed: for work without a timer or socket, such as an open watch of a
- * store in process.
+ * Keeps the process running until the result is disposed, for work without a timer or socket, such
+ * as a watch of an in-process store.
  */
 export function holdProcess(clock: Clock): Disposable {
   const timer = clock.setTimer(() => undefined, Infinity);

@@ -1,7 +1,7 @@
 /** The rule of an option. */
 export interface OptionRule {
   fits(value: unknown): boolean;
-  /** The expected value, for people; it follows "give" in the message. */
+  /** The expected value, as text that follows "give" in the message. */
   readonly give: string;
   /** Whether the option may be absent. */
   readonly optional?: boolean;
@@ -15,7 +15,7 @@ function shown(value: unknown): string {
   return typeof value === 'function' ? 'a function' : String(value);
 }
 
-/** An object, or a function, that has all of these methods. */
+/** Accepts an object or a function that has all of these methods. */
 export function withMethods(give: string, ...names: readonly string[]): OptionRule {
   const fits = (value: unknown): boolean => {
     if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
@@ -25,7 +25,7 @@ export function withMethods(give: string, ...names: readonly string[]): OptionRu
   return { give, fits };
 }
 
-/** A text that is not empty. */
+/** Accepts a string that is not empty. */
 export function someText(give: string): OptionRule {
   return { give, fits: (value) => typeof value === 'string' && value !== '' };
 }
@@ -42,7 +42,7 @@ export const portRules = {
   metrics: optional(withMethods('Metrics, or omit it', 'counter', 'gauge', 'histogram')),
 } as const satisfies Readonly<Record<string, OptionRule>>;
 
-/** The store that a part works on. */
+/** The rule of an option that is an object store. */
 export const storeRule: OptionRule = withMethods(
   'the store that openStore returns',
   'get',
@@ -51,7 +51,7 @@ export const storeRule: OptionRule = withMethods(
 );
 
 /**
- * Checks options at run time: guards against callers that bypass the types.
+ * Checks options at run time, for callers that bypass the types.
  * @param of name of the constructed class or function, for the message
  * @throws TypeError that names the option, its value and the expected value
  */

@@ -3,7 +3,7 @@ import { invalid } from './errors.js';
 import { limits } from './limits.js';
 
 describe('a refusal', () => {
-  it('tells the first of very many broken rules and how many more there are', () => {
+  it('lists the first violations of very many, and the number of the others', () => {
     const found = Array.from({ length: 60_000 }, (_, n) => ({ field: `f${n}`, description: 'x' }));
     const { violations, message } = invalid(found);
     expect(violations).to.have.length(limits.violationsMax + 1);

@@ -29,14 +29,14 @@ export const statusCodes = {
 /** Name of a gRPC status code. */
 export type StatusCode = keyof typeof statusCodes;
 
-/** One broken rule of one field; `description` names the value, the rule and the remedy. */
+/** One violation of a rule by a field; `description` names the value, the rule and the remedy. */
 export interface FieldViolation {
   /** Dotted path from the object's root, list indexes in brackets: `bulbs[0].color`. */
   readonly field: string;
   readonly description: string;
 }
 
-/** The object an error is about. */
+/** The object that an error is about. */
 export interface ResourceInfo {
   readonly kind: string;
   readonly namespace?: string;
@@ -58,7 +58,10 @@ export interface StatusErrorInit {
 
 const brand = Symbol.for('kedge.StatusError');
 
-/** Every failure that crosses a module boundary of Kedge. `instanceof` works across copies of the package. */
+/**
+ * The error class for every failure that crosses a module boundary of Kedge. `instanceof` works
+ * across copies of the package.
+ */
 export class StatusError extends Error {
   readonly code: StatusCode;
   readonly reason: string;
@@ -82,8 +85,8 @@ export class StatusError extends Error {
   }
 
   /**
-   * The only conversion of a thrown value: a StatusError is returned unchanged, anything else becomes `Internal`
-   * with its cause.
+   * The only conversion of thrown values: a StatusError is returned unchanged, anything else
+   * becomes `Internal` with its cause.
    */
   static from(value: unknown): StatusError {
     if (value instanceof StatusError) return value;
@@ -96,12 +99,12 @@ export class StatusError extends Error {
   }
 }
 
-/** The message of anything thrown. */
+/** The message of any thrown value. */
 export function messageOf(value: unknown): string {
   return value instanceof Error ? value.message : String(value);
 }
 
-/** True when `value` is a StatusError of that code. */
+/** True if `value` is a StatusError with that code. */
 export function hasCode(value: unknown, code: StatusCode): value is StatusError {
   return value instanceof StatusError && value.code === code;
 }
@@ -121,7 +124,7 @@ export function notFound(resource: ResourceInfo): StatusError {
   });
 }
 
-/** An object of that name exists already. */
+/** An object of that name already exists. */
 export function alreadyExists(resource: ResourceInfo): StatusError {
   return new StatusError({
     code: 'AlreadyExists',
@@ -153,7 +156,7 @@ export function differs(resource: ResourceInfo, difference: string): StatusError
   });
 }
 
-/** The object that a write was based on is deleted, and another one has its name. */
+/** The object that a write was based on was deleted, and another one has its name. */
 export function recreated(resource: ResourceInfo, given: string, stored: string): StatusError {
   return new StatusError({
     code: 'Aborted',
@@ -163,7 +166,7 @@ export function recreated(resource: ResourceInfo, given: string, stored: string)
   });
 }
 
-/** The violations in an error: their number is bounded. */
+/** The violations of an error, up to the limit; one more entry counts the rest. */
 function bounded(violations: readonly FieldViolation[]): readonly FieldViolation[] {
   const more = violations.length - limits.violationsMax;
   if (more <= 0) return violations;
@@ -171,7 +174,7 @@ function bounded(violations: readonly FieldViolation[]): readonly FieldViolation
   return [...violations.slice(0, limits.violationsMax), rest];
 }
 
-/** All violations of one write, up to a bound. */
+/** An error with all violations of one write, up to the limit. */
 export function invalid(found: readonly FieldViolation[], resource?: ResourceInfo): StatusError {
   const violations = bounded(found);
   const list = violations.map((v) => `${v.field}: ${v.description}`).join('; ');

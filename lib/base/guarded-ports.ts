@@ -31,7 +31,7 @@ class GuardedLogger implements Logger {
     try {
       return new GuardedLogger(this.#logger.child(fields));
     } catch {
-      // The lines lose these fields but are still written if the logger works.
+      // The child's fields are lost, but lines are still written if the logger works.
       return this;
     }
   }
@@ -40,12 +40,12 @@ class GuardedLogger implements Logger {
     try {
       this.#logger[level](message, fields);
     } catch {
-      // A fault of the logger itself can't be logged, and must not fail the work that logs.
+      // A fault of the logger itself can't be logged and must not fail the caller's work.
     }
   }
 }
 
-/** A logger whose errors do not reach the caller: a line that can't be written is lost. */
+/** Wraps a logger so that its errors do not reach the caller. A line that can't be written is lost. */
 export function guardedLogger(logger: Logger): Logger {
   return logger instanceof GuardedLogger ? logger : new GuardedLogger(logger);
 }
@@ -53,8 +53,9 @@ export function guardedLogger(logger: Logger): Logger {
 const guardedAlready = new WeakSet<Metrics>();
 
 /**
- * Metrics whose errors do not reach the caller: an observation that throws is lost, and the first error of each
- * metric is logged. Registering a metric still throws, because it happens during construction.
+ * Wraps metrics so that their errors do not reach the caller. An observation that throws is lost,
+ * and the first error of each metric is logged. Registering a metric still throws, because it
+ * happens during construction.
  */
 export function guardedMetrics(metrics: Metrics, logger: Logger): Metrics {
   if (guardedAlready.has(metrics)) return metrics;
@@ -96,7 +97,10 @@ const noSpan: Span = {
   end: () => undefined,
 };
 
-/** A tracer whose errors do not reach the caller: the work runs exactly once, and the caller gets its outcome. */
+/**
+ * Wraps a tracer so that its errors do not reach the caller. The work runs exactly once, and the
+ * caller gets its outcome.
+ */
 export function guardedTracer(tracer: Tracer, logger: Logger): Tracer {
   const tell = (error: unknown): void => logger.error('tracer threw', { error });
   const guardedSpan = (span: Span): Span => {
@@ -122,7 +126,7 @@ export function guardedTracer(tracer: Tracer, logger: Logger): Tracer {
       let begun: Promise<R> | undefined;
       const once = (span: Span): Promise<R> => {
         begun ??= work(guardedSpan(span));
-        // The tracer may drop this promise; its outcome is awaited below.
+        // The tracer may drop this promise; the outcome of the work is awaited below.
         begun.catch(() => undefined);
         return begun;
       };

@@ -1,6 +1,6 @@
 /**
- * The base of every other module: errors, clock, randomness, limits, the logger port. It knows neither objects nor
- * storage.
+ * The base of all other modules: errors, clock, randomness, limits, the logger port. It depends on
+ * neither objects nor storage.
  */
 // The declarations of the library need these types, whatever the project's `lib` and `types` options are.
 /// <reference lib="esnext.disposable" preserve="true" />

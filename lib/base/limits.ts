@@ -1,31 +1,31 @@
 /**
- * The limits of the library with their units. Everything that grows has a limit; limits of a single component are
- * beside it.
+ * The limits of the library with their units. Everything that grows has a limit; limits of a single
+ * component are defined beside it.
  */
 export const limits = {
-  /** Encoded bytes of one object; etcd's request limit is the same order (1.5 MiB). */
+  /** Encoded bytes of one object; etcd's request limit (1.5 MiB) is of the same order. */
   objectBytesMax: 1_572_864,
-  /** Write operations in one transaction, and its checks (`check`, `checkKind`). */
+  /** Write operations in one transaction, and checks in one transaction (`check`, `checkKind`). */
   transactionOperationsMax: 1_000,
   transactionChecksMax: 10_000,
-  /** Characters of all objects that a transaction of another process is answered with. */
+  /** Characters of all objects in the answer to a transaction of another process. */
   transactionAnswerCharactersMax: 33_554_432,
   /**
-   * UTF-16 code units of a name and of a namespace, and of a name that holds the key of another object, such as
-   * that of a reconciler's record.
+   * UTF-16 code units of a name, of a namespace, and of a name that holds the key of another
+   * object, such as that of a reconcile record.
    */
   nameCharactersMax: 511,
   keyNameCharactersMax: 2_048,
-  /** Values of one object in one index, and UTF-16 code units of a value: two names and a slash fit. */
+  /** Values of one object in one index, and UTF-16 code units of one value: two names and a slash fit. */
   indexValuesMax: 256,
   indexValueCharactersMax: 1_024,
-  /** Index values whose last change is remembered for checks, and their characters in all. */
+  /** Index values whose last change is kept for checks, and their total characters. */
   recentValuesMax: 100_000,
   recentValuesCharactersMax: 16_777_216,
   /** Transactions in one disk batch: bounds the latency of the last one. */
   batchTransactionsMax: 500,
   batchBytesMax: 4_194_304,
-  /** Encoded bytes that may wait for the disk before writers are refused. */
+  /** Encoded bytes of pending writes; above this, writes are refused. */
   pendingBytesMax: 268_435_456,
   /** Events kept in memory for watchers, and their encoded bytes; older ones are read from the log. */
   watchRingEvents: 10_000,
@@ -37,9 +37,9 @@ export const limits = {
   historyAgeMs: 3_600_000,
   /** Encoded bytes of history: larger histories are compacted regardless of age. */
   historyBytesMax: 1_073_741_824,
-  /** Records that one write of a compaction covers: other writes wait for it. */
+  /** Records in one write of a compaction. Other writes wait for this write. */
   compactionStepRecords: 1_000,
-  /** Share of the time that a compaction works while the history is not over its bytes. */
+  /** Share of the time that a compaction may work while the history is within its byte limit. */
   compactionTimeShare: 0.5,
   /**
    * Free bytes below which the store accepts only writes that free space, and below half of which only final
@@ -59,9 +59,9 @@ export const limits = {
   /** Unfinished paged lists, in total and per caller. */
   pagedListsMax: 512,
   pagedListsPerCallerMax: 64,
-  /** Bytes of replaced objects and of references that they may keep in memory. */
+  /** Bytes of replaced objects that unfinished lists may keep in memory, and bytes of references to them. */
   pagedListsBytesMax: 134_217_728,
-  /** Maximum pause between pages. */
+  /** Maximum time between two pages. */
   pagedListIdleMs: 300_000,
   /** Violations in one error; one more entry has the number of the others. */
   violationsMax: 1_000,
@@ -74,21 +74,21 @@ export const limits = {
   /** Characters of a lease's name and of a candidate's identity; Kubernetes' bound of names. */
   electionNameCharactersMax: 253,
   /**
-   * Entries of a map of an object, such as its labels, and objects in a list of it, where its field says nothing else:
-   * one turn works on all.
+   * Entries of a map of an object, such as its labels, and objects in a list, unless the field has
+   * its own limit. All entries are processed in one turn of the event loop.
    */
   entriesMax: 1_000,
-  /** Fields of a declared kind, how deep its objects may be nested, and values of one enumeration. */
+  /** Limits of a declared kind: fields, nesting depth of its objects, values of one enumeration. */
   declaredFieldsMax: 1_000,
   declaredDepthMax: 16,
   declaredEnumValuesMax: 256,
   /**
-   * Characters of a label or field selector, and its requirements: each object of a list is matched against all of
-   * them.
+   * Characters of a label or field selector, and its requirements: each object of a list is matched
+   * against all of them.
    */
   selectorCharactersMax: 65_536,
   selectorRequirementsMax: 100,
-  /** Nesting of an object that holds free JSON: protobuf's decoders stop at 100 messages, two a level. */
+  /** Nesting of an object with free JSON: protobuf decoders stop at 100 messages, and a level takes two. */
   jsonValueDepthMax: 32,
   /** Nesting of a JSON body. */
   jsonDepthMax: 64,

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { linkSignals } from './index.js';
 
 describe('linked signal', () => {
-  it('aborts with the reason of the first source that does', () => {
+  it('aborts with the reason of the first source that aborts', () => {
     const [a, b] = [new AbortController(), new AbortController()];
     using link = linkSignals(a.signal, b.signal);
     b.abort('b');
@@ -11,12 +11,12 @@ describe('linked signal', () => {
     expect(link.signal.reason).to.equal('b');
   });
 
-  it('is aborted from the start when a source is', () => {
+  it('is aborted at once if a source is aborted', () => {
     using link = linkSignals(AbortSignal.abort('early'));
     expect(link.signal.reason).to.equal('early');
   });
 
-  it('leaves nothing on its sources once disposed', () => {
+  it('removes its listeners from the sources when disposed', () => {
     const source = new AbortController().signal;
     for (let n = 0; n < 100; n += 1) {
       using link = linkSignals(source);

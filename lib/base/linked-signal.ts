@@ -2,7 +2,8 @@ import { setMaxListeners } from 'node:events';
 import { StatusError } from './errors.js';
 
 /**
- * The promise, or a rejection as soon as `signal` aborts: for foreign work that may ignore the signal.
+ * Resolves as `promise`, or rejects as soon as `signal` aborts: for external work that may ignore
+ * the signal.
  * @throws StatusError Cancelled
  */
 export async function untilAborted<R>(promise: Promise<R>, signal: AbortSignal): Promise<R> {
@@ -17,7 +18,7 @@ export async function untilAborted<R>(promise: Promise<R>, signal: AbortSignal):
     return await Promise.race([promise, aborted]);
   } finally {
     signal.removeEventListener('abort', stop);
-    // The abandoned work may still reject; that must not be unhandled.
+    // The abandoned work may still reject; this prevents an unhandled rejection.
     promise.catch(() => undefined);
     aborted.catch(() => undefined);
   }
@@ -34,7 +35,7 @@ export interface LinkedSignal extends Disposable {
  */
 export function linkSignals(...sources: readonly AbortSignal[]): LinkedSignal {
   const controller = new AbortController();
-  // Many listeners may follow one signal, such as that of a store's end; this is no leak.
+  // Many listeners may follow one signal, such as the one of a store's close; this is not a leak.
   setMaxListeners(0, ...sources);
   const stops = sources.map((source) => {
     const abort = (): void => controller.abort(source.reason);

@@ -1,17 +1,17 @@
-/** Structured fields of a log line. Never a secret. */
+/** Structured fields of a log line. They must not contain secrets. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Logging as a port: a constant message and fields. pino satisfies it through a small adapter in cmd. */
+/** The logging port: a constant message and fields. `kedge/pino` adapts a pino logger. */
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** A logger that adds these fields to every line. */
+  /** Returns a logger that adds these fields to every line. */
   child(fields: LogFields): Logger;
 }
 
-/** Says nothing. */
+/** A logger that discards every line. */
 export const silentLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,

@@ -1,19 +1,19 @@
 /** Label values of a metric, by label name. */
 export type MetricLabels = Readonly<Record<string, string>>;
 
-/** A metric as it is registered: Prometheus' name and help, and the label names it has. */
+/** The registration of a metric: Prometheus' name and help, and its label names. */
 export interface MetricSpec {
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];
 }
 
-/** Only goes up. */
+/** A value that only increases. */
 export interface Counter {
   inc(labels: MetricLabels, by?: number): void;
 }
 
-/** Goes up and down. */
+/** A value that increases and decreases. */
 export interface Gauge {
   set(labels: MetricLabels, value: number): void;
 }
@@ -24,8 +24,8 @@ export interface Histogram {
 }
 
 /**
- * Metrics as a port, small enough for an adapter of ten lines to prom-client or OpenTelemetry
- * (docs/guides/observability.md). Registering one name twice must give the same metric.
+ * The metrics port, small enough for an adapter of ten lines to prom-client or OpenTelemetry
+ * (docs/guides/observability.md). Registering a name twice must return the same metric.
  */
 export interface Metrics {
   counter(spec: MetricSpec): Counter;
@@ -35,7 +35,7 @@ export interface Metrics {
 
 const nothing = (): void => undefined;
 
-/** Measures nothing. */
+/** Metrics that discard every observation. */
 export const noMetrics: Metrics = {
   counter: () => ({ inc: nothing }),
   gauge: () => ({ set: nothing }),

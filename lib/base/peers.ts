@@ -11,12 +11,12 @@ export const peerRanges = {
   pino: '^10.4.0',
 } as const;
 
-/** A package that may be missing. */
+/** The name of an optional peer package. */
 export type Peer = keyof typeof peerRanges;
 
 /**
  * Checks that the packages of an entry point are installed, before it is loaded.
- * @throws TypeError that names what is missing and the command that installs it.
+ * @throws TypeError that names the missing packages and the command that installs them.
  */
 export function demandPeers(
   entry: string,

@@ -4,11 +4,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number;
-  /** A fresh version 4 UUID. */
+  /** A new version 4 UUID. */
   uuid(): string;
 }
 
-/** The operating system's randomness. */
+/** Randomness of the operating system. */
 export const systemRandom: Random = {
   next: () => randomBytes(6).readUIntBE(0, 6) / 2 ** 48,
   uuid: () => randomUUID(),

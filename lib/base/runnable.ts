@@ -2,18 +2,18 @@
 export interface Runnable {
   /** Name for log lines, health, and errors of start and stop. */
   readonly name: string;
-  /** False: runs on every candidate, not only on the leader. Default true, as controller-runtime has it. */
+  /** False: runs on every candidate, not only on the leader. Default true, as in controller-runtime. */
   readonly needsLeaderElection?: boolean;
   /**
-   * Called once; resolves when the component runs. `signal` aborts when the start is cancelled: the start should
-   * then reject. If it resolves anyway, `stop` is called.
+   * Called once; resolves when the component runs. `signal` aborts when the start is cancelled: the
+   * start should then reject. If it resolves anyway, `stop` is called.
    */
   start(signal: AbortSignal): Promise<void>;
   /**
-   * Must resolve within the budget in milliseconds; 0 means at once. Called once, after `start` has resolved; not
-   * after it has rejected. After the budget the manager abandons it and reports it.
+   * Called once after `start` has resolved, not after it rejected. Must resolve within the budget
+   * in milliseconds; 0 means at once. After the budget the manager abandons it and reports it.
    */
   stop(budgetMs: number): Promise<void>;
-  /** Updates gauges that change with time; a manager with metrics calls it each second. */
+  /** Updates gauges that change with time; a manager with metrics calls it every second. */
   refreshMetrics?(): void;
 }

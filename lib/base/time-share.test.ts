@@ -3,7 +3,7 @@ import { FakeClock } from '../testing/index.js';
 import { TimeShare } from './time-share.js';
 
 describe('TimeShare', () => {
-  it('rests three times as long as it worked for a share of a quarter, counting from its last rest', async () => {
+  it('with a share of a quarter, rests three times as long as it worked since its last rest', async () => {
     const clock = new FakeClock();
     const share = new TimeShare(clock, 0.25, new AbortController().signal);
     for (const workedMs of [10, 4]) {

@@ -10,7 +10,7 @@ export class TimeShare {
   readonly #signal: AbortSignal;
   #workingSince: number;
 
-  /** @param share More than 0, at most 1: a quarter rests three times as long as it worked. */
+  /** @param share above 0, at most 1; 0.25 rests three times as long as it worked */
   constructor(clock: Clock, share: number, signal: AbortSignal) {
     this.#clock = clock;
     this.#share = share;
@@ -18,7 +18,7 @@ export class TimeShare {
     this.#workingSince = clock.monotonic();
   }
 
-  /** Resolves when this work may continue, or at once when the signal aborts. */
+  /** Resolves when the work may continue, or at once if the signal aborts. */
   async rest(): Promise<void> {
     const workedMs = this.#clock.monotonic() - this.#workingSince;
     const restMs = workedMs * (1 / this.#share - 1);

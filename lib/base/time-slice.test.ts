@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type Clock, systemClock, type Timer, type TimerOptions } from './clock.js';
 import { TimeSlice } from './time-slice.js';
 
-/** A clock on which every look at a turn's age is a millisecond of work, and what is deferred runs when told. */
+/** A clock on which each query of the turn's age counts as a millisecond of work. Deferred callbacks run in `turn`. */
 class TurnClock implements Clock {
   #age = 0;
   readonly #deferred: (() => void)[] = [];
@@ -13,7 +13,7 @@ class TurnClock implements Clock {
   turnAgeMs = (): number => (this.#age += 1);
   defer = (callback: () => void): void => void this.#deferred.push(callback);
 
-  /** One turn of the event loop: what is deferred meanwhile belongs to the next one. */
+  /** Runs one turn of the event loop: callbacks deferred meanwhile belong to the next one. */
   async turn(): Promise<void> {
     this.#age = 0;
     for (const callback of this.#deferred.splice(0)) {
@@ -24,7 +24,7 @@ class TurnClock implements Clock {
 }
 
 describe('time slices', () => {
-  /** Works without end, a slice after the other; `log` says whose slices they were. */
+  /** Works without end, slice after slice; `log` records the name for each slice. */
   const work = async (clock: Clock, name: string, log: string[]): Promise<never> => {
     const slice = new TimeSlice(clock, { everyStep: true });
     for (;;) {
@@ -34,7 +34,7 @@ describe('time slices', () => {
     }
   };
 
-  it('come in turns: work that uses up every turn starves no other', async () => {
+  it('alternate: work that uses up each turn does not starve other work', async () => {
     const clock = new TurnClock();
     const log: string[] = [];
     for (const name of ['a', 'b', 'c']) void work(clock, name, log);
@@ -42,7 +42,7 @@ describe('time slices', () => {
     expect(log.join('')).to.equal('abcabc');
   });
 
-  it('are several in one turn as long as it is not used up', async () => {
+  it('share one turn until it is used up', async () => {
     const clock = new TurnClock();
     const woken: string[] = [];
     for (const name of ['a', 'b']) void new TimeSlice(clock).pause().then(() => woken.push(name));

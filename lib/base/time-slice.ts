@@ -1,11 +1,11 @@
 import type { Clock } from './clock.js';
 
-/** Below the 20 ms that a synchronous slice may take, with room for the step that crosses it. */
+/** Less than the 20 ms that a synchronous slice may take, so that the step that exceeds it still fits. */
 const sliceMs = 4;
-/** Small steps between reads of the clock. */
+/** Steps between two reads of the clock. */
 const stride = 32;
 
-/** Work that waits for a turn, by clock: the longest first. */
+/** Work that waits for a turn, by clock; the longest wait is first. */
 const waiting = new WeakMap<Clock, (() => void)[]>();
 
 function waitersOf(clock: Clock): (() => void)[] {
@@ -28,7 +28,7 @@ export class TimeSlice {
   readonly #waiters: (() => void)[];
   #steps = 0;
 
-  /** @param options `everyStep`: the items are larger; read the clock after each. */
+  /** @param options `everyStep`: read the clock after each item, because items are large */
   constructor(clock: Clock, options: { readonly everyStep?: boolean } = {}) {
     this.#clock = clock;
     this.#waiters = waitersOf(clock);
@@ -44,7 +44,7 @@ export class TimeSlice {
     return this.#clock.turnAgeMs() >= sliceMs;
   }
 
-  /** Lets all other work run, then continues. */
+  /** Yields to other work, then continues. */
   pause(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiters.push(resolve);
@@ -53,8 +53,8 @@ export class TimeSlice {
   }
 
   /**
-   * Deferred once per waiter, and not bound to it: the loop that used up a turn defers first, and would otherwise
-   * run first in every turn.
+   * Deferred once per waiter, and not bound to it: the loop that used up a turn defers first, and
+   * would otherwise run first in every turn.
    */
   #serve(): void {
     if (this.#clock.turnAgeMs() >= sliceMs) this.#clock.defer(() => this.#serve());

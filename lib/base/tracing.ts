@@ -1,7 +1,7 @@
-/** Attributes of a span; OpenTelemetry's types of values. */
+/** Attributes of a span, with the value types of OpenTelemetry. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** A piece of work being traced. */
+/** A traced unit of work. */
 export interface Span {
   setAttributes(attributes: SpanAttributes): void;
   /** Marks the span as failed. */
@@ -9,8 +9,8 @@ export interface Span {
   end(): void;
 }
 
-/** Tracing as a port; an OpenTelemetry tracer fits through an adapter (docs/guides/observability.md). */
+/** The tracing port; an OpenTelemetry tracer fits through an adapter (docs/guides/observability.md). */
 export interface Tracer {
-  /** Runs `work` inside a new span that is the parent of spans started within. The span ends with it. */
+  /** Runs `work` inside a new span, which is the parent of spans that `work` starts. The span ends with `work`. */
   trace<R>(name: string, attributes: SpanAttributes, work: (span: Span) => Promise<R>): Promise<R>;
 }

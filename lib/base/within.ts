@@ -2,7 +2,7 @@
 export type Outcome<T> =
   | { readonly type: 'done'; readonly value: T }
   | { readonly type: 'failed'; readonly error: unknown }
-  /** The work still runs but is no longer awaited. */
+  /** The deadline expired. The work still runs but is no longer awaited. */
   | { readonly type: 'late' };
 
 /**

@@ -1,4 +1,4 @@
-/** A client for any API that kedge/server serves, driven by the same descriptors; typed by kinds. */
+/** A client for any API that kedge/server serves. It uses the same descriptors and is typed by kinds. */
 export { ApiClient } from './calls/client.js';
 export type {
   ApiClientOptions,

@@ -27,7 +27,7 @@ const broken = (): never => {
   throw new Error('broken');
 };
 const rejected = (): never => Promise.reject(new Error('broken later')) as never;
-/** Throws for the object `bad`, and answers for others. */
+/** Throws for the object `bad` and returns a result for others. */
 const forBad =
   <R>(answer: R, fault: () => never = broken) =>
   ({ name }: { readonly name: string }): R =>
@@ -53,7 +53,7 @@ interface Case {
   readonly map?: (lamp: Lamp) => readonly ObjectKey[];
   /** Runs of `bad` after its creation and one update; default 2. */
   readonly runsOfBad?: number;
-  /** The callback as it is named in the log and the metric; absent: nothing can be told. */
+  /** The name of the callback in the log and the metric; absent if nothing can be reported. */
   readonly told?: string;
 }
 
@@ -62,12 +62,12 @@ const limiter = { when: () => 0, failures: () => 0, forget: () => undefined };
 
 const cases: Readonly<Record<string, Case>> = {
   'a predicate that throws': { predicate: (_, lamp) => forBad(true)(lamp), told: 'predicate' },
-  'a predicate that gives a promise that rejects': {
+  'a predicate that returns a rejecting promise': {
     predicate: (_, lamp) => forBad(true, rejected)(lamp),
     told: 'predicate',
   },
   'a map that throws': { map: (lamp) => forBad(itself(lamp))(lamp), runsOfBad: 0, told: 'map' },
-  'a map that gives a promise that rejects': {
+  'a map that returns a rejecting promise': {
     map: (lamp) => forBad(itself(lamp), rejected)(lamp),
     runsOfBad: 0,
     told: 'map',
@@ -76,20 +76,20 @@ const cases: Readonly<Record<string, Case>> = {
     map: (lamp) => (lamp.on ? forBad(itself(lamp))(lamp) : itself(lamp)),
     told: 'map',
   },
-  'a map that gives what is no key beside one that is': {
+  'a map that returns an invalid key beside a valid one': {
     map: (lamp) => [
       ...forBad(itself(lamp), () => [undefined, {}, { name: 5 }] as never)(lamp),
       ...itself(lamp),
     ],
     told: 'map',
   },
-  'a map that gives nothing': {
+  'a map that returns nothing': {
     map: (lamp) => forBad(itself(lamp), () => undefined as never)(lamp),
     runsOfBad: 0,
     told: 'map',
   },
   'a groupOf that throws': { options: { groupOf: forBad('group') }, told: 'groupOf' },
-  'a groupOf that gives no string': {
+  'a groupOf that returns no string': {
     options: { groupOf: forBad('group', () => 5 as never) },
     told: 'groupOf',
   },
@@ -115,7 +115,7 @@ const cases: Readonly<Record<string, Case>> = {
   'metrics that throw': { options: { metrics: brokenMetrics } },
 };
 
-describe('callbacks of the embedder that fail', () => {
+describe('failing callbacks of the embedder', () => {
   let store: ObjectStore;
   let clock: FakeClock;
 
@@ -126,7 +126,7 @@ describe('callbacks of the embedder that fail', () => {
   afterEach(() => store.close());
 
   for (const [name, { options, predicate, map, runsOfBad = 2, told }] of Object.entries(cases))
-    it(`${name} harms no other object and no later run${told ? ', and is told' : ''}`, async () => {
+    it(`${name} affects no other object and no later run${told ? ', and is reported' : ''}`, async () => {
       const logger = new RecordingLogger();
       const metrics = new RecordingMetrics();
       const runs: string[] = [];
@@ -170,7 +170,7 @@ describe('callbacks of the embedder that fail', () => {
     'gives NaN': () => Number.NaN,
     'gives nothing': () => undefined as never,
   }))
-    it(`a limiter that ${name} leaves the wait to the backoff of the key`, async () => {
+    it(`a limiter that ${name} leaves the delay to the backoff of the key`, async () => {
       const logger = new RecordingLogger();
       let runs = 0;
       await using controller = newController({
@@ -193,7 +193,7 @@ describe('callbacks of the embedder that fail', () => {
       expect(logger.fieldsOf('callback threw').map(({ key }) => key)).to.include('a');
     });
 
-  it('a reconciler that throws before it gives a promise is retried', async () => {
+  it('a reconciler that throws synchronously is retried', async () => {
     let runs = 0;
     await using controller = newController({
       name: 'lamp',
@@ -210,7 +210,7 @@ describe('callbacks of the embedder that fail', () => {
     expect(runs).to.equal(2);
   });
 
-  it('a clock that throws while a run is settled loses neither the key nor its worker', async () => {
+  it('a clock that throws while a run is settled loses neither the key nor the worker', async () => {
     let runs = 0;
     let isBroken = false;
     const logger = new RecordingLogger();
@@ -240,7 +240,7 @@ describe('callbacks of the embedder that fail', () => {
     ).to.have.length(1);
   });
 
-  it('a selector that throws fails its own list and its own watch, and no other', async () => {
+  it('a selector that throws fails only its own list and watch', async () => {
     await store.create(lamps, { name: 'bad' });
     const fields = (object: ApiObject): boolean => forBad(true)(object);
     const listed = await store.list(lamps, { fields }).catch((error: unknown) => String(error));

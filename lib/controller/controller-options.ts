@@ -21,14 +21,14 @@ export interface ControllerOptions<C extends Request = Request> {
   /** Unique; appears in logs and metrics. */
   readonly name: string;
   readonly reconcile: Reconciler<C>;
-  /** Keys processed concurrently, a whole number; default 1. */
+  /** Number of workers, a whole number; default 1. */
   readonly concurrency?: number;
   /** Time limit of one reconcile in milliseconds; default 60 s. */
   readonly timeoutMs?: number;
   readonly backoff?: BackoffOptions;
-  /** Limits the retries of all keys together, in addition to the backoff of each; see TokenBucket. */
+  /** Limits the rate of retries of all keys, in addition to the backoff of each key; see TokenBucket. */
   readonly limiter?: RateLimiter<string>;
-  /** Groups of keys are served round-robin; see WorkQueue. */
+  /** The group of a key; groups are served round-robin. See WorkQueue. */
   readonly groupOf?: (key: ObjectKey) => string;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -39,9 +39,9 @@ export interface ControllerOptions<C extends Request = Request> {
   readonly causes?: CauseRegistry;
 }
 
-/** Options of a controller whose runs write through `txn` and `effect`. */
+/** Options of a controller with a store: its runs write through `txn` and `effect`. */
 export interface StoreControllerOptions extends ControllerOptions<ReconcileContext> {
-  /** A fenced one for leader-only work; see LeaderElector.fence. */
+  /** The store; for leader-only work a fenced one, see LeaderElector.fence. */
   readonly store: ObjectStore;
   /**
    * The reconciled kind, if it has a status field `conditions`: `fail` then sets the condition Stalled with its
@@ -62,7 +62,7 @@ export function requireControllerOptions(options: ControllerOptions<never>): voi
   const rules = { name: someText('a name, for logs and metrics'), ...portRules };
   demandOptions('Controller', options, rules);
   const { name, reconcile, concurrency = 1, timeoutMs = 1 } = options;
-  // The key `store` alone already requests txn and effect.
+  // The key `store` requests txn and effect, even if its value is undefined.
   if ('store' in options) demandOptions(`controller "${name}"`, options, { store: storeRule });
   const label = `controller "${name}"`;
   if (typeof reconcile !== 'function')

@@ -61,7 +61,7 @@ describe('controller', () => {
     return controller;
   }
 
-  it('reconciles what is there at start, and what changes', async () => {
+  it('reconciles the objects that exist at start, and those that change', async () => {
     await store.create(lamps, { name: 'a' });
     const controller = await start();
     expect(runs).to.deep.equal(['a']);
@@ -71,7 +71,7 @@ describe('controller', () => {
     await controller.stop();
   });
 
-  it('wakes the owner of a changed object', async () => {
+  it('queues the owner of a changed object', async () => {
     const lamp = await store.create(lamps, { name: 'a' });
     const controller = await start();
     runs = [];
@@ -108,7 +108,7 @@ describe('controller', () => {
     await controller.stop();
   });
 
-  it('honours the time an error asks for', async () => {
+  it('obeys the delay that an error requests', async () => {
     answer = () =>
       retry(
         new StatusError({
@@ -142,7 +142,7 @@ describe('controller', () => {
     await controller.stop();
   });
 
-  it('stops in bounded time: aborts what runs, and leaves behind what ignores it', async () => {
+  it('stops in bounded time: aborts running reconciles, and abandons those that ignore it', async () => {
     let aborted = 0;
     const hang = (signal: AbortSignal) =>
       new Promise<Result>(() => signal.addEventListener('abort', () => (aborted += 1)));
@@ -167,7 +167,7 @@ describe('controller', () => {
     await informer.close();
   });
 
-  it('never reconciles one key twice at a time', async () => {
+  it('never reconciles one key twice concurrently', async () => {
     let active = 0;
     let most = 0;
     answer = async () => {

@@ -39,9 +39,9 @@ import { KeyRuns } from './reconcile/key-runs.js';
 import { WatchSet } from './watches/watch-set.js';
 
 const defaultTimeoutMs = 60_000;
-/** Time for an aborted reconcile to end. */
+/** Time for an aborted reconcile to end, in milliseconds. */
 const abortMs = 1_000;
-/** Updates that are kept during a run; with more, the key runs again regardless of their authors. */
+/** Updates that are kept during a run. With more, the key runs again regardless of their authors. */
 const suspectsMax = 64;
 
 /**
@@ -88,7 +88,7 @@ export class Controller {
   readonly #authors: CauseRegistry;
   readonly #causes = new PendingCauses();
   readonly #ownWrites = new OwnWrites();
-  /** Updates during a key's run, by key; an entry for every run. */
+  /** Updates during a key's run, by key; every running key has an entry. */
   readonly #suspects = new Map<string, Wake[]>();
   readonly #durability: Durability | undefined;
   readonly #faults: CallbackFaults;
@@ -141,7 +141,7 @@ export class Controller {
       });
     this.#runs = new KeyRuns({
       name,
-      // A reconciler that takes a Request takes a ReconcileContext too.
+      // A reconciler of a Request accepts a ReconcileContext too.
       reconcile: options.reconcile,
       timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
       clock: this.#clock,
@@ -161,15 +161,15 @@ export class Controller {
     });
   }
 
-  /** The kind this controller reconciles: each of its objects is a request. */
+  /** Watches the kind that this controller reconciles: each object queues its own key. */
   for<T extends ApiObject>(informer: SharedInformer<T>, predicate?: Predicate<T>): this {
     this.#watches.add(informer, undefined, predicate);
     return this;
   }
 
   /**
-   * Objects with an owner reference of the kind `owner` queue the key of that owner: by its name alone if the kind
-   * is cluster-scoped, else in the object's namespace.
+   * Watches dependents: an object with an owner reference of the kind `owner` queues the key of
+   * that owner. A cluster-scoped owner is in no namespace; any other is in the object's namespace.
    * @throws TypeError for an owner that is not a kind.
    */
   owns<T extends ApiObject>(
@@ -181,8 +181,8 @@ export class Controller {
   }
 
   /**
-   * Queues the keys that `map` returns, for the old and the new state of every changed object. For an update `map`
-   * also gets the other state.
+   * Watches a kind whose objects queue the keys that `map` returns, for the old and the new state
+   * of each change. For an update `map` also gets the other state.
    */
   watches<T extends ApiObject>(
     informer: SharedInformer<T>,
@@ -193,7 +193,7 @@ export class Controller {
     return this;
   }
 
-  /** Like {@link watches}, for a watch that ends before the controller does: also while it runs. */
+  /** Like {@link watches}, for a watch that can be removed while the controller runs. */
   addWatch<T extends ApiObject>(
     informer: SharedInformer<T>,
     map: WatchMap<T>,
@@ -205,7 +205,7 @@ export class Controller {
   #wake(wake: Wake): void {
     const { key, step } = wake;
     if (step && this.#durability) {
-      // During the key's run the author of this change may not be known yet: it is checked when the run ends.
+      // The author of this change may not be known yet: it is checked when the run ends.
       const suspects = this.#suspects.get(key);
       if (suspects && suspects.length < suspectsMax) return void suspects.push(wake);
       if (!suspects && this.#ownWrites.explain(key, step)) return;
@@ -214,14 +214,17 @@ export class Controller {
     this.#causes.note(key, wake.cause);
   }
 
-  /** Updates during the key's run that it did not write itself queue it again. */
+  /** Requeues the key if another writer made one of the updates during its run. */
   #judgeSuspects(key: string): void {
     const suspects = this.#suspects.get(key) ?? [];
     this.#suspects.delete(key);
     for (const suspect of suspects) this.#wake(suspect);
   }
 
-  /** Queues one key. @throws RangeError for a priority out of range. */
+  /**
+   * Queues one key.
+   * @throws RangeError for a priority out of range.
+   */
   enqueue(key: ObjectKey, priority = 0): void {
     this.#wake({ key: keyString(key), cause: { type: 'manual' }, priority });
   }
@@ -231,7 +234,7 @@ export class Controller {
     return { ...this.#runs.stats(), queued, delayed };
   }
 
-  /** Updates gauges that change with time; a manager with metrics calls it each second. */
+  /** Updates gauges that change with time; a manager with metrics calls it every second. */
   refreshMetrics(): void {
     this.#queue.refreshMetrics();
   }
@@ -271,8 +274,9 @@ export class Controller {
   }
 
   /**
-   * Takes no more keys, lets runs continue for `graceMs`, then aborts them. Resolves when the workers ended, at the
-   * latest `abortMs` after the abort: a reconcile that ignores its signal is logged and abandoned.
+   * Takes no more keys, lets runs continue for `graceMs`, then aborts them. Resolves when the
+   * workers ended, at the latest `abortMs` after the abort: a reconcile that ignores its signal is
+   * logged and abandoned.
    */
   async stop(graceMs = 5_000): Promise<void> {
     this.#stopped = true;

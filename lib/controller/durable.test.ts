@@ -75,7 +75,7 @@ describe('controller with a store', () => {
     return controller;
   }
 
-  /** The process ends silently and begins again. */
+  /** Stops the process without notice and starts it again. */
   async function crash(reconcile: (context: ReconcileContext) => Promise<Result>): Promise<void> {
     await manager.stop(0);
     await store.close();
@@ -92,7 +92,7 @@ describe('controller with a store', () => {
       return done();
     });
 
-  it('is not woken by what it wrote itself, and is by everybody else', async () => {
+  it('is not queued by its own writes, but by those of others', async () => {
     await start(light);
     const made = await store.create(lamps, { ...lamp, on: true });
     await settle();
@@ -105,7 +105,7 @@ describe('controller with a store', () => {
     expect(runs[0]).to.equal(`added Lamp hall@${made.metadata.resourceVersion}`);
   });
 
-  it('does a transaction again when somebody else was faster, from what is there then', async () => {
+  it('retries a transaction after a conflict, with the state of then', async () => {
     let interfered = false;
     await store.create(lamps, { ...lamp, on: true });
     const seen: (boolean | undefined)[] = [];
@@ -126,7 +126,7 @@ describe('controller with a store', () => {
     expect((await store.get(lamps, lamp))?.lit).to.equal(false);
   });
 
-  it('commits only if what it read is still there, also what it found missing', async () => {
+  it('commits only if its reads are still valid, including those of missing objects', async () => {
     let interfered = false;
     await start((context) =>
       context.txn(async (txn) => {
@@ -160,7 +160,7 @@ describe('controller with a store', () => {
     await clock.advance(1_800_000);
     const remembered = await store.list(reconcileRecords);
     expect(remembered.items.map((r) => [r.controller, r.key])).to.deep.equal([['lamp', 'hall']]);
-    // The one that comes back is not asked to run for the object itself: only its timer counts.
+    // The restarted controller does not run for the object itself: only its timer counts.
     await manager.stop(0);
     await store.deleteByName(lamps, lamp);
     await crash(async () => done());
@@ -209,7 +209,7 @@ describe('controller with a store', () => {
       return done();
     };
 
-    it('a crash between call and commit finds the result again: one call', async () => {
+    it('after a crash between call and commit the stored result is used: one call', async () => {
       await store.create(lamps, lamp);
       await start(
         provision((at) => {
@@ -225,7 +225,7 @@ describe('controller with a store', () => {
       expect((await store.list(effectRecords)).items).to.deep.equal([]);
     });
 
-    it('a crash in the call calls again under the same idempotency key', async () => {
+    it('after a crash in the call it is repeated under the same idempotency key', async () => {
       await store.create(lamps, lamp);
       await start(
         provision((at) => {
@@ -239,7 +239,7 @@ describe('controller with a store', () => {
       expect(new Set(calls).size).to.equal(1);
     });
 
-    it('several in one run are kept each, also side by side', async () => {
+    it('several in one run are all kept, also concurrent ones', async () => {
       let died = false;
       const both = async (context: ReconcileContext): Promise<Result> => {
         const call = (id: string) => (calls.push(id), Promise.resolve(id));
@@ -260,7 +260,7 @@ describe('controller with a store', () => {
       expect((await store.list(effectRecords)).items).to.deep.equal([]);
     });
 
-    it('after a write of unknown outcome the record is read again, whichever way it went', async () => {
+    it('after a write of unknown outcome the record is read again, committed or not', async () => {
       for (const happened of [false, true]) {
         calls.length = 0;
         const append = engine.append.bind(engine);
@@ -279,14 +279,14 @@ describe('controller with a store', () => {
         await settle();
         expect(store.health().state).to.equal('serving');
         expect((await store.get(lamps, { name }))?.lit, `happened: ${happened}`).to.equal(true);
-        expect(new Set(calls).size, 'one idempotency key an object').to.be.at.most(2);
+        expect(new Set(calls).size, 'one idempotency key per object').to.be.at.most(2);
         expect((await store.list(effectRecords)).items).to.deep.equal([]);
         engine.append = append;
         if (!happened) await manager.stop(0);
       }
     });
 
-    it('a record that no controller can go on with keeps none from starting', async () => {
+    it('an invalid record does not prevent a start', async () => {
       const effects = { light: null, glow: { phase: 'called', controller: 'lamp' } };
       const record = { name: 'u1', of: 'Lamp', key: 'hall', effects: effects as never };
       await store.create(effectRecords, record);
@@ -295,7 +295,7 @@ describe('controller with a store', () => {
       expect((await store.get(effectRecords, record))?.effects).to.deep.equal(effects);
     });
 
-    it('after the commit the next call is a new one', async () => {
+    it('after the commit the next call gets a new key', async () => {
       await store.create(lamps, lamp);
       const controller = await start(provision(() => undefined));
       await settle();
@@ -305,7 +305,7 @@ describe('controller with a store', () => {
     });
   });
 
-  it('fail sets the condition Stalled without waking itself, and success takes it back', async () => {
+  it('fail sets the condition Stalled without queueing its own key, and success removes it', async () => {
     let broken = true;
     await start(async () => (broken ? fail('NoBulb', 'the bulb is missing') : done()));
     await store.create(lamps, lamp);
@@ -322,7 +322,7 @@ describe('controller with a store', () => {
     expect(runs).to.have.length(2);
   });
 
-  it('counts under the names of client-go and controller-runtime', async () => {
+  it('has the metric names of client-go and controller-runtime', async () => {
     await start(async ({ key }) => (key.name === 'bad' ? fail('Bad', 'bad') : done()));
     await store.create(lamps, lamp);
     await store.create(lamps, { name: 'bad' });
@@ -338,7 +338,7 @@ describe('controller with a store', () => {
     expect(metrics.value('controller_runtime_active_workers', controller)).to.equal(0);
   });
 
-  it('without a store, txn says how to get one', async () => {
+  it('without a store, txn fails with the remedy', async () => {
     manager = new Manager({ store, clock });
     const untyped = newController({
       name: 'plain',

@@ -17,7 +17,7 @@ const lamps = defineKind<Lamp>({
 const inDefault = (name: string) => ({ namespace: 'default', name });
 
 describe('event recorder', () => {
-  it('folds what says the same, keeps a pace per reason, and tells what it dropped', async () => {
+  it('merges equal events, limits the rate per reason, and reports dropped events', async () => {
     const clock = new FakeClock();
     const metrics = new RecordingMetrics();
     await using store = await openStore({ engine: new MemoryEngine(), clock });

@@ -54,7 +54,7 @@ describe('event recorder under load', () => {
     expect(dropped()).to.equal(0);
   });
 
-  it('each of many is counted or dropped, whatever several recorders do', async () => {
+  it('with several recorders each event is counted or reported as dropped', async () => {
     const recorders = [make({}, 30), make({}, 30), make({}, 30)];
     for (let n = 0; n < 40; n += 1)
       for (const recorder of recorders)
@@ -66,7 +66,7 @@ describe('event recorder under load', () => {
     expect(items[0]?.count).to.equal(90);
   });
 
-  it('what can not be written is counted as dropped, logged, and told with the next that is', async () => {
+  it('events that cannot be written are counted as dropped, logged, and reported with the next one', async () => {
     let full = true;
     const refused = (): Promise<never> =>
       Promise.reject(
@@ -87,7 +87,7 @@ describe('event recorder under load', () => {
     expect(items.map(({ count, dropped: left }) => [count, left])).to.deep.equal([[1, 5]]);
   });
 
-  it('never throws, whatever it is given', async () => {
+  it('never throws, not even for invalid arguments', async () => {
     const recorder = make();
     recorder.record(undefined as never, 'Normal', 'Odd', 'nothing at all');
     recorder.record({ kind: 'Lamp', object: {} as never }, 'Normal', 'Odd', 'no object');

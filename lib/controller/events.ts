@@ -21,7 +21,7 @@ import { TokenBucket } from '../workqueue/index.js';
 /** Something that happened to an object, for people. Kubernetes' Event in our flat shape. */
 export interface Event extends ApiObject {
   readonly type: 'Normal' | 'Warning';
-  /** One CamelCase word. */
+  /** A CamelCase word. */
   readonly reason: string;
   readonly message: string;
   readonly regarding: {
@@ -32,7 +32,7 @@ export interface Event extends ApiObject {
   };
   /** The source of the event. */
   readonly source: string;
-  /** Times it was seen. */
+  /** Number of occurrences. */
   readonly count: number;
   /** Further events of this reason that were dropped by the rate limit. */
   readonly dropped?: number;
@@ -40,7 +40,7 @@ export interface Event extends ApiObject {
   readonly lastSeenAt: string;
 }
 
-/** Events; they expire. */
+/** The kind of events; they expire. */
 export const events = defineKind<Event>({
   kind: 'Event',
   plural: 'events',
@@ -51,13 +51,13 @@ export const events = defineKind<Event>({
 /** Dependencies and bounds of a recorder. */
 export interface EventRecorderOptions {
   readonly store: ObjectStore;
-  /** In every event, and in the name of the metric's label. */
+  /** The source of every event, and a label of the metric. */
   readonly source: string;
   /** Default: {@link events}. */
   readonly kind?: Kind<Event>;
   /** Lifetime of an event after its last occurrence; default 1 hour. */
   readonly ttlMs?: number;
-  /** Rate limit per object and reason: a burst, then a rate per second; default 25 and one in 5 minutes. */
+  /** Rate limit per object and reason: burst size and events per second; default 25 and one in 5 minutes. */
   readonly burst?: number;
   readonly perSecond?: number;
   readonly clock?: Clock;
@@ -65,12 +65,12 @@ export interface EventRecorderOptions {
   readonly metrics?: Metrics;
 }
 
-/** Rate limiters that are kept, one per object and reason. */
+/** Maximum number of rate limiters, one per object and reason. */
 const pacesMax = 4_096;
 
 interface Pace {
   readonly bucket: TokenBucket<string>;
-  /** Not written since the last one that was. */
+  /** Events dropped since the last written one. */
   dropped: number;
 }
 
@@ -118,11 +118,11 @@ export class EventRecorder {
   readonly #logger: Logger;
   readonly #dropped;
   readonly #paces = new Map<string, Pace>();
-  /** Occurrences that wait for a write of the event of that name; an entry for each write in progress. */
+  /** Occurrences that wait for a write of the event of that name; each write in progress has an entry. */
   readonly #waiting = new Map<string, Tally>();
   readonly #under = new Set<Promise<void>>();
 
-  /** @throws TypeError naming an option that can't be one */
+  /** @throws TypeError that names an invalid option */
   constructor(options: EventRecorderOptions) {
     const source = someText('the name of this source, such as "lamp-controller"');
     demandOptions('EventRecorder', options, { store: storeRule, source, ...portRules });
@@ -131,7 +131,7 @@ export class EventRecorder {
     this.#clock = options.clock ?? systemClock;
     this.#logger = guardedLogger(options.logger ?? silentLogger);
     const metrics = guardedMetrics(options.metrics ?? noMetrics, this.#logger);
-    // The default rate is validated here, so that a wrong one fails at once.
+    // Validates the default rate, so that an invalid one fails at once.
     this.#newPace();
     this.#dropped = metrics.counter({
       name: 'events_dropped_total',
@@ -140,7 +140,7 @@ export class EventRecorder {
     });
   }
 
-  /** Notes an event; it is written soon. */
+  /** Queues an event for writing. */
   record(
     about: { readonly kind: string; readonly object: ApiObject },
     type: Event['type'],
@@ -179,7 +179,7 @@ export class EventRecorder {
     this.#under.add(writing);
   }
 
-  /** Writes an event, then later occurrences, until there are none. Never rejects. */
+  /** Writes an event, then later occurrences, until none are left. Never rejects. */
   async #writeAll(id: string, name: string, occurrence: Occurrence, first: Tally): Promise<void> {
     const { object, reason } = occurrence;
     for (let tally = first; tally.count > 0; ) {
@@ -208,7 +208,7 @@ export class EventRecorder {
     return { bucket: new TokenBucket(this.#clock, { perSecond, burst }), dropped: 0 };
   }
 
-  /** The least recently used rate limiter is evicted. */
+  /** The rate limiter of an id; the least recently used one is evicted. */
   #pace(id: string): Pace {
     const pace = this.#paces.get(id) ?? this.#newPace();
     this.#paces.delete(id);
@@ -267,7 +267,7 @@ export class EventRecorder {
         lastSeenAt: now,
         metadata: { ...event.metadata, expiresAt },
       }));
-      // It expired in between: this is the first one again.
+      // The event expired meanwhile: create it again.
       if (!changed) await store.create(this.#kind, first);
     }
   }

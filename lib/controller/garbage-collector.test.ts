@@ -29,7 +29,7 @@ const inDefault = (name: string) => ({ namespace: 'default', name });
 describe('garbage collector', () => {
   let store: ObjectStore;
   let end: () => Promise<void>;
-  /** Done once, before the next deletion of the collector. */
+  /** Runs once, before the next deletion of the collector. */
   let meanwhile: (() => Promise<unknown>) | undefined;
   beforeEach(async () => {
     store = await openStore({ engine: new MemoryEngine() });
@@ -69,7 +69,7 @@ describe('garbage collector', () => {
   afterEach(() => end());
   const left = async (kind: typeof lamps) => (await store.list(kind)).items.map((o) => o.name);
 
-  it('deletes what its owner leaves behind, down the chain, in every namespace', async () => {
+  it('deletes dependents of deleted owners, transitively, in every namespace', async () => {
     const house = await store.create(houses, { name: 'home' });
     const ownerReferences = [ownerReference(houses, house)];
     const lamp = await store.create(lamps, { ...inDefault('lamp'), metadata: { ownerReferences } });
@@ -88,7 +88,7 @@ describe('garbage collector', () => {
     expect(await left(bulbs)).to.deep.equal(['free']);
   });
 
-  it('keeps what still has one owner, and what belongs to kinds it does not know', async () => {
+  it('keeps objects with a remaining owner, and those with owners of unknown kinds', async () => {
     const [a, b] = [
       await store.create(lamps, inDefault('a')),
       await store.create(lamps, inDefault('b')),
@@ -105,7 +105,7 @@ describe('garbage collector', () => {
     expect(await left(bulbs)).to.deep.equal(['odd']);
   });
 
-  it('keeps what gets another owner right before it is deleted', async () => {
+  it('keeps an object that gets another owner right before its deletion', async () => {
     const [a, b] = [
       await store.create(lamps, inDefault('a')),
       await store.create(lamps, inDefault('b')),
@@ -120,11 +120,11 @@ describe('garbage collector', () => {
       store.update(bulbs, { ...bulb, metadata: { ...bulb.metadata, ownerReferences } });
     await store.deleteByName(lamps, inDefault('a'));
     await settle();
-    expect(meanwhile, 'it was to be deleted').to.equal(undefined);
+    expect(meanwhile, 'its deletion was attempted').to.equal(undefined);
     expect(await left(bulbs)).to.deep.equal(['bulb']);
   });
 
-  it('never collects a cluster-scoped object for a namespaced owner: nothing says where that is', async () => {
+  it('never collects a cluster-scoped object with a namespaced owner, whose namespace is unknown', async () => {
     const lamp = await store.create(lamps, inDefault('lamp'));
     const ownerReferences = [ownerReference(lamps, lamp)];
     await store.create(houses, { name: 'odd', metadata: { ownerReferences } });

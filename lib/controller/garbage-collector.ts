@@ -33,7 +33,7 @@ export interface GarbageCollectorOptions
 const kindsRule: OptionRule = { give: 'a list of what collected() returns', fits: Array.isArray };
 const ownerIndex = 'kedge.ownerUid';
 
-/** One kind of the collector; for type inference at the call. */
+/** One kind of the collector, for type inference at the call. */
 export function collected<T extends ApiObject>(
   kind: Kind<T>,
   informer: SharedInformer<T>,
@@ -85,10 +85,10 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
     for (const owner of owners) if (await ownerLives(object, owner)) return done();
     const { resourceVersion } = object.metadata;
     try {
-      // With the version too: owners may have been added meanwhile.
+      // Guarded by the version too: owners may have been added meanwhile.
       await store.delete(kind, object, { resourceVersion });
     } catch (error) {
-      // Already deleted. A conflict is retried.
+      // NotFound: it is already deleted. A conflict is retried.
       if (!hasCode(error, 'NotFound')) throw error;
     }
     return done();
@@ -106,7 +106,7 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
           .byIndex(ownerIndex, owner.metadata.uid)
           .map((dependent) => encodeKey(other.kind.kind, keyOf(dependent))),
       );
-    // The object itself if it is new or its owners change; its dependents when it is deleted.
+    // Queues a new object or one whose owners changed; its dependents when it is deleted.
     const itself = (object: ApiObject): readonly ObjectKey[] =>
       object.metadata.ownerReferences ? [encodeKey(kind.kind, keyOf(object))] : [];
     controller.watches(informer, itself, (before, object) => {

@@ -2,8 +2,8 @@ import type { CallbackFaults } from '../base/index.js';
 import type { ItemBackoff, RateLimiter } from '../workqueue/index.js';
 
 /**
- * The longer delay of a key's own backoff and of the embedder's limiter. A limiter that throws or returns no time
- * is reported and ignored: then the backoff alone decides.
+ * Returns the longer of two delays: of the key's backoff and of the embedder's limiter. A limiter
+ * that throws or does not return a number of milliseconds is reported and ignored.
  */
 export function guardedLimiter(
   backoff: ItemBackoff<string>,

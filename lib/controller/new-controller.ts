@@ -2,11 +2,12 @@ import { Controller } from './controller.js';
 import type { ControllerOptions, StoreControllerOptions } from './controller-options.js';
 
 /**
- * A controller; add its watches, then hand it to a manager. With a `store`, its runs can write transactionally and
- * make external calls once; see `ReconcileContext`.
+ * Creates a controller. Add its watches, then add it to a manager. With a `store`, its runs can
+ * write transactionally and make external calls once; see `ReconcileContext`.
  *
  * @example
- * const controller = newController({ name: 'lamp', reconcile }).for(lampInformer).owns(bulbInformer, lamps);
+ * const controller = newController({ name: 'lamp', reconcile
+ * }).for(lampInformer).owns(bulbInformer, lamps);
  */
 export function newController(options: StoreControllerOptions): Controller;
 export function newController(options: ControllerOptions): Controller;

@@ -2,11 +2,11 @@ import type { ServiceError } from '@grpc/grpc-js';
 import { statusCodes, type StatusError } from '../../base/index.js';
 import { decodeStatus, statusDetailsKey } from '../../rpc/index.js';
 
-/** The error of a call as the server sent it, or as the connection failed. */
+/** Converts the error of a call: the server's status with its details, or the failure of the connection. */
 export function callError(error: ServiceError): StatusError {
   const details = error.metadata?.get(statusDetailsKey)[0];
   const bytes = Buffer.isBuffer(details) ? details : undefined;
-  // A server error has details: without them the connection broke.
+  // Errors of the server have details; without them the connection failed.
   if (!bytes && Number(error.code) === statusCodes.Internal)
     return decodeStatus(statusCodes.Unavailable, error.details || error.message, undefined);
   return decodeStatus(error.code, error.details || error.message, bytes);

@@ -24,20 +24,22 @@ export interface ApiClientOptions {
   /** `host:port` of the gRPC endpoint. */
   readonly server: string;
   /**
-   * The bearer token, or a function that returns one; called again with `renew` true when the server refuses it.
+   * The bearer token, or a function that returns one. The function is called again with `renew`
+   * true when the server refuses the token.
    */
   readonly token: string | undefined | TokenSource;
   readonly schemas: SchemaRegistry;
   readonly packageName: string;
-  /** Deadline of one try of a unary call in milliseconds; default 30 s. */
+  /** Deadline of one attempt of a unary call in milliseconds; default 30 s. */
   readonly timeoutMs?: number;
   /** Maximum number of attempts of unary calls that are safe to repeat; default 1. */
   readonly retry?: { readonly attempts: number };
-  /** Absent: in the clear. */
+  /** Absent: plaintext. */
   readonly tls?: ClientTls;
   /**
-   * Keepalive interval and timeout while calls are open, in milliseconds; default 10 s. After it the connection
-   * counts as dead: calls fail as Unavailable, and later ones get a new one.
+   * Keepalive interval and timeout while calls are open, in milliseconds; default 10 s. After the
+   * timeout the connection counts as dead: its calls fail as Unavailable, and later calls use a new
+   * connection.
    */
   readonly keepaliveMs?: number;
 }
@@ -46,7 +48,7 @@ export interface ApiClientOptions {
 export interface CallOptions {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Maximum number of attempts, if the call is safe to repeat; default: the client's. */
+  /** Maximum number of attempts if the call is safe to repeat; default: that of the client. */
   readonly attempts?: number;
   /** Called before a call whose answer was lost is repeated: it may have been executed. */
   readonly onLostAnswer?: () => void;
@@ -54,9 +56,9 @@ export interface CallOptions {
 
 /** Certificates of a connection, PEM. */
 export interface ClientTls {
-  /** Authorities that the server's certificate is checked with; default: the system's. */
+  /** Certificate authorities of the server's certificate; default: the system's. */
   readonly ca?: Buffer;
-  /** For mutual TLS. */
+  /** The client's certificate, for mutual TLS. */
   readonly cert?: Buffer;
   readonly key?: Buffer;
 }

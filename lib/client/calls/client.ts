@@ -27,7 +27,7 @@ type AnsweringCall = ClientReadableStream<Buffer> | ClientDuplexStream<Buffer, B
 const identity = (bytes: Buffer): Buffer => bytes;
 const defaultTimeoutMs = 30_000;
 const defaultKeepaliveMs = 10_000;
-/** Doubles the rate at which lists and streams arrive. */
+/** Flow-control window in bytes; doubles the throughput of lists and streams. */
 const windowBytes = 4 * 1024 * 1024;
 
 /**
@@ -61,7 +61,7 @@ export class ApiClient {
   readonly #grpc: GrpcClient;
   readonly #methods: ReadonlyMap<string, { readonly path: string; readonly desc: DescMethod }>;
 
-  /** @throws TypeError naming an option that can't be one */
+  /** @throws TypeError that names an invalid option */
   constructor(options: ApiClientOptions) {
     demandOptions('ApiClient', options, clientRules);
     this.#options = options;
@@ -69,12 +69,12 @@ export class ApiClient {
     const channel: ClientOptions = {
       'grpc-node.flow_control_window': windowBytes,
       'grpc.max_receive_message_length': -1,
-      // Channelz counts calls, but its service is not reachable here.
+      // Channelz counts calls, but nothing here serves its data.
       'grpc.enable_channelz': 0,
-      // A server that restarts is back within a second: do not wait for minutes.
+      // A restarting server is back within a second: do not back off for minutes.
       'grpc.initial_reconnect_backoff_ms': 200,
       'grpc.max_reconnect_backoff_ms': 5_000,
-      // Detects a peer that disappeared silently.
+      // Detects a peer that disappeared without closing the connection.
       'grpc.keepalive_time_ms': keepaliveMs,
       'grpc.keepalive_timeout_ms': keepaliveMs,
     };
@@ -90,7 +90,7 @@ export class ApiClient {
   }
 
   /**
-   * One request, one answer, fields with their zero values; tried again where that is safe.
+   * A unary call. The answer has all fields, with their zero values. It is retried if that is safe.
    * @throws StatusError as the server sent it.
    */
   async call(id: string, request: JsonObject, options: CallOptions = {}): Promise<JsonObject> {
@@ -147,7 +147,7 @@ export class ApiClient {
     });
   }
 
-  /** One request, a stream of answers; ends quietly when `signal` aborts. */
+  /** A server stream; it ends without an error when `signal` aborts. */
   async *stream(id: string, request: JsonObject, signal: AbortSignal): AsyncIterable<JsonObject> {
     const { desc } = this.#method(id);
     for await (const bytes of this.streamBytes(id, request, signal))
@@ -195,7 +195,7 @@ export class ApiClient {
     }
   }
 
-  /** A stream of requests, a stream of answers; ends quietly when `signal` aborts. */
+  /** A bidirectional stream; it ends without an error when `signal` aborts. */
   async *duplex(
     id: string,
     requests: AsyncIterable<JsonObject>,
@@ -236,7 +236,7 @@ export class ApiClient {
     return new ResourceClient(this, kind, methodTable(schemas, packageName, [kind]), defaults);
   }
 
-  /** Resolves to whether there is a connection, as soon as there is one or `timeoutMs` are over. */
+  /** Resolves to true as soon as the client is connected, to false after `timeoutMs`. */
   connected(timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const finish = (is: boolean): void => {

@@ -22,7 +22,7 @@ const ann = {
 } as const;
 const local = '127.0.0.1';
 
-/** A way to a server whose connections can be left open and lead nowhere, as behind a router that forgot them. */
+/** A proxy to a server. Its connections can be left open without forwarding, as behind a router that lost its state. */
 class Way {
   readonly #relay: Server;
   readonly #open: [Socket, Socket][] = [];
@@ -56,7 +56,7 @@ class Way {
   }
 }
 
-describe('a connection that leads nowhere', () => {
+describe('a dead connection', () => {
   let store: EmbeddedStore;
   let server: ApiServer;
   let way: Way;
@@ -77,7 +77,7 @@ describe('a connection that leads nowhere', () => {
     await store.close();
   });
 
-  it('is given up by a remote store, whose watches and reads go on over another one', async () => {
+  it('is closed by a remote store, whose watches and reads continue over another one', async () => {
     const remote = await RemoteStore.connect({ server: address, token: 't', keepaliveMs: 400 });
     const stop = new AbortController();
     const told: string[] = [];
@@ -102,7 +102,7 @@ describe('a connection that leads nowhere', () => {
     }
   }).timeout(60_000);
 
-  it('is given up by a client, which follows a kind over another one', async () => {
+  it('is closed by a client, which follows a kind over another one', async () => {
     using client = new ApiClient({ server: address, token: 't', ...api, keepaliveMs: 400 });
     const stop = new AbortController();
     const told: string[] = [];
@@ -124,7 +124,7 @@ describe('a connection that leads nowhere', () => {
     }
   }).timeout(60_000);
 
-  it('is looked for as often as it is asked to be, and not by what is no time', () => {
+  it('is probed at the configured interval; an interval that is not a time is refused', () => {
     for (const keepaliveMs of [0, -1, 1.5, Number.NaN, 2 ** 31])
       expect(() => new ApiClient({ server: address, token: 't', ...api, keepaliveMs })).to.throw(
         TypeError,

@@ -14,7 +14,7 @@ const backoff = { baseMs: 100, maxMs: 5_000, jitter: 0.25 };
 export interface RetryOptions {
   /** Tries in all. */
   readonly attempts: number;
-  /** Whether a repetition has no further effect. */
+  /** Whether repeating the call has no further effect. */
   readonly idempotent: boolean;
   readonly signal: AbortSignal | undefined;
   /** Called before a call whose answer was lost is repeated: it may have been executed. */
@@ -22,10 +22,11 @@ export interface RetryOptions {
 }
 
 /**
- * Whether a call whose answer was lost may be repeated: the call may have been executed, and others may have
- * written since, so a repetition must change nothing. Reads, dry runs and deletions by uid are repeated. A
- * replacement is not: without a version it would undo a later write, with one it would be refused although it was
- * executed. A deletion by name is not either: it could delete a recreated object.
+ * Whether a call whose answer was lost may be repeated. The call may have been executed, and others
+ * may have written since, so a repetition must change nothing. Reads, dry runs and deletions by uid
+ * are repeated. A replacement is not repeated: without a version it would undo a later write, with
+ * one it would be refused although it was executed. A deletion by name is not repeated either: it
+ * could delete a recreated object.
  */
 export function isIdempotent(route: HttpRoute | undefined, request: JsonObject): boolean {
   if (route?.method === 'GET' || request.dryRun === true) return true;
@@ -37,9 +38,9 @@ function isLost(error: unknown): boolean {
   return hasCode(error, 'Unavailable') || hasCode(error, 'DeadlineExceeded');
 }
 
-/** True for a transient failure: nothing was done, or a repetition is harmless. */
+/** True for a transient failure that is safe to retry. */
 function isPassing(error: unknown, idempotent: boolean): boolean {
-  // Refused before anything was done.
+  // The server refused the call before it did anything.
   if (hasCode(error, 'ResourceExhausted')) return true;
   return idempotent && isLost(error);
 }

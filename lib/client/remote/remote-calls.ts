@@ -24,7 +24,7 @@ export interface RemoteConnection
 const backoff = { baseMs: 100, maxMs: 2_000, jitter: 0.25 };
 const defaultTimeoutMs = 10_000;
 
-/** Codes after which the outcome of a transaction is unknown, unless the server returned them. */
+/** Codes after which the outcome of a transaction is unknown, unless the server itself returned them. */
 const openCodes = ['Unavailable', 'DeadlineExceeded', 'Cancelled', 'Unknown', 'Internal'] as const;
 
 const server = {
@@ -34,15 +34,16 @@ const server = {
 const { clock, random, logger } = portRules;
 
 /**
- * The options of a connection, checked.
- * @throws TypeError for a URL or anything but text: gRPC would only report an unreachable server
+ * Returns the options of a connection if they are valid.
+ * @throws TypeError for a URL or a value that is not a string: gRPC would only report an
+ * unreachable server
  */
 export function demandConnection<O extends RemoteConnection>(options: O): O {
   demandOptions('RemoteStore', options, { server, clock, random, logger });
   return options;
 }
 
-/** Calls of the object service, each bounded in time. */
+/** Calls of the object service, each with a deadline. */
 export class RemoteCalls {
   readonly #client: ApiClient;
   readonly #timeoutMs: number;
@@ -63,7 +64,7 @@ export class RemoteCalls {
     this.#client = new ApiClient({ ...where, schemas, packageName: 'kedge' });
   }
 
-  /** A repeatable call: retried until it is answered or times out. */
+  /** A call that is safe to repeat: retried until it is answered or times out. */
   async read(
     method: string,
     request: () => JsonObject,
@@ -90,8 +91,8 @@ export class RemoteCalls {
 
   /**
    * A call that must not be repeated.
-   * @throws StatusError Unavailable: reason Unreachable when it was not sent, OutcomeUnknown when the answer was
-   * lost: it was committed once or never.
+   * @throws StatusError Unavailable: reason Unreachable if it was not sent, OutcomeUnknown if the
+   * answer was lost: it was committed once or not at all.
    */
   async write(method: string, request: () => JsonObject): Promise<JsonObject> {
     this.#demandOpen();
@@ -113,7 +114,7 @@ export class RemoteCalls {
     }
   }
 
-  /** A stream of answers that ends with Unavailable after `silenceMs` without a message. */
+  /** A server stream that ends with Unavailable after `silenceMs` without a message. */
   async *stream(
     method: string,
     request: JsonObject,
@@ -157,7 +158,7 @@ export class RemoteCalls {
   }
 }
 
-/** A failure of the connection; errors of the server have their own reason. */
+/** True for a failure of the connection; errors of the server have their own reason. */
 function isOpen(error: unknown): error is StatusError {
   return openCodes.some((code) => hasCode(error, code) && error.reason === code);
 }

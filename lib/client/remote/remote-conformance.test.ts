@@ -26,7 +26,10 @@ const api = describeKinds('suite.v1', [
 ]);
 const anywhere = { host: '127.0.0.1', port: 0 };
 
-/** A server with a store on disk, and a store over gRPC to it; closing that closes all of it. */
+/**
+ * A server with a store on disk, and a store over gRPC to it. Closing the store stops the server
+ * and deletes its data.
+ */
 async function open(directory: string): Promise<ObjectStore> {
   const store = await openStore({ engine: new LevelEngine({ directory }) });
   const server = new ApiServer({

@@ -39,7 +39,7 @@ export const root: Identity = {
 };
 export const local = '127.0.0.1';
 
-/** A server that can be stopped and started again on its port, with the same store or another. */
+/** A server that can be restarted on its port, with the same store or another. */
 export class House {
   readonly #open: RemoteStore[] = [];
   store!: EmbeddedStore;
@@ -73,7 +73,7 @@ export class House {
     return store;
   }
 
-  /** A backup of the store, restored: the same objects under another store id. */
+  /** A restored backup of the store: the same objects under another store id. */
   async restored(): Promise<EmbeddedStore> {
     const directory = await mkdtemp(join(tmpdir(), 'kedge-remote-'));
     try {

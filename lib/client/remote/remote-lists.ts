@@ -42,7 +42,7 @@ export class RemoteLists {
     }
   }
 
-  /** One page; where a selector is a function of this process, pages are fetched until it is full. */
+  /** One page. If a selector is a function of this process, pages are fetched until the page is full. */
   async #page<T extends ApiObject>(
     kind: Kind<T>,
     options: ListOptions,

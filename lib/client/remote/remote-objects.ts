@@ -17,7 +17,7 @@ import type {
   OperationResult,
   Precondition,
 } from '../../store/index.js';
-// The validation of every store, without the rest of it: a client loads no store.
+// The same validation as in every store, imported alone: a client must not load a store.
 import { demandKnownOperation } from '../../store/writes/known-operation.js';
 import { keyOfOperation } from '../../store/writes/operation-key.js';
 import { demandIndexSelection } from '../../store/writes/kind-checks.js';
@@ -26,7 +26,7 @@ import { demandGeneration } from '../../store/writes/preconditions.js';
 /** Metadata that a store omits when empty, but the API always shows. */
 const optionalMetadata = ['finalizers', 'ownerReferences', 'annotations'] as const;
 
-/** An object from its text on the wire, frozen, in stored form. */
+/** Parses an object from its JSON on the wire, frozen and in stored form. */
 export function objectFrom<T extends ApiObject>(text: string): T {
   const object = JSON.parse(text) as T;
   const metadata: Record<string, unknown> = { ...object.metadata };
@@ -93,7 +93,7 @@ export function wireOperation(operation: Operation, at: number): JsonObject {
   };
 }
 
-/** Guards against callers that bypass the types, as in every store. */
+/** Checks the guard of an operation at run time, for callers that bypass the types. */
 function demandGuard(operation: ObjectOperation, key: ObjectKey): void {
   if (operation.op !== 'update' && operation.op !== 'delete') return;
   const given = { ...key, metadata: operation.precondition as Partial<ObjectVersion> | undefined };
@@ -108,7 +108,7 @@ function wireKindCheck(check: KindCheck): JsonObject {
   return { type: types.checkKind, kind: kind.kind, kindCheck };
 }
 
-/** The result of an operation from the object service. */
+/** Converts the result of an operation from the object service. */
 export function resultFrom(operation: Operation, given: unknown): OperationResult {
   const result = isJsonObject(given) ? given : {};
   const text = textOf(result, 'object');

@@ -20,9 +20,9 @@ export interface Selectors {
 
 /** A selection split between server and client. */
 export interface RemoteSelection {
-  /** For the server: the selectors with text. */
+  /** Selectors with a text, for the server. */
   readonly texts: { readonly labelSelector?: string; readonly fieldSelector?: string };
-  /** For this process: all selectors, when one of them is a function without a text. */
+  /** All selectors, for this process, if one of them is a function without a text. */
   readonly local: Selectors | undefined;
 }
 
@@ -41,7 +41,7 @@ export function remoteSelection({ labels, fields }: Selectors): RemoteSelection 
   };
 }
 
-/** Whether an object is one of a selection. */
+/** Whether an object matches a selection. */
 export function isSelected({ labels, fields }: Selectors, object: ApiObject): boolean {
   return (labels?.(object.labels) ?? true) && (fields?.(object) ?? true);
 }
@@ -75,8 +75,8 @@ export function remoteScope(
 
 /**
  * The scope of a watch for the object service.
- * @throws StatusError InvalidArgument for a namespace that no object of the kind may be in, or that equals the
- * symbol for all of them
+ * @throws StatusError InvalidArgument for a namespace that no object of the kind may be in, or that
+ * equals the symbol for all namespaces
  */
 export function remoteNamespace(kind: AnyKind, namespace: string | undefined): string {
   demandNamespace(kind, namespace);

@@ -6,7 +6,7 @@ import type { RemoteConnection } from './remote-calls.js';
 export interface RemoteStoreOptions extends RemoteConnection {
   /** Kinds whose secret values `get` reveals; needs the right `reveal`. */
   readonly reveal?: readonly AnyKind[];
-  /** Called when the server's store was restored or replaced. */
+  /** Called when the server's store was restored or replaced, with the id of the new store. */
   readonly onOtherStore?: (storeId: string) => void;
   readonly clock?: Clock;
   readonly random?: Random;

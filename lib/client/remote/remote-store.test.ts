@@ -11,7 +11,7 @@ import { lamps, local, House } from './remote-house.test.js';
 
 const failure = (work: Promise<unknown>): Promise<StatusError> =>
   work.then(
-    () => expect.fail('it went through'),
+    () => expect.fail('it was not refused'),
     (error: unknown) => StatusError.from(error),
   );
 
@@ -23,7 +23,7 @@ describe('a store in another process', () => {
   });
   afterEach(() => house.close());
 
-  it('reads and writes go on after the server was away, and say so meanwhile', async () => {
+  it('reads and writes fail while the server is down, and work again when it is back', async () => {
     const store = await house.connect({ timeoutMs: 30_000 });
     await store.create(lamps, { name: 'a', watts: 40 });
     await house.stop();
@@ -36,7 +36,7 @@ describe('a store in another process', () => {
     expect((await writing).name).to.equal('b');
   }).timeout(60_000);
 
-  it('an address or a deadline that is none is refused by its name, not as a server that does not answer', async () => {
+  it('an invalid address or deadline is refused by its name, not reported as an unreachable server', async () => {
     const refusal = (options: object) => house.connect(options).then(() => 'connected', String);
     for (const timeoutMs of [NaN, 0, -1, Infinity, '5000'])
       expect(await refusal({ timeoutMs })).to.contain(`timeoutMs is ${timeoutMs}`);
@@ -44,7 +44,7 @@ describe('a store in another process', () => {
       expect(await refusal({ server })).to.contain('give host:port');
   });
 
-  it('a write that could not be sent is known not to have happened', async () => {
+  it('a write that could not be sent is reported as not executed', async () => {
     const store = await house.connect({ timeoutMs: 2_000 });
     await house.stop();
     const error = await failure(store.create(lamps, { name: 'a' }));
@@ -53,14 +53,14 @@ describe('a store in another process', () => {
     expect(read.code).to.be.oneOf(['Unavailable', 'DeadlineExceeded']);
   }).timeout(60_000);
 
-  it('a write whose answer is lost is not repeated, and told as unknown', async () => {
+  it('a write whose answer is lost is not repeated; its outcome is reported as unknown', async () => {
     let writes = 0;
     const answering = new AbortController();
     const held = house.store.transact.bind(house.store);
     house.store.transact = async (operations) => {
       if (operations.length > 0) writes += 1;
       const results = await held(operations);
-      // Done, and the answer never leaves.
+      // Executed, but the answer is never sent.
       if (operations.length > 0)
         await new Promise<void>((resolve) =>
           answering.signal.addEventListener('abort', () => resolve(), { once: true }),
@@ -76,7 +76,7 @@ describe('a store in another process', () => {
     expect((await store.get(lamps, { name: 'a' }))?.name).to.equal('a');
   }).timeout(60_000);
 
-  it('a server that accepts and never answers is given up at the deadline', async () => {
+  it('a call to a server that accepts and never answers fails at the deadline', async () => {
     const sockets: Socket[] = [];
     const deaf: NetServer = createServer((socket) => void sockets.push(socket));
     await new Promise<void>((resolve) => deaf.listen(0, local, resolve));
@@ -91,7 +91,7 @@ describe('a store in another process', () => {
     deaf.close();
   }).timeout(60_000);
 
-  it('health says that the server does not answer, and that it does again', async () => {
+  it('health reports an unreachable server, and its return', async () => {
     const clock = new FakeClock();
     const store = await house.connect({ clock, timeoutMs: 2_000 });
     expect(store.health().state).to.equal('serving');
@@ -109,7 +109,7 @@ describe('a store in another process', () => {
     expect(store.health().state).to.equal('closed');
   }).timeout(60_000);
 
-  it('a watch goes on where it was when the server comes back, each change once', async () => {
+  it('a watch resumes when the server is back, and delivers each change once', async () => {
     const store = await house.connect();
     const stop = new AbortController();
     const told: string[] = [];
@@ -131,7 +131,7 @@ describe('a store in another process', () => {
     await watching;
   }).timeout(60_000);
 
-  it('selectors that are functions of this process choose as texts do', async () => {
+  it('selectors that are functions select as texts do', async () => {
     const store = await house.connect();
     const made = await store.create(lamps, { name: 'a', watts: 1 });
     await store.create(lamps, { name: 'b', watts: 2 });
@@ -156,7 +156,7 @@ describe('a store in another process', () => {
     expect(told).to.deep.equal(['DELETED a', 'ADDED a', 'DELETED a']);
   });
 
-  it("a reconcile after a key's own write never sees a cache from before it", async () => {
+  it('a reconcile after a write of its key never sees an older cache', async () => {
     const store = await house.connect();
     const informer = new SharedInformer({
       source: store.source(lamps),
@@ -176,7 +176,7 @@ describe('a store in another process', () => {
         if (watts >= 20) return done();
         return context.txn(async (transaction) => {
           const lamp = await transaction.get(lamps, key);
-          // A run on an old cache would count a step twice.
+          // A run on a stale cache would count a step twice.
           expect(lamp?.watts ?? 0).to.equal(watts);
           if (lamp) transaction.update(lamps, { ...lamp, watts: watts + 1 });
           controllerAgain(key.name);
@@ -198,8 +198,8 @@ describe('a store in another process', () => {
     await informer.close();
   }).timeout(60_000);
 
-  describe('when the server has a different store than before', () => {
-    it('takes the new one, relists, and refuses what was decided on the old one', async () => {
+  describe('when the server has a different store', () => {
+    it('adopts the new one, relists, and refuses writes based on the old one', async () => {
       const met: string[] = [];
       const store = await house.connect({ onOtherStore: (id) => void met.push(id) });
       const kept = await store.create(lamps, { name: 'kept' });
@@ -227,7 +227,7 @@ describe('a store in another process', () => {
       await informer.close();
     }).timeout(60_000);
 
-    it('an effect is asked for under the key that the new store has, not under the remembered one', async () => {
+    it('an effect uses the idempotency key of the new store, not the remembered one', async () => {
       const store = await house.connect();
       const keys: string[] = [];
       let fail = true;
@@ -253,7 +253,7 @@ describe('a store in another process', () => {
       await house.stop();
       await house.store.close();
       await house.start(other);
-      await eventually('the other store is met', async () => {
+      await eventually('the other store is detected', async () => {
         await store.transact([]);
         return store.storeId === other.storeId;
       });
@@ -265,7 +265,7 @@ describe('a store in another process', () => {
     }).timeout(60_000);
   });
 
-  it('a deposed leader that still believes to lead is refused inside the commit, over gRPC', async () => {
+  it('a deposed leader that still believes that it leads is refused inside the commit, over gRPC', async () => {
     const one = new FakeClock();
     const two = new FakeClock();
     const run = async (identity: string, clock: FakeClock) => {
@@ -282,7 +282,7 @@ describe('a store in another process', () => {
     await eventually('a leads', () => a.elector.isLeader);
     const fenced = a.elector.fence();
     expect((await fenced.create(lamps, { name: 'by-a' })).name).to.equal('by-a');
-    // As many as a transaction may have: the fence is not one of them.
+    // The maximum of a transaction; the fence does not count.
     const many = Array.from({ length: limits.transactionOperationsMax }, (_, n) => ({
       op: 'create' as const,
       kind: lamps,
@@ -290,7 +290,7 @@ describe('a store in another process', () => {
     }));
     expect(await fenced.transact(many)).to.have.length(many.length);
     const b = await run('b', two);
-    // a is frozen: its clock stands still, and it does not know that its time is over.
+    // The clock of a stands still, so it does not notice that its lease expired.
     await eventually(
       'b leads',
       async () => {

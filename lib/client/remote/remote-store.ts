@@ -98,7 +98,8 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
 
   /**
    * Resolves once the server has answered.
-   * @throws StatusError Unavailable when it did not within the deadline of a call, Unauthenticated
+   * @throws StatusError Unavailable if it did not answer within the deadline of a call,
+   * Unauthenticated
    * @throws TypeError, RangeError for an invalid `server` or `timeoutMs`
    */
   static async connect(options: RemoteStoreOptions): Promise<RemoteStore> {
@@ -143,9 +144,9 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   }
 
   /**
-   * Resumes automatically when the connection breaks.
-   * @throws StatusError OutOfRange as every watch, Unavailable when it breaks before all initial objects were
-   * delivered.
+   * Resumes automatically after a broken connection.
+   * @throws StatusError OutOfRange as every watch, Unavailable if it breaks before all initial
+   * objects were delivered.
    */
   watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>> {
     return resumedWatch<T>({

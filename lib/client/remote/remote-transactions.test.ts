@@ -33,7 +33,7 @@ const root: Identity = {
 };
 const key = { namespace: 'home', name: 'a' };
 
-describe('what is overtaken over a store in another process', () => {
+describe('conflicts over a store in another process', () => {
   let embedded: EmbeddedStore;
   let server: ApiServer;
   let store: RemoteStore;
@@ -56,7 +56,7 @@ describe('what is overtaken over a store in another process', () => {
     await embedded.close();
   });
 
-  it('a transaction is done again when what it read, or changes, was deleted meanwhile', async () => {
+  it('a transaction is retried if an object that it read or writes was deleted meanwhile', async () => {
     for (const reads of [true, false]) {
       await store.create(lamps, { ...key, watts: 1 });
       let runs = 0;
@@ -77,7 +77,7 @@ describe('what is overtaken over a store in another process', () => {
     }
   });
 
-  it('effects that two processes begin at once for one object are both kept', async () => {
+  it('effects that two processes start concurrently for one object are both kept', async () => {
     const { metadata } = await store.create(lamps, key);
     const about = { kind: lamps, key, uid: metadata.uid };
     const begin = (over: ObjectStore, name: string) =>

@@ -39,10 +39,10 @@ const root: Identity = {
   expiresAt: undefined,
 };
 
-/** A uid of no object. */
+/** A uid that no object has. */
 const neverGiven = '00000000-0000-4000-8000-000000000000';
 
-/** An operation without uids and revisions: these are each store's own. */
+/** An operation without uids and revisions, which differ between the stores. */
 type Draft = {
   readonly kind: 'Lamp' | 'Room';
   readonly name: string;
@@ -58,7 +58,7 @@ type Draft = {
     }
 );
 
-/** Parts of a precondition; each is right for the stored object, for an earlier one, or for none. */
+/** Parts of a precondition. Each matches the stored object, an earlier one, or none. */
 interface Guard {
   readonly uid: 'stored' | 'former' | 'none';
   readonly version: 'stored' | 'former' | 'none';
@@ -80,7 +80,7 @@ const guard: fc.Arbitrary<Guard> = fc.record({
 const common = {
   kind: fc.constantFrom('Lamp' as const, 'Lamp' as const, 'Room' as const),
   name: fc.constantFrom('a', 'b', 'c'),
-  // Never 0: an API does not tell it from an absent number.
+  // Never 0: an API does not distinguish it from an absent number.
   watts: fc.integer({ min: 1, max: 3 }),
   isHeld: fc.boolean(),
   guard,
@@ -112,7 +112,7 @@ const unguarded: Guard = {
   ...{ isNotDeleting: false, isAbsent: false },
 };
 const base = { kind: 'Lamp', name: 'a', watts: 3, isHeld: false, guard: unguarded } as const;
-/** A check of a kind that no longer holds, before a write that can't be done. */
+/** A check of a kind that no longer holds, before a write that fails. */
 const overtaken: Draft[][] = [
   [{ ...base, op: 'create' }],
   [
@@ -121,13 +121,13 @@ const overtaken: Draft[][] = [
   ],
 ];
 
-/** One of the two stores, through one namespace: every run has its own. */
+/** One of the two stores. Every run has its own namespace. */
 class Side {
   readonly #writes: ObjectStore;
   readonly #reads: EmbeddedStore;
   readonly #namespace: string;
   readonly #first: number;
-  /** What was read of each object before every transaction. */
+  /** The objects as read before every transaction. */
   readonly #former = new Map<string, ApiObject>();
 
   constructor(writes: ObjectStore, reads: EmbeddedStore, namespace: string) {
@@ -137,7 +137,7 @@ class Side {
     this.#first = reads.revision;
   }
 
-  /** What became of a transaction, in words that both stores share. */
+  /** The outcome of a transaction in a form that is the same for both stores. */
   async verdict(drafts: readonly Draft[]): Promise<unknown> {
     const operations: Operation[] = [];
     for (const one of drafts) operations.push(await this.#operation(one));
@@ -160,7 +160,7 @@ class Side {
   }
 
   #shown({ object, exists, changed }: OperationResult): object {
-    // An API shows fields that are absent in a store with their zero value.
+    // The API shows absent fields with their zero value.
     const { metadata, name, namespace, watts = 0, seen = 0 } = object as Lamp;
     const { resourceVersion, generation, finalizers, deletionRequestedAt } = metadata;
     const revision = resourceVersion === '' ? '' : Number(resourceVersion) - this.#first;
@@ -176,7 +176,7 @@ class Side {
     const kind = typed as AnyKind;
     const key = { namespace: this.#namespace, name };
     const id = `${draft.kind} ${name}`;
-    // As the caller sees it: an API shows fields that are absent in the store.
+    // As a caller sees it: the API shows fields that are absent in the store.
     const stored = await this.#writes.get(typed, key);
     const former = this.#former.get(id);
     if (stored && (!former || watts === 1)) this.#former.set(id, stored);
@@ -198,7 +198,8 @@ class Side {
         return { op, kind, key, precondition };
       case 'check': {
         const absence = { exists: false } as const;
-        // A check without a precondition is refused by the API; in process it demands existence.
+        // The API refuses a check without a precondition; in process such a check requires
+        // existence.
         const demanded = { uid: neverGiven, ...precondition };
         return { op, kind, key, precondition: draft.guard.isAbsent ? absence : demanded };
       }
@@ -235,7 +236,7 @@ function preconditionOf(
   };
 }
 
-describe('transactions over a store in another process, beside those in process', function () {
+describe('transactions over a store in another process, compared with those in process', function () {
   this.timeout(60_000);
   let here: EmbeddedStore;
   let served: EmbeddedStore;
@@ -283,7 +284,7 @@ describe('transactions over a store in another process, beside those in process'
       }),
       { numRuns: Number(process.env['KEDGE_VERDICT_RUNS'] ?? 60), examples: [[overtaken]] },
     );
-    // Otherwise the lists prove little.
+    // Each outcome must occur, or the comparison shows little.
     for (const verdict of ['done', 'Aborted', 'NotFound', 'AlreadyExists'])
       expect([...verdicts].join(' ')).to.contain(verdict);
   });

@@ -25,7 +25,7 @@ export interface RemoteWatch extends Selectors {
 }
 
 /**
- * The cursor where a watch starts; empty for the present objects.
+ * The start cursor of a watch; empty for the present objects.
  * @throws StatusError InvalidArgument (InvalidCursor)
  */
 export function startOf(options: WatchOptions, storeId: string): string {
@@ -49,7 +49,7 @@ export async function* watchBatches<T extends ApiObject>(
     namespace: remoteNamespace(kind, watch.namespace),
     cursor: watch.start,
     ...texts,
-    // Objects that leave a local selection are detected by their previous state.
+    // The previous state shows whether an object leaves a local selection.
     previous: local !== undefined || watch.withPrevious === true,
   };
   let initial = watch.start === '';
@@ -80,7 +80,7 @@ function eventFrom<T extends ApiObject>(event: JsonObject): WatchEvent<T> {
   };
 }
 
-/** A change for a selection: a new match is an addition, a lost match a deletion. */
+/** Converts a change for a selection: a new match is an addition, a lost match a deletion. */
 function selected<T extends ApiObject>(
   event: WatchEvent<T>,
   selectors: Selectors,

@@ -11,7 +11,7 @@ import {
 import type { ApiObject, WatchBatch } from '../../object/index.js';
 import type { WatchOptions } from '../../store/index.js';
 
-/** Pause before a broken watch is resumed. */
+/** Backoff before a broken watch is resumed. */
 const resumeBackoff = { baseMs: 200, maxMs: 5_000, jitter: 0.5 };
 
 /** A watch of a store in another process. */
@@ -22,7 +22,7 @@ export interface ResumedWatch<T extends ApiObject> {
   readonly start: () => string;
   /** One stream from a cursor on, to its end. */
   readonly open: (cursor: string) => AsyncIterable<WatchBatch<T>>;
-  /** Of the store. */
+  /** Aborts when the store closes. */
   readonly closing: AbortSignal;
   readonly clock: Clock;
   readonly random: Random;
@@ -30,9 +30,9 @@ export interface ResumedWatch<T extends ApiObject> {
 }
 
 /**
- * Resumes automatically when the connection breaks.
- * @throws StatusError OutOfRange as every watch, Unavailable when it breaks before all initial objects were
- * delivered.
+ * Watches, and resumes automatically after a broken connection.
+ * @throws StatusError OutOfRange as every watch, Unavailable if it breaks before all initial
+ * objects were delivered.
  */
 export async function* resumedWatch<T extends ApiObject>(
   watch: ResumedWatch<T>,
@@ -51,7 +51,7 @@ export async function* resumedWatch<T extends ApiObject>(
       }
     } catch (error) {
       const passing = hasCode(error, 'Unavailable') || hasCode(error, 'Unauthenticated');
-      // A token may be renewed once; without a cursor the watch can't resume.
+      // A refused token may be renewed once. Without a cursor the watch can't resume.
       const again = hasCode(error, 'Unavailable') || failures === 0;
       if (!passing || !again || cursor === '') throw error;
       watch.logger.info('watch is being resumed', { kind, error: messageOf(error) });

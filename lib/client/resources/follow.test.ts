@@ -17,7 +17,7 @@ function lamp(name: string, version: number, uid = name): ApiObject {
 
 const codes = ['Unavailable', 'ResourceExhausted', 'PermissionDenied'] as const;
 
-/** What one watch says before it ends, and how it ends. */
+/** The answers of one watch, and how it ends. */
 interface Played {
   readonly batches?: readonly WatchBatch<ApiObject>[];
   readonly error?: string;
@@ -85,21 +85,21 @@ describe('following changes', () => {
   const changed = { type: 'MODIFIED', object: lamp('a', 5), revision: 5 } as const;
   const batch = { revision: 6, cursor: '6.store', events: [changed] };
 
-  it('resumes with the whole cursor that the last message told', async () => {
+  it('resumes with the whole cursor of the last message', async () => {
     const source = new PlayedSource([], [{ batches: [batch], error: 'Unavailable' }]);
     expect(await followed(source, { cursor: '4.store' })).to.deep.equal(['MODIFIED a@a:5']);
     expect(source.asked).to.deep.equal([{ cursor: '4.store' }, { cursor: '6.store' }]);
   });
 
   for (const reason of ['OtherStore', 'Compacted', 'Ahead'])
-    it(`lists again at once where the source says ${reason}, and tells what differs, deletions too`, async () => {
+    it(`relists at once if the source answers ${reason}, and delivers the differences, including deletions`, async () => {
       const source = new PlayedSource(
         [[lamp('a', 9), lamp('b', 3, 'b2'), lamp('d', 4)]],
         [{ error: reason }],
       );
       const known = [lamp('a', 5), lamp('b', 3), lamp('c', 2), lamp('d', 4)];
       const told = await followed(source, { cursor: '5.store' }, { known });
-      // b has the same version by chance: it is another object.
+      // b has the same version by coincidence: it is another object.
       expect(told).to.have.members([
         'DELETED b@b:3',
         'DELETED c@c:2',
@@ -109,7 +109,7 @@ describe('following changes', () => {
       expect(source.asked).to.deep.equal([{ cursor: '5.store' }, 'list', { cursor: '100.list-1' }]);
     });
 
-  it('waits longer and longer when listing again does not help', async () => {
+  it('backs off when relists do not help', async () => {
     const watches = Array.from({ length: 50 }, () => ({ error: 'OtherStore' }));
     const source = new PlayedSource([], watches);
     await followed(source, { cursor: '5.store' }, { advanceMs: 10_000 });
@@ -117,7 +117,7 @@ describe('following changes', () => {
     expect(lists).to.be.greaterThan(3).and.lessThan(10);
   });
 
-  it('tells once that the source is away for five seconds, and again only after it was back', async () => {
+  it('reports an outage of five seconds once, and again only after a recovery', async () => {
     const away = (count: number): Played[] =>
       Array.from({ length: count }, () => ({ error: 'Unavailable' }));
     const told: unknown[] = [];
@@ -134,7 +134,7 @@ describe('following changes', () => {
     expect(await followFor(120_000, [...away(8), back, ...away(50)])).to.equal(2);
   });
 
-  it('waits and goes on where the source takes no more calls for now, and ends with any other error', async () => {
+  it('retries if the source is overloaded, and ends with any other error', async () => {
     const full = new PlayedSource([], [{ error: 'ResourceExhausted' }, { batches: [batch] }]);
     const told = await followed(full, { cursor: '4.store' }, { advanceMs: 1_000 });
     expect(told).to.deep.equal(['MODIFIED a@a:5']);

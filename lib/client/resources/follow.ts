@@ -16,7 +16,7 @@ import {
 } from '../../object/index.js';
 import type { ResourceList } from './whole-list.js';
 
-/** Start position: `cursor` takes precedence; without any the present state comes first. */
+/** Start position: `cursor` takes precedence. Without a position, the present state comes first. */
 export interface FollowStart<T extends ApiObject> {
   readonly fromRevision?: number;
   readonly cursor?: string;
@@ -47,10 +47,10 @@ export interface FollowOptions<T extends ApiObject> {
   readonly random: Random;
 }
 
-/** A restart takes less and is not reported. */
+/** A server restart takes less time and is not reported. */
 const awayToldAfterMs = 5_000;
 
-/** True for transient errors: the server is unreachable or overloaded. */
+/** True for a transient error: the server is unreachable or overloaded. */
 function passes(error: unknown): boolean {
   return hasCode(error, 'Unavailable') || hasCode(error, 'ResourceExhausted');
 }
@@ -58,9 +58,10 @@ function passes(error: unknown): boolean {
 const backoff: BackoffOptions = { baseMs: 250, maxMs: 30_000, jitter: 0.5 };
 
 /**
- * Every change, until the signal aborts. A connection that breaks is resumed where it was. If the source can't
- * resume (its history was compacted, or the store was replaced), it is listed again: at once, and with backoff on
- * repetition. Differences are then delivered as deletions, additions and modifications.
+ * Delivers every change until the signal aborts. A broken connection is resumed. If the source
+ * can't resume (its history was compacted, or the store was replaced), it is listed again: at once,
+ * and with backoff on repetition. Differences are then delivered as deletions, additions and
+ * modifications.
  * @throws StatusError of any code except Unavailable, ResourceExhausted and OutOfRange
  */
 export async function* followChanges<T extends ApiObject>(
@@ -104,7 +105,7 @@ export async function* followChanges<T extends ApiObject>(
   }
 }
 
-/** The differences between delivered and present objects; updates `known`. */
+/** Yields the differences between delivered and present objects; updates `known`. */
 function* differences<T extends ApiObject>(
   known: Map<string, T>,
   items: readonly T[],

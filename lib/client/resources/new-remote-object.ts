@@ -1,6 +1,6 @@
 import type { ApiObject, InScope, NewFields, Scope } from '../../object/index.js';
 
-/** An object as a creator sends it. */
+/** An object as a client creates it. */
 export type NewRemoteObject<T extends ApiObject, N extends Scope = Scope, C = unknown> = NewFields<
   T,
   C

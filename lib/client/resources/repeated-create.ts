@@ -1,7 +1,7 @@
 import { hasCode, sleep, systemClock, systemRandom } from '../../base/index.js';
 import { type ApiObject, asObject, keyOf, type ObjectKey } from '../../object/index.js';
 
-/** Distinguishes a repeated create from another client's object. */
+/** Distinguishes a repeated creation from another client's object. */
 const requestAnnotation = 'kedge.dev/request';
 /** Delay before a creation whose answer was lost is retried. */
 const resumeMs = 250;

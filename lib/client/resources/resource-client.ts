@@ -33,7 +33,7 @@ type VersionGuard = Pick<Partial<ObjectVersion>, 'resourceVersion'>;
 const selectionOf = ({ namespace }: ObjectKey): ResourceSelection =>
   namespace === undefined ? {} : { namespace };
 
-/** The client of a kind's objects, for variables: `ResourceClientOf<typeof lamps>`. */
+/** The client type of a kind, for variables: `ResourceClientOf<typeof lamps>`. */
 export type ResourceClientOf<K> =
   K extends Kind<infer T, infer S, string, infer N, infer C> ? ResourceClient<T, S, N, C> : never;
 
@@ -98,8 +98,8 @@ export class ResourceClient<
   }
 
   /**
-   * All objects at one revision, fetched page by page; restarts once when the server has lost the pages. `cursor`
-   * is the start of a watch.
+   * Lists all objects at one revision, page by page; restarts once if the server lost the pages.
+   * `cursor` is the start of a watch.
    */
   async list(selection: ResourceSelection = {}): Promise<ResourceList<T>> {
     const { items, cursor } = await wholeList((token) => this.#page(selection, token));
@@ -108,9 +108,9 @@ export class ResourceClient<
   }
 
   /**
-   * Objects one after the other, a page at a time; all of one revision.
-   * @throws StatusError OutOfRange (PageTokenExpired) between two pages when the server no longer has the remaining
-   * pages of this revision
+   * Yields the objects one by one, fetched by page; all at one revision.
+   * @throws StatusError OutOfRange (PageTokenExpired) between two pages if the server no longer has
+   * the remaining pages of this revision
    */
   async *iterate(selection: ResourceSelection = {}): AsyncIterable<T> {
     let pageToken = '';
@@ -131,10 +131,11 @@ export class ResourceClient<
   }
 
   /**
-   * Every change after a position, without end; without a position it starts with the present state, as MODIFIED.
-   * It resumes after a broken connection. If the server can't resume (its history was compacted, or it was
-   * restored), it lists again and delivers the differences: missing objects as DELETED with their last delivered
-   * state, the others as MODIFIED. For that it keeps the delivered objects.
+   * Delivers every change after a position, without end. Without a position, the present state
+   * comes first, as MODIFIED. It resumes after a broken connection. If the server can't resume (its
+   * history was compacted, or it was restored), it lists again and delivers the differences:
+   * missing objects as DELETED with their last delivered state, the others as MODIFIED. For that it
+   * keeps the delivered objects in memory.
    */
   follow(options: ResourceSelection & FollowStart<T>): AsyncIterable<WatchEvent<T>> {
     const { fromRevision, cursor, known = [], signal, onAway, ...selection } = options;
@@ -182,8 +183,8 @@ export class ResourceClient<
   }
 
   /**
-   * With `attempts` above 1 a try whose answer was lost is repeated, safely: the object carries a key of this call
-   * in annotation `kedge.dev/request`, so that an existing object is recognized as ours.
+   * Creates an object. With `attempts` above 1, an attempt whose answer was lost is repeated safely: the object
+   * carries a key of this call in annotation `kedge.dev/request`, by which the repetition recognizes its own object.
    */
   create(
     object: NewRemoteObject<T, N, C>,
@@ -203,10 +204,10 @@ export class ResourceClient<
   }
 
   /**
-   * Replaces everything but status, if the stored object still has the uid and the version of
-   * `object`: pass a changed copy of the object that was read. Not repeated when the answer is lost.
-   * @throws StatusError Aborted (Conflict) when it was written or recreated since, InvalidArgument for an object
-   * without uid or version.
+   * Replaces everything except status, if the stored object still has the uid and the version of
+   * `object`: pass a changed copy of the object that was read. Not repeated if the answer is lost.
+   * @throws StatusError Aborted (Conflict) if the object was written or recreated since,
+   * InvalidArgument for an object without uid or version.
    */
   async update(object: T): Promise<T> {
     requiredVersion(this.#kind, object);
@@ -214,8 +215,8 @@ export class ResourceClient<
   }
 
   /**
-   * Replaces everything but status of any object with this name; concurrent writes are lost. Not repeated when the
-   * answer is lost: others may have written since.
+   * Replaces everything except status of any object with this name; concurrent writes are lost. Not
+   * repeated if the answer is lost: others may have written since.
    */
   overwrite(object: NewRemoteObject<T, Scope, C>): Promise<T> {
     const given = asObject(object);
@@ -224,7 +225,7 @@ export class ResourceClient<
     return this.#one('Update', { ...keyOf(given), ...this.#requests.body(body) });
   }
 
-  /** Sets these status fields; with `precondition`, only if it holds. */
+  /** Sets these status fields, only if `precondition` holds. */
   updateStatus(
     key: ObjectKey,
     status: StatusUpdate<T, S>,
@@ -240,9 +241,9 @@ export class ResourceClient<
   }
 
   /**
-   * Deletes the object that was read, in any version, but not another one of its name. Resolves to the object with
-   * its deletion marked, or to its last state if it was removed; to `object` if an answer was lost and the
-   * repetition finds it removed.
+   * Deletes the object that was read, in any version, but not another object of that name. Resolves
+   * to the object with its deletion marked, or to its last state if it was removed. Resolves to
+   * `object` if an answer was lost and the repetition finds it removed.
    * @throws StatusError NotFound, Aborted (Conflict) for another uid or `resourceVersion`,
    * InvalidArgument for an object without uid.
    */
@@ -258,14 +259,14 @@ export class ResourceClient<
     return deleteRepeated(calls, object);
   }
 
-  /** Like {@link delete}, for any object with this name. Not repeated when the answer is lost. */
+  /** Like {@link delete}, for any object with this name. Not repeated if the answer is lost. */
   deleteByName(key: ObjectKey, { resourceVersion }: VersionGuard = {}): Promise<T> {
     const guard = resourceVersion === undefined ? {} : { resourceVersion };
     return this.#one('Delete', { ...keyOf(key), ...guard });
   }
 
   /**
-   * Batches after a position, and bookmarks, each with a cursor to resume.
+   * Yields batches after a position, and bookmarks, each with a cursor to resume.
    * @throws StatusError OutOfRange (Compacted, Ahead, OtherStore): list again
    */
   async *watch(
@@ -279,8 +280,8 @@ export class ResourceClient<
   }
 
   /**
-   * The kind as an informer's source. The server sends a bookmark every 15 s, so an informer treats a stream that
-   * is silent for 40 s as dead, and starts a new one.
+   * Returns the kind as an informer's source. The server sends a bookmark every 15 s, so an
+   * informer treats a stream that is silent for 40 s as dead, and starts a new one.
    */
   source(selection: ResourceSelection = {}): ListWatch<T> {
     return resourceSource({

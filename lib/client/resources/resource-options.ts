@@ -12,16 +12,16 @@ export interface Caller {
 
 /** Defaults of a resource client. */
 export interface ResourceOptions {
-  /** Objects a page when everything is listed; default 500. */
+  /** Objects per page when everything is listed; default 500. */
   readonly pageSize: number;
 }
 
-/** Which objects a list or watch covers. */
+/** The objects of a list or watch. */
 export interface ResourceSelection {
   /** Absent: all namespaces. */
   readonly namespace?: string;
-  /** Kubernetes' text form. */
+  /** In Kubernetes' text form. */
   readonly labelSelector?: string;
-  /** Over dotted paths: `status=Bound`. */
+  /** Requirements on dotted paths: `status=Bound`. */
   readonly fieldSelector?: string;
 }

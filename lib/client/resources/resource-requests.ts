@@ -2,7 +2,7 @@ import type { AnyKind } from '../../object/index.js';
 import { bodyField, type JsonObject, type MethodInfo, type StandardVerb } from '../../rpc/index.js';
 import type { ResourceSelection } from './resource-options.js';
 
-/** Namespace that stands for all of them in requests. */
+/** Represents all namespaces in requests. */
 const everywhere = '-';
 
 /** The methods of a kind, and the parts of their requests. */
@@ -22,19 +22,22 @@ export class ResourceRequests {
       throw new TypeError(`the API has no methods for kind ${kind.kind}`);
   }
 
-  /** The method of a verb. @throws TypeError when the API has none */
+  /**
+   * The method of a verb.
+   * @throws TypeError if the API does not have it
+   */
   id(verb: StandardVerb): string {
     const id = this.#methods.get(verb);
     if (id === undefined) throw new TypeError(`the API has no ${verb} for ${this.#kind.kind}`);
     return id;
   }
 
-  /** An object in a request. */
+  /** The form of an object in a request. */
   body(object: object): JsonObject {
     return { [bodyField(this.#kind)]: object };
   }
 
-  /** Which objects a request is about. */
+  /** The fields of a request that select objects. */
   selected({ namespace, labelSelector, fieldSelector }: ResourceSelection): JsonObject {
     return {
       ...(this.#kind.scope === 'Cluster' ? {} : { namespace: namespace ?? everywhere }),

@@ -10,7 +10,7 @@ import {
 /** The source of an awaited object. */
 export interface WaitSource<T extends ApiObject> {
   readonly kind: string;
-  /** The position of now. */
+  /** The present position of the source. */
   readonly cursor: () => Promise<string>;
   readonly get: () => Promise<T | undefined>;
   readonly follow: (

@@ -9,7 +9,10 @@ import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
 /** A batch with the server's cursor to resume. */
 export type RemoteBatch<T extends ApiObject> = WatchBatch<T> & { readonly cursor: string };
 
-/** An answer of a Watch method as a batch. @throws StatusError InvalidArgument when it has no cursor */
+/**
+ * Converts an answer of a Watch method to a batch.
+ * @throws StatusError InvalidArgument if it has no cursor
+ */
 export function batchOf<T extends ApiObject>(answer: JsonObject): RemoteBatch<T> {
   const cursor = textOf(answer, 'resourceVersion');
   const given = Array.isArray(answer.events) ? answer.events.filter(isJsonObject) : [];

@@ -7,7 +7,7 @@ function outOfRange(reason: string): StatusError {
   return new StatusError({ code: 'OutOfRange', reason, message: reason });
 }
 
-/** Pages of a list that changes each time it begins; those of a broken round end with an error. */
+/** Pages of a list that changes at each restart. The pages of a failed round end with an error. */
 function pages(broken: readonly StatusError[]) {
   const asked: string[] = [];
   let round = 0;
@@ -28,7 +28,7 @@ function pages(broken: readonly StatusError[]) {
 }
 
 describe('a list of all pages', () => {
-  it('drops what it had and starts again when its page token has expired', async () => {
+  it('drops the fetched pages and restarts when its page token has expired', async () => {
     const { fetch, asked } = pages([outOfRange('PageTokenExpired')]);
     const { items, cursor } = await wholeList(fetch);
     expect(items).to.deep.equal(['2:0', '2:1', '2:2', '2:3']);
@@ -36,7 +36,7 @@ describe('a list of all pages', () => {
     expect(asked).to.deep.equal(['', '1:1', '1:2', '', '2:1', '2:2', '2:3']);
   });
 
-  it('starts again once only, and for no other refusal', async () => {
+  it('restarts only once, and after no other error', async () => {
     const expired = outOfRange('PageTokenExpired');
     const twice = pages([expired, expired]);
     expect(await wholeList(twice.fetch).catch((error: unknown) => error)).to.equal(expired);

@@ -6,7 +6,7 @@ import { type JsonObject, textOf } from '../../rpc/index.js';
 export interface ResourceList<T extends ApiObject> {
   readonly items: readonly T[];
   readonly revision: number;
-  /** The same position as a cursor with the store's id, to watch from. */
+  /** The revision as a cursor with the store's id, to watch from. */
   readonly cursor: string;
 }
 
@@ -17,9 +17,9 @@ export interface WholeList {
 }
 
 /**
- * Fetches a list page by page, all of it at one revision. When the server no longer has the rest of it
- * (PageTokenExpired: it restarted, or the pages took too long), the fetched pages are dropped and the list
- * restarts, once.
+ * Fetches a list page by page, all pages at one revision. If the server no longer has the remaining
+ * pages (PageTokenExpired: it restarted, or too much time passed between pages), the fetched pages
+ * are dropped and the list restarts, once.
  * @param fetchPage requests the page of a token; the first page has the empty token
  */
 export async function wholeList(

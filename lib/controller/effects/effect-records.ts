@@ -27,10 +27,10 @@ export const effectRecords = defineKind<EffectRecord>({
   takenWhenFull: true,
 });
 
-/** Retries of a write when another controller wrote the record meanwhile. */
+/** Attempts of a write while other controllers write the record. */
 const triesMax = 16;
 
-/** The object of the effects. */
+/** The object that an effect is for. */
 export interface EffectObject {
   readonly kind: AnyKind;
   readonly key: ObjectKey;
@@ -42,7 +42,7 @@ export function effectObject(kind: AnyKind, object: ApiObject): EffectObject {
   return { kind, key: keyOf(object), uid: requiredUid(kind, object) };
 }
 
-/** The object of a stored record; its kind is used only to read it. */
+/** The object of a stored record. Its kind is used only to read it. */
 export function objectOfRecord({ name, of, key }: EffectRecord): EffectObject {
   const parsed = parseKey(key);
   const scope = parsed.namespace === undefined ? 'Cluster' : 'Namespaced';
@@ -60,7 +60,7 @@ export function isUnfinished({ phase }: EffectState): boolean {
   return phase === 'called' || phase === 'pending';
 }
 
-/** The state of one effect in a record. */
+/** The state of one effect in a record; undefined if it has none. */
 export function stateIn(record: EffectRecord | undefined, name: string): EffectState | undefined {
   const effects = effectsIn(record);
   return Object.hasOwn(effects, name) ? effects[name] : undefined;
@@ -119,11 +119,12 @@ export function readRecord(store: ObjectStore, uid: string): Promise<EffectRecor
 }
 
 /**
- * Changes one stored effect: `change` returns the next state, undefined to remove it, or its argument to leave it
- * unchanged. Other effects of the object stay. `more` is written in the same transaction. A new effect starts only
- * for an existing object: otherwise its record would never be removed.
+ * Changes one stored effect: `change` returns the next state, undefined to remove it, or its
+ * argument to leave it unchanged. Other effects of the object stay. `more` is written in the same
+ * transaction. A new effect starts only for an existing object: otherwise its record would never be
+ * removed.
  * @returns the state as it is stored now
- * @throws StatusError NotFound or Aborted when a new effect has no object any more
+ * @throws StatusError NotFound or Aborted if a new effect has no object any more
  */
 export async function changeEffect(
   store: ObjectStore,
@@ -152,7 +153,7 @@ export async function changeEffect(
   }
 }
 
-/** The fields of an effect in all phases. */
+/** The fields that an effect has in all phases. */
 export function commonFields({
   idempotencyKey,
   controller,
@@ -162,7 +163,7 @@ export function commonFields({
   return { idempotencyKey, controller, key, startedAt };
 }
 
-/** The object in words. */
+/** The object as text: kind and key. */
 export function nameOfObject({ kind, key }: EffectObject): string {
   return `${kind.kind} "${keyString(key)}"`;
 }

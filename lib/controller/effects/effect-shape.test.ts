@@ -3,13 +3,13 @@ import { type EffectRecord, effectsIn, effectViolations } from './effect-shape.j
 
 const whole = { idempotencyKey: 'k', controller: 'lamp', key: 'hall', startedAt: 1 };
 
-/** A record as a client or an earlier release may have left it. */
+/** A record with effects as a client or an earlier release may have written them. */
 function recordOf(effects: unknown): EffectRecord {
   return { name: 'uid', of: 'Lamp', key: 'hall', effects } as EffectRecord;
 }
 
 describe('effects of a record', () => {
-  it('are taken in every phase', () => {
+  it('are accepted in every phase', () => {
     const effects = {
       a: { phase: 'called', ...whole },
       b: { phase: 'pending', operationId: 'op', ...whole },
@@ -21,7 +21,7 @@ describe('effects of a record', () => {
     expect(effectsIn(recordOf(effects))).to.deep.equal(effects);
   });
 
-  it('are refused by name and left out where a controller could not go on with them', () => {
+  it('are refused by name and omitted if a controller could not continue them', () => {
     const bad: readonly unknown[] = [
       null,
       7,
@@ -43,7 +43,7 @@ describe('effects of a record', () => {
     }
   });
 
-  it('are none in a record without any', () => {
+  it('are empty for a record without effects', () => {
     expect(effectsIn(undefined)).to.deep.equal({});
     expect(effectsIn(recordOf(null))).to.deep.equal({});
   });

@@ -13,7 +13,7 @@ type EffectPhase =
 /** One external call, as stored. */
 export type EffectState = EffectPhase & {
   readonly idempotencyKey: string;
-  /** Its handler: the controller that requested it last, and the key of that run. */
+  /** Its owner: the controller that requested it last, and the key of that run. */
   readonly controller: string;
   readonly key: string;
   /** Milliseconds since the epoch. */
@@ -34,7 +34,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Additional text fields of each phase. */
+/** Additional string fields of each phase. */
 const textsOfPhase = {
   called: [],
   pending: ['operationId'],
@@ -58,7 +58,7 @@ function problemOf(state: unknown): string | undefined {
   return Number.isFinite(startedAt) ? undefined : 'its startedAt must be a number of milliseconds';
 }
 
-/** The entries of a client's record that no controller could continue. */
+/** The violations of a client's record: entries that no controller could continue. */
 export function effectViolations({ effects }: EffectRecord): readonly FieldViolation[] {
   return Object.entries(effects).flatMap(([name, state]) => {
     const problem = problemOf(state);
@@ -67,8 +67,8 @@ export function effectViolations({ effects }: EffectRecord): readonly FieldViola
 }
 
 /**
- * The effects of a record by name, without invalid ones: one bad record must neither keep controllers from starting
- * nor an object from being deleted.
+ * The effects of a record by name, without invalid ones: one bad record must not prevent
+ * controllers from starting or an object from being deleted.
  */
 export function effectsIn(record: EffectRecord | undefined): EffectRecord['effects'] {
   const all: Readonly<Record<string, unknown>> = record?.effects ?? {};

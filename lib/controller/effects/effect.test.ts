@@ -21,13 +21,13 @@ describe('answers of an operation', () => {
     { step: 'poll', answer: undefined, says: 'answered undefined; give an object whose type' },
   ];
   for (const { step, answer, says } of wrong)
-    it(`${step} with ${JSON.stringify(answer)} is refused by effect and step`, () => {
+    it(`${step} with ${JSON.stringify(answer)} is refused with the names of effect and step`, () => {
       const refused = (): unknown => requireAnswer('make', step, answer as Answer);
       expect(refused).to.throw(TypeError, says);
       expect(refused).to.throw(TypeError, `effect "make": ${step} `);
     });
 
-  it('wrong ones are not quoted: they may hold secrets', () => {
+  it('invalid ones are not quoted: they may contain secrets', () => {
     const secret = 'hunter2';
     const answers = [
       secret,
@@ -45,7 +45,7 @@ describe('answers of an operation', () => {
       }
   });
 
-  it('right ones are given back as they are', () => {
+  it('valid ones are returned unchanged', () => {
     const started = { type: 'started', operationId: '7', pollAfterMs: 100 } as const;
     expect(requireAnswer('make', 'start', started)).to.equal(started);
   });

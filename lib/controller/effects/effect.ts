@@ -1,4 +1,4 @@
-/** JSON that an effect may answer. */
+/** The JSON type of an effect's result. */
 export type Json =
   | null
   | boolean
@@ -76,7 +76,7 @@ export interface OperationIds {
   clear(name: string): Promise<void>;
 }
 
-/** Shortest wait between two polls, milliseconds. */
+/** Minimum delay between two polls, milliseconds. */
 export const pollAfterMinMs = 100;
 
 /** The problem of a poll interval; undefined if it is valid. */
@@ -95,7 +95,8 @@ const answers: Readonly<Record<Step, readonly string[]>> = {
 };
 
 /**
- * Returns the answer of a step. Guards against callers that bypass the types: a wrong answer must not be stored.
+ * Returns the answer of a step if it is valid, for callers that bypass the types: an invalid answer
+ * must not be stored.
  * @throws TypeError that names the effect, the step and the problem
  */
 export function requireAnswer<A extends Answer>(effect: string, step: Step, answer: A): A {

@@ -26,10 +26,10 @@ const disks = defineKind<Disk>({
 });
 const finalizer = 'kedge/disk';
 
-/** Thrown from the step at which the process ends; whatever it does after that throws it too. */
+/** Thrown at the step at which the process is killed, and by every later step. */
 class Killed extends Error {}
 
-/** One life of the process: it ends at the step `killAt`, counted over everything it does outside. */
+/** One run of the process: it is killed at the step `killAt`, counted over all its external actions. */
 class Life {
   steps = 0;
   killed = false;
@@ -46,20 +46,20 @@ class Life {
   }
 }
 
-/** How a provider may behave besides doing what it is asked for. */
+/** Faults of a provider. */
 interface Manners {
   readonly pollsMax: number;
   readonly failsLate: boolean;
   readonly forgets: boolean;
 }
 
-/** Makes disks slowly. It is a process of its own: it lives on when the one that asked is killed. */
+/** A provider that creates disks slowly. It is a separate process: it continues when its client is killed. */
 class Provider {
   readonly #random: Random;
   readonly #manners: Manners;
   readonly #byKey = new Map<string, { id: string; uid: string; polls: number; ok: boolean }>();
   readonly forgotten = new Set<string>();
-  /** Disks there are: handle by the uid that they were made for. */
+  /** Existing disks: their handle and the uid of their object. */
   readonly made: { uid: string; handle: string }[] = [];
   #failures = 0;
 
@@ -97,7 +97,7 @@ class Provider {
     const polls = Math.floor(this.#random.next() * this.#manners.pollsMax);
     const operation = { id: `op-${this.#byKey.size}`, uid, polls, ok: !fails };
     this.#byKey.set(key, operation);
-    // What is accepted happens, whoever asks for it later.
+    // An accepted operation completes, regardless of who polls it later.
     if (!fails) this.made.push({ uid, handle: `vol-${this.made.length}` });
     return operation.id;
   }
@@ -118,7 +118,7 @@ class Provider {
 }
 
 describe('an operation of a provider, with a kill at every step', () => {
-  /** A store whose every write is two steps of the life: before it happens, and before it is known. */
+  /** Makes each write of a store two steps of the process: before it is executed, and before its result is known. */
   function engineOf(engine: MemoryEngine, life: Life): void {
     engine.append = async (records) => {
       life.step();
@@ -127,7 +127,7 @@ describe('an operation of a provider, with a kill at every step', () => {
     };
   }
 
-  /** Lives until the disk is there or the life ends. Answers whether it ended by itself. */
+  /** Runs until the disk exists or the process is killed. Returns whether it finished. */
   async function live(
     engine: MemoryEngine,
     clock: FakeClock,
@@ -183,7 +183,7 @@ describe('an operation of a provider, with a kill at every step', () => {
         over = await isOver();
       }
     } finally {
-      // Whatever is still under way meets a dead life, and changes nothing.
+      // Work that is still in progress belongs to a killed process and changes nothing.
       life.killed = true;
       await manager.stop(0);
       await store.close();
@@ -209,15 +209,15 @@ describe('an operation of a provider, with a kill at every step', () => {
       const over = await live(engine, clock, provider, life, seed * 100 + lives, deleting);
       if (over) return { provider, steps: life.steps, lives };
     }
-    throw new Error(`seed ${seed}: not over after 50 lives`);
+    throw new Error(`seed ${seed}: not finished after 50 processes`);
   }
 
   const plain: Manners = { pollsMax: 1, failsLate: false, forgets: false };
 
   for (const deleting of [false, true])
-    it(`makes one resource for one uid${deleting ? ' that is being deleted' : ''}`, async () => {
+    it(`creates one resource for one uid${deleting ? ' that is being deleted' : ''}`, async () => {
       const { steps } = await trial(1, plain, deleting, () => 0);
-      expect(steps, 'steps of a life without a kill').to.be.greaterThan(8);
+      expect(steps, 'steps of a process without a kill').to.be.greaterThan(8);
       for (let at = 1; at <= steps; at += 1) {
         const { provider, lives } = await trial(1, plain, deleting, (life) =>
           life === 1 ? at : 0,
@@ -227,7 +227,7 @@ describe('an operation of a provider, with a kill at every step', () => {
       }
     }).timeout(60_000);
 
-  it('makes one also when it fails late, forgets ids and is killed again and again', async () => {
+  it('creates one resource despite late failures, lost ids and repeated kills', async () => {
     let lives = 0;
     for (let seed = 1; seed <= 100; seed += 1) {
       const random = seededRandom(seed);
@@ -242,9 +242,9 @@ describe('an operation of a provider, with a kill at every step', () => {
       lives += ended.lives;
       const { made } = ended.provider;
       expect(made.length, `seed ${seed}`).to.be.at.most(1);
-      // Only an operation that failed ends a deletion without a disk.
+      // Only a failed operation ends a deletion without a disk.
       if (!deleting) expect(made.length, `seed ${seed}`).to.equal(1);
     }
-    expect(lives, 'lives of all seeds').to.be.greaterThan(300);
+    expect(lives, 'processes of all seeds').to.be.greaterThan(300);
   }).timeout(60_000);
 });

@@ -2,7 +2,7 @@ import type { Clock, Logger, Random } from '../../base/index.js';
 import type { ObjectStore } from '../../store/index.js';
 import type { Journal } from './journal.js';
 
-/** Parts of the effects of one controller. */
+/** Dependencies of the effects of one controller. */
 export interface EffectsOptions {
   readonly store: ObjectStore;
   readonly controller: string;

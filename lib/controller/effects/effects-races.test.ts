@@ -16,7 +16,7 @@ const disks = defineKind<ApiObject>({
   statusFields: [],
 });
 
-describe('effects of one object that several controllers ask for', () => {
+describe('effects of one object that several controllers request', () => {
   let store: ObjectStore;
   let disk: ApiObject;
 
@@ -41,7 +41,7 @@ describe('effects of one object that several controllers ask for', () => {
     poll: () => Promise.resolve({ type: 'pending', pollAfterMs: 1_000 }),
   });
 
-  /** Takes the finalizer off, in a transaction of a run that was given no outcome. */
+  /** Removes the finalizer in a transaction of a run that received no outcome. */
   const letGo = () =>
     runTransaction(
       store,
@@ -54,7 +54,7 @@ describe('effects of one object that several controllers ask for', () => {
       () => undefined,
     );
 
-  it('a late answer does not touch the operation that was begun after the effect had ended', async () => {
+  it('a late answer does not touch the operation that started after the effect had ended', async () => {
     let answer: (start: EffectStart<string>) => void = () => undefined;
     const late = operate(effectsOf('late'), 'make', {
       ...starts(''),
@@ -74,7 +74,7 @@ describe('effects of one object that several controllers ask for', () => {
     expect((await states())['make']).to.include({ phase: 'pending', operationId: 'second' });
   });
 
-  it('none is begun for an object that went since it was looked at, also where another has its name', async () => {
+  it('none starts for an object that was deleted since it was read, even if another object has its name', async () => {
     let starts = 0;
     const counted: EffectOperation<string> = {
       start: () => Promise.resolve({ type: 'done', result: `vol-${(starts += 1)}` }),
@@ -94,7 +94,7 @@ describe('effects of one object that several controllers ask for', () => {
     expect((await store.list(effectRecords)).items).to.deep.equal([]);
   });
 
-  it('each keeps its own, also where their writes of the record cross', async () => {
+  it('each keeps its own, also if writes of the record conflict', async () => {
     await operate(effectsOf('first'), 'make', starts('1'));
     const grow = effectsOf('other');
     let crossed = false;
@@ -119,7 +119,7 @@ describe('effects of one object that several controllers ask for', () => {
     expect(Object.fromEntries(ids)).to.deep.equal({ make: '1', grow: '2', check: '3' });
   });
 
-  it('belong to the key that asked last: its restart wakes that one', async () => {
+  it('belong to the key that requested them last: a restart queues that key', async () => {
     const first = effectsOf('disk');
     await operate(first, 'make', starts('1'));
     await first.operate('b', disks, disk, 'make', starts('1'));
@@ -129,7 +129,7 @@ describe('effects of one object that several controllers ask for', () => {
     expect(await effectsOf('other').load()).to.deep.equal(['c']);
   });
 
-  it('hold the finalizer also while nobody knows whether a call has happened', async () => {
+  it('keep the finalizer also while the outcome of a call is unknown', async () => {
     const lost = effectsOf('first').call('a', disks, disk, 'make', () =>
       Promise.reject(new Error('no answer')),
     );
@@ -139,7 +139,7 @@ describe('effects of one object that several controllers ask for', () => {
     expect(await store.get(disks, { name: 'a' })).to.not.equal(undefined);
   });
 
-  it('hold the finalizer of an object that came in place of the one an overwrite was judged by', async () => {
+  it('keep the finalizer of an object that replaced the one that an overwrite was checked against', async () => {
     const finalizers = ['kedge/disk'];
     let judged = 0;
     const replace = async (): Promise<void> => {
@@ -163,7 +163,7 @@ describe('effects of one object that several controllers ask for', () => {
     expect((await store.get(disks, { name: 'a' }))?.metadata.finalizers).to.deep.equal(finalizers);
   });
 
-  it('the commit that lets the object go takes outcomes along that no run was given', async () => {
+  it('the commit that removes the object also removes outcomes that no run received', async () => {
     await effectsOf('first').call('a', disks, disk, 'make', () => Promise.resolve('vol-1'));
     await store.deleteByName(disks, { name: 'a' });
     const before = store.revision;

@@ -29,7 +29,7 @@ const disks = defineKind<Disk>({
 const a = { namespace: 'home', name: 'a' };
 const finalizer = 'kedge/disk';
 
-describe('effects that go on after they have answered', () => {
+describe('asynchronous effects', () => {
   let engine: MemoryEngine;
   let store: ObjectStore;
   let clock: FakeClock;
@@ -66,7 +66,7 @@ describe('effects that go on after they have answered', () => {
 
   type Reconcile = (context: ReconcileContext, disk: Disk) => Promise<Result>;
 
-  /** Runs for every disk there is; `gone` for keys without one. */
+  /** Runs for every existing disk; `gone` for keys without one. */
   async function start(reconcile: Reconcile, name = 'disk'): Promise<{ failures: number[] }> {
     const failures: number[] = [];
     manager = new Manager({ store, clock, random: seededRandom(1) });
@@ -126,13 +126,13 @@ describe('effects that go on after they have answered', () => {
     expect(seen[0]).to.include({ phase: 'pending', operationId: 'op-1', controller: 'disk' });
   });
 
-  it('pending ends the run, holds no worker, counts no failure, and polls on time', async () => {
+  it('pending ends the run, frees the worker, counts no failure, and polls on time', async () => {
     await store.create(disks, a);
     const { failures } = await start(make);
     expect(polls).to.deep.equal(['op-1']);
     await store.create(disks, { ...a, name: 'b' });
     await settle();
-    expect(polls, 'the one worker is free').to.deep.equal(['op-1', 'op-2']);
+    expect(polls, 'the only worker is free').to.deep.equal(['op-1', 'op-2']);
     await clock.advance(4_900);
     expect(polls).to.have.length(2);
     outcome = { type: 'done', result: 'vol-1' };
@@ -140,10 +140,10 @@ describe('effects that go on after they have answered', () => {
     expect(starts).to.have.length(2);
     expect((await store.get(disks, a))?.handle).to.equal('vol-1');
     expect(new Set(failures)).to.deep.equal(new Set([0]));
-    expect(await records(), 'forgotten with the commit').to.deep.equal([]);
+    expect(await records(), 'removed by the commit').to.deep.equal([]);
   });
 
-  it('a restart polls at once under the stored id, or when a long wait is over', async () => {
+  it('a restart polls at once under the stored id, or when a long delay has passed', async () => {
     await store.create(disks, a);
     await start(make);
     await restart(make);
@@ -158,7 +158,7 @@ describe('effects that go on after they have answered', () => {
     expect((await store.list(reconcileRecords)).items[0]?.dueAt).to.equal(clock.now() + 600_000);
   });
 
-  it('a poll that fails is a retry that leaves the operation as it is', async () => {
+  it('a failed poll is a retry that leaves the operation unchanged', async () => {
     await store.create(disks, a);
     broken = true;
     const { failures } = await start(make);
@@ -171,7 +171,7 @@ describe('effects that go on after they have answered', () => {
     expect((await store.get(disks, a))?.handle).to.equal('vol-1');
   });
 
-  it('an operation that failed is forgotten by the commit and then starts under a new key', async () => {
+  it('the commit removes a failed operation, which then starts under a new key', async () => {
     await store.create(disks, a);
     outcome = { type: 'failed', reason: 'NoCapacity', message: 'the zone is full' };
     await start(make);
@@ -181,7 +181,7 @@ describe('effects that go on after they have answered', () => {
     expect((await store.get(disks, a))?.handle).to.equal('vol-2');
   });
 
-  it('an id that the provider has forgotten is started again under the same key', async () => {
+  it('an operation whose id the provider lost is started again under the same key', async () => {
     await store.create(disks, a);
     outcome = { type: 'unknown' };
     await start(make);
@@ -191,7 +191,7 @@ describe('effects that go on after they have answered', () => {
     expect(new Set(starts).size).to.equal(1);
   });
 
-  it('a transaction forgets what its run was given, and keeps what goes on', async () => {
+  it('a transaction removes the outcomes that its run received, and keeps unfinished effects', async () => {
     await store.create(disks, a);
     await start(async (context, disk) => {
       const made = await context.effect(disks, disk, 'make', operation);
@@ -204,7 +204,7 @@ describe('effects that go on after they have answered', () => {
     expect(record?.name).to.equal((await store.get(disks, a))?.metadata.uid);
   });
 
-  it('an outcome that no run was given survives the transactions of others', async () => {
+  it('an outcome that no run received survives the transactions of others', async () => {
     await store.create(disks, a);
     let pay = true;
     await start(async (context, disk) => {
@@ -223,7 +223,7 @@ describe('effects that go on after they have answered', () => {
     expect(await phases()).to.deep.equal(['done']);
   });
 
-  it('another controller that takes the object over goes on with the same operation', async () => {
+  it('another controller that takes over the object continues the operation', async () => {
     await store.create(disks, a);
     await start(make, 'central');
     await restart(make, 'node');
@@ -237,7 +237,7 @@ describe('effects that go on after they have answered', () => {
     expect(await records()).to.deep.equal([]);
   });
 
-  it('an object made again under the name starts again, and the record of the first goes', async () => {
+  it('a recreated object starts again, and the record of the first one is removed', async () => {
     await store.create(disks, a);
     await start(make);
     await store.deleteByName(disks, a);
@@ -247,7 +247,7 @@ describe('effects that go on after they have answered', () => {
     expect((await records()).map(({ name }) => name)).to.deep.equal([second.metadata.uid]);
   });
 
-  it('the record of an object that went while nobody ran goes at the next start', async () => {
+  it('the record of an object that was deleted while no process ran is removed at the next start', async () => {
     await store.create(disks, a);
     await start(make);
     await manager.stop(0);
@@ -256,7 +256,7 @@ describe('effects that go on after they have answered', () => {
     expect(await records()).to.deep.equal([]);
   });
 
-  it('an effect that an earlier release kept by the name is gone on with', async () => {
+  it('an effect that an earlier release stored by name is continued', async () => {
     const disk = await store.create(disks, a);
     const kept = (idempotencyKey: string, more: object) => ({
       name: 'disk:home/a',
@@ -271,7 +271,7 @@ describe('effects that go on after they have answered', () => {
     expect((await records())[0]?.name).to.equal(disk.metadata.uid);
   });
 
-  it('an effect of an earlier release that is older than the object is not the object’s', async () => {
+  it('an effect of an earlier release that is older than the object does not belong to it', async () => {
     const effects = { make: { idempotencyKey: 'old-key', done: true, result: 'vol-0' } };
     const record = { name: 'disk:home/a', controller: 'disk', key: 'home/a', effects };
     await store.create(reconcileRecords, record);
@@ -303,7 +303,7 @@ describe('effects that go on after they have answered', () => {
 
     beforeEach(() => store.create(disks, { ...a, metadata: { finalizers: [finalizer] } }));
 
-    it('no transaction removes one while an effect is pending, and the refusal names the effect', async () => {
+    it('no transaction removes one while an effect is pending; the error names the effect', async () => {
       await start(release(false));
       await store.deleteByName(disks, a);
       await settle();
@@ -314,7 +314,7 @@ describe('effects that go on after they have answered', () => {
       expect(await phases()).to.deep.equal(['pending']);
     });
 
-    it('a transaction that forgets the effect removes it, and the record goes with the object', async () => {
+    it('a transaction that forgets the effect removes it, and the record is removed with the object', async () => {
       await start(release(true));
       await store.deleteByName(disks, a);
       const before = store.revision;
@@ -325,7 +325,7 @@ describe('effects that go on after they have answered', () => {
       expect(store.revision, 'one commit').to.equal(before + 1);
     });
 
-    it('an effect that begins between the judgement and the commit is seen', async () => {
+    it('an effect that starts between the check and the commit is detected', async () => {
       await start(release(false));
       outcome = { type: 'done', result: 'vol-1' };
       await clock.advance(5_000);
@@ -352,7 +352,7 @@ describe('effects that go on after they have answered', () => {
       expect(await store.get(disks, a)).to.not.equal(undefined);
     });
 
-    it('ids that code sets itself hold it too, until they are cleared', async () => {
+    it('ids that code sets itself keep it too, until they are cleared', async () => {
       const set: Reconcile = async (context, disk) => {
         const ids = context.operations(disks, disk);
         if (disk.metadata.deletionRequestedAt === undefined) {

@@ -37,8 +37,8 @@ interface Tracked {
 type State<P extends EffectState['phase']> = EffectState & { readonly phase: P };
 
 /**
- * The external calls of one controller's runs. Nothing is cached: the store is the truth, whichever process wrote
- * it.
+ * The external calls of one controller's runs. Nothing is cached: the store is authoritative,
+ * regardless of which process wrote it.
  */
 export class Effects {
   readonly #options: EffectsOptions;
@@ -62,7 +62,7 @@ export class Effects {
     return [...this.#tracked.keys()];
   }
 
-  /** See ReconcileContext.effect, for a call. */
+  /** Implements ReconcileContext.effect for a call. */
   async call(
     key: string,
     kind: AnyKind,
@@ -87,7 +87,7 @@ export class Effects {
     }
   }
 
-  /** See ReconcileContext.effect, for an operation. */
+  /** Implements ReconcileContext.effect for an operation. */
   async operate(
     key: string,
     kind: AnyKind,
@@ -178,7 +178,7 @@ export class Effects {
       (current) => {
         if (!current) return intent;
         const isMine = current.controller === controller && current.key === key;
-        // An effect belongs to its last requester: after a restart that key is queued.
+        // An effect belongs to the key that requested it last: a restart queues that key.
         return isMine || !isUnfinished(current) ? current : { ...current, controller, key };
       },
       earlier?.operations,
@@ -215,7 +215,7 @@ export class Effects {
     const write = (): Promise<EffectState | undefined> =>
       changeEffect(this.#options.store, object, name, change, more);
     const written = (this.#tails.get(uid) ?? Promise.resolve()).then(write);
-    // The requester of the write gets its error.
+    // The caller that requested the write gets its error.
     const tail = written
       .catch(() => undefined)
       .then(() => {
@@ -250,7 +250,7 @@ export class Effects {
       .map(({ object, given }) => ({ object, names: given }));
   }
 
-  /** A transaction of the key has committed. */
+  /** Removes the received outcomes from memory after a commit of the key. */
   committed(key: string): void {
     for (const { given } of this.#tracked.get(key)?.values() ?? []) given.clear();
   }
@@ -266,7 +266,7 @@ export class Effects {
       try {
         if (!(await this.#remains(tracked.object))) objects.delete(tracked.object.uid);
       } catch (error) {
-        // The next run of the key, or the next start, tries it again.
+        // The next run of the key, or the next start, retries it.
         const { logger } = this.#options;
         const { kind, uid } = tracked.object;
         const fields = { key, kind: kind.kind, uid, error: messageOf(error) };

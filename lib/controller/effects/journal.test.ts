@@ -4,7 +4,7 @@ import { Journal, reconcileRecords } from './journal.js';
 
 const key = 'home/a';
 
-describe('the journal of a controller', () => {
+describe('records of reconciles', () => {
   const opened: EmbeddedStore[] = [];
   const open = async (): Promise<EmbeddedStore> => {
     const store = await openStore({ engine: new MemoryEngine() });
@@ -23,7 +23,7 @@ describe('the journal of a controller', () => {
   };
 
   for (const happened of [true, false])
-    it(`reads a record again whose write had no answer, which ${happened ? 'had' : 'had not'} happened`, async () => {
+    it(`reads a record again after a write of unknown outcome that ${happened ? 'was' : 'was not'} committed`, async () => {
       const store = await open();
       let loses = true;
       const losing = new Proxy(store, {
@@ -48,7 +48,7 @@ describe('the journal of a controller', () => {
       expect(await remembered(store)).to.deep.equal([]);
     });
 
-  it('goes by the records of the store that there is, once it is another one', async () => {
+  it('uses the records of the new store after the store was replaced', async () => {
     const [first, second] = [await open(), await open()];
     let store = first;
     const handle = new Proxy(first, {

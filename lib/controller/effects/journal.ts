@@ -2,7 +2,7 @@ import { type AnyKind, type ApiObject, defineKind, jsonEqual } from '../../objec
 import type { ObjectStore, Operation } from '../../store/index.js';
 import type { Json } from './effect.js';
 
-/** The record of an external call of an earlier release, by key and not by object. */
+/** The record of an external call that an earlier release stored by key and not by object. */
 interface EarlierEffect {
   readonly idempotencyKey: string;
   readonly done: boolean;
@@ -31,11 +31,11 @@ export const reconcileRecords = defineKind<ReconcileRecord>({
   scope: 'Cluster',
   statusFields: [],
   takenWhenFull: true,
-  // Of a controller and a key.
+  // A name has a controller and a key.
   namesHoldKeys: true,
 });
 
-/** Times closer than this are one time. */
+/** Times that differ by less than this count as equal. */
 const sameTimeMs = 1_000;
 
 type Memory = Pick<ReconcileRecord, 'dueAt' | 'failures' | 'effects'>;
@@ -49,7 +49,7 @@ export class Journal {
   readonly #memories = new Map<string, Memory>();
   /** Keys whose last write failed: only the store knows whether it was committed. */
   readonly #uncertain = new Set<string>();
-  /** Of the store that the memories were read from. */
+  /** Id of the store that the memories were read from. */
   #storeId: string;
 
   /** @param isStored false: nothing is read or written; the state is in memory only */
@@ -60,7 +60,7 @@ export class Journal {
     this.#storeId = store.storeId;
   }
 
-  /** Keys with something remembered. */
+  /** Number of keys with a record. */
   get size(): number {
     return this.#memories.size;
   }
@@ -93,25 +93,25 @@ export class Journal {
     this.#uncertain.delete(key);
   }
 
-  /** A write of the key's record failed. */
+  /** Marks the key's record as uncertain after a failed write. */
   doubt(key: string): void {
     this.#uncertain.add(key);
   }
 
-  /** Stores the time of the next run; undefined removes it. Writes only changes. */
+  /** Operations that store the time of the next run; undefined removes it. Empty if nothing changes. */
   schedule(
     key: string,
     dueAt: number | undefined,
     failures: number | undefined,
   ): { readonly operations: readonly Operation[]; readonly next: Memory } {
     const known = this.#memories.get(key);
-    // The transaction of the run stored it already, some milliseconds ago.
+    // The transaction of the run already stored it, some milliseconds ago.
     const same = Math.abs((dueAt ?? Infinity) - (known?.dueAt ?? 0)) < sameTimeMs;
     const next = memory(same ? known?.dueAt : dueAt, failures, known?.effects);
     return { operations: this.#change(key, next), next };
   }
 
-  /** The run ended and its object has the outcome. */
+  /** Operations after a run that ended and whose object has the outcome. */
   settled(key: string, dueAt: number | undefined): readonly Operation[] {
     return this.#change(key, { dueAt, failures: undefined, effects: undefined });
   }
@@ -133,9 +133,9 @@ export class Journal {
   }
 
   /**
-   * The effect that an earlier release stored for the key, with the operations that remove it: the caller commits
-   * them with its own record. Undefined if there is none, or if it was written before the object was created and so
-   * belongs to an earlier object of the name.
+   * The effect that an earlier release stored for the key, with the operations that remove it: the
+   * caller commits them with its own record. Undefined if there is none, or if it was written
+   * before the object was created and so belongs to an earlier object of the name.
    */
   async earlierEffect(
     key: string,
@@ -151,7 +151,7 @@ export class Journal {
     return { ...effect, operations: this.#change(key, without(known, name)) };
   }
 
-  /** The operations of {@link earlierEffect} are committed. */
+  /** Removes the effect from memory after its operations are committed. */
   forgotEarlierEffect(key: string, name: string): void {
     this.#keep(key, without(this.#memories.get(key) ?? {}, name));
   }

@@ -11,19 +11,20 @@ import {
   stateIn,
 } from './effect-records.js';
 
-/** Dependencies of {@link operationIds}, and the handler of the operations. */
+/** Dependencies of {@link operationIds}, and the owner of the operations. */
 export interface OperationIdsOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
   /** Name of the controller whose key is queued after a restart, or of another component. */
   readonly controller: string;
-  /** The key that is queued. */
+  /** The key that is queued after a restart. */
   readonly key: string;
 }
 
 /**
- * Ids of operations of one object, for code outside of a reconcile; inside of one use `context.operations`. Both
- * use the same records: a controller that takes over the object finds them.
+ * Ids of operations of one object, for code outside of a reconcile; a reconcile uses
+ * `context.operations`. Both use the same records: a controller that takes over the object finds
+ * them.
  * @throws StatusError InvalidArgument for an object without uid.
  */
 export function operationIds<T extends ApiObject>(
@@ -36,7 +37,7 @@ export function operationIds<T extends ApiObject>(
   return idsOf(options, about, (name, change) => changeEffect(store, about, name, change));
 }
 
-/** The ids of an object whose record is written by `write`. */
+/** The ids of an object; `write` writes its record. */
 export function idsOf(
   { store, clock, controller, key }: OperationIdsOptions,
   object: EffectObject,
@@ -52,7 +53,7 @@ export function idsOf(
     },
     set: async (name, operationId) => {
       if (operationId === '') throw new TypeError(`the id of operation "${name}" is empty`);
-      // The call was made by other code, with its own key.
+      // The caller made the call under its own key.
       const idempotencyKey = operationId;
       const startedAt = clock.now();
       await write(name, (current) => {

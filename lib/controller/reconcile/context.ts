@@ -11,7 +11,7 @@ import type {
 import type { Result } from './result.js';
 import type { Transaction } from '../transactions/transaction-contract.js';
 
-/** The argument of a reconciler: a key, never the event that triggered the run. */
+/** The argument of a reconciler: a key, not the event that triggered the run. */
 export interface Request {
   readonly key: ObjectKey;
   /** Aborts at the time limit and when the controller stops. */
@@ -21,7 +21,7 @@ export interface Request {
   readonly failures: number;
   /** Number of this run, unique in the process; in log lines and traces. */
   readonly run: number;
-  /** The changes that triggered this run; for log lines and people, not for decisions. */
+  /** The changes that triggered this run, for logs and traces, not for decisions. */
   readonly causes: readonly Cause[];
 }
 
@@ -53,10 +53,11 @@ export interface ReconcileContext extends Request {
     call: EffectCall<R>,
   ): Promise<R>;
   /**
-   * As the other form, for an asynchronous operation. The id that `start` returns is durable before the first poll,
-   * so that the operation is polled after a restart and not started again while its id is known. Each call polls at
-   * most once: return a pending outcome from the reconcile to free the worker until the next poll.
-   * @throws what `start` and `poll` throw: the operation is then as it was before
+   * Like the other overload, for an asynchronous operation. The id that `start` returns is durable
+   * before the first poll, so that the operation is polled after a restart and not started again
+   * while its id is known. Each call polls at most once: return a pending outcome from the
+   * reconcile to free the worker until the next poll.
+   * @throws what `start` and `poll` throw: the operation is then unchanged
    */
   effect<T extends ApiObject, R extends Json>(
     kind: Kind<T>,

@@ -7,8 +7,8 @@ export interface ControllerStats {
   readonly timeouts: number;
   readonly active: number;
   readonly queued: number;
-  /** Keys waiting for a time. */
+  /** Keys whose delay has not passed. */
   readonly delayed: number;
-  /** Duration of the longest present run in milliseconds; 0 without one. */
+  /** Duration of the longest current run in milliseconds; 0 without one. */
   readonly longestRunMs: number;
 }

@@ -15,8 +15,8 @@ const lamps = defineKind<ApiObject>({
   statusFields: [],
 });
 
-describe('what a controller knows of its own writes', () => {
-  it('is forgotten with the store that they were written to: no cache of another one reaches them', async () => {
+describe('the own writes of a controller', () => {
+  it('are dropped when the store is replaced: the cache of another store never reaches them', async () => {
     const stores: EmbeddedStore[] = [];
     for (const _ of ['old', 'new']) stores.push(await openStore({ engine: new MemoryEngine() }));
     let store = stores[0]!;
@@ -43,7 +43,7 @@ describe('what a controller knows of its own writes', () => {
   });
 });
 
-describe('what a controller has in the store', () => {
+describe('the records of a controller', () => {
   let store: EmbeddedStore;
   beforeEach(async () => {
     store = await openStore({ engine: new MemoryEngine() });
@@ -61,7 +61,7 @@ describe('what a controller has in the store', () => {
     signal: new AbortController().signal,
   };
 
-  it('is read again after a transaction whose answer was lost, which had happened', async () => {
+  it('are read again after a transaction whose answer was lost but which was committed', async () => {
     let loses = true;
     const losing = new Proxy(store, {
       get: (target, name) => {
@@ -88,7 +88,7 @@ describe('what a controller has in the store', () => {
     expect((await store.list(reconcileRecords)).items).to.have.length(1);
   });
 
-  it('of an earlier release is taken up at once where it tells of an external call', async () => {
+  it('of an earlier release queue their key at once if they have an external call', async () => {
     const later = { controller: 'lamp', dueAt: Date.now() + 3_600_000 };
     const effects = { make: { idempotencyKey: 'k', done: false } };
     await store.create(reconcileRecords, { name: 'lamp:a', key: 'a', ...later, effects });

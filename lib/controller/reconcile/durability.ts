@@ -17,13 +17,13 @@ import { isWait, requireResult, type Result } from './result.js';
 import { runTransaction, type Written } from '../transactions/transaction.js';
 import type { Transaction } from '../transactions/transaction-contract.js';
 
-/** Waits from this long on survive a restart; shorter ones are over before it is. */
+/** Delays of at least this length survive a restart; shorter ones end before the restart does. */
 const durableMs = 60_000;
 const keysMax = 10_000;
-/** Condition of an object whose reconcile failed permanently. */
+/** The condition of an object whose reconcile failed permanently. */
 const stalled = 'Stalled';
 
-/** Parts of a controller with a store. */
+/** Dependencies of {@link Durability}. */
 export interface DurabilityOptions {
   readonly store: ObjectStore;
   readonly controller: string;
@@ -52,9 +52,9 @@ export class Durability {
   readonly effects: Effects;
   /** The last revision that a key's runs wrote, by kind: the next run must not read older state. */
   readonly #wroteAt = new Map<string, ReadonlyMap<string, number>>();
-  /** Keys whose object is known not to be stalled: this saves a read. */
+  /** Keys whose object is known not to be stalled; saves a read. */
   readonly #notStalled = new Set<string>();
-  /** Of the store that was written to. */
+  /** Id of the store that was written to. */
   #storeId: string;
 
   constructor(options: DurabilityOptions) {
@@ -73,7 +73,8 @@ export class Durability {
   async load(): Promise<readonly Restored[]> {
     if (this.#options.timers === 'memory') return [];
     const now = this.#options.clock.now();
-    // A run that called an effect did not end, or waits: its key is queued at once, or when it is due.
+    // A run that called an effect did not end, or waits: its key is queued at once, or when its
+    // delay has passed.
     const restored = new Map<string, Restored>();
     for (const key of await this.effects.load())
       restored.set(key, { key, failures: 0, delayMs: 0 });
@@ -120,7 +121,7 @@ export class Durability {
     this.#wroteAt.delete(key);
   }
 
-  /** See ReconcileContext.txn. */
+  /** Implements ReconcileContext.txn. */
   async txn<R>(
     key: string,
     request: Request,
@@ -162,7 +163,7 @@ export class Durability {
     if (this.#wroteAt.size > keysMax) deleteOldest(this.#wroteAt);
   }
 
-  /** After a run without a retry. */
+  /** Stores the result of a run without a retry. */
   async settle(key: string, result: Result): Promise<void> {
     const dueAt = durableDue(result, this.#options.clock);
     // A run that ends without a transaction leaves its effects for the next run.
@@ -213,7 +214,7 @@ export class Durability {
     );
   }
 
-  /** After a retry: a long wait and the count survive a restart. */
+  /** Stores the result of a retried run: a long delay and the failure count survive a restart. */
   async remember(key: string, result: Result, delayMs: number, failures: number): Promise<void> {
     await this.effects.settle(key);
     await this.#condition(key, result);
@@ -240,7 +241,7 @@ export class Durability {
   }
 }
 
-/** Maps and sets keep the order of insertion. */
+/** Maps and sets keep insertion order. */
 function deleteOldest(entries: Map<string, unknown> | Set<string>): void {
   const oldest = entries.keys().next();
   if (!oldest.done) entries.delete(oldest.value);

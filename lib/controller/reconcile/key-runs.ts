@@ -15,7 +15,7 @@ const unsettledMs = 1_000;
 
 /** Options of runs of keys. */
 export interface KeyRunsOptions {
-  /** Of the controller. */
+  /** Name of the controller. */
   readonly name: string;
   readonly reconcile: Reconciler<ReconcileContext>;
   readonly timeoutMs: number;
@@ -30,7 +30,7 @@ export interface KeyRunsOptions {
   readonly durability: Durability | undefined;
   /** The informers that the controller watches now. */
   readonly informers: () => ReadonlySet<SharedInformer>;
-  /** Called before the run of a key, and when it is settled. */
+  /** Called before the run of a key, and when the run is settled. */
   readonly onBegin: (key: string) => void;
   readonly onEnd: (key: string) => void;
 }
@@ -45,7 +45,7 @@ export class KeyRuns {
     this.#options = options;
   }
 
-  /** Runs that go on now. */
+  /** Number of runs in progress. */
   get active(): number {
     return this.#running.size;
   }
@@ -56,12 +56,12 @@ export class KeyRuns {
     return { ...this.#stats, active: this.active, longestRunMs: now - oldest };
   }
 
-  /** Aborts what runs. */
+  /** Aborts all runs. */
   stop(): void {
     for (const run of this.#running) run.stop();
   }
 
-  /** Takes keys until the queue is shut down: one worker. */
+  /** Runs one worker: processes keys until the queue is shut down. */
   async work(): Promise<void> {
     const { queue, logger } = this.#options;
     // Runs that only read caches never yield: let the event loop run.
@@ -79,7 +79,7 @@ export class KeyRuns {
         const result = await this.#reconcile(key);
         await this.#settle(key, result, priority);
       } catch (error) {
-        // A port that fails must cost neither the worker nor the key.
+        // A failing port must lose neither the worker nor the key.
         logger.error('the result of a reconcile could not be processed; the key is retried', {
           key,
           error,

@@ -4,8 +4,8 @@ import type { Request } from './context.js';
 import { done, type Result } from './result.js';
 
 /**
- * A reconciler that gets the cached object. `gone` is called for a key without one; external cleanup belongs into
- * finalizers instead.
+ * A reconciler that gets the cached object. `gone` is called for a key without an object; external
+ * cleanup belongs in finalizers instead.
  */
 export function reconcileObject<T extends ApiObject, I extends string, C extends Request>(
   informer: SharedInformer<T, I>,

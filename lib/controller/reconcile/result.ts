@@ -2,14 +2,14 @@ import { StatusError } from '../../base/index.js';
 import { isPriority, priorityMax } from '../../workqueue/index.js';
 import { type EffectPending, pollAfterProblem } from '../effects/effect.js';
 
-/** The result of a reconcile. A throw is `retry`. */
+/** The result of a reconcile. A thrown error is a `retry`. */
 export type Result =
   | { readonly type: 'done' }
   | {
       readonly type: 'requeueAfter';
-      /** Finite, 0 or more. Beyond the 24.8 days of a Node timer too. */
+      /** Finite, 0 or more; it may exceed the 24.8 days of a Node.js timer. */
       readonly delayMs: number;
-      /** Absent: the priority that the key has. */
+      /** Absent: the present priority of the key. */
       readonly priority?: number;
     }
   /** An external operation is in progress; see `effect`. */
@@ -31,9 +31,9 @@ export function requeueAfter(delayMs: number, priority?: number): Result {
 }
 
 /**
- * An external operation is in progress: run again after `pollAfterMs`, 100 or more. Neither a failure nor an
- * attempt is counted. After a restart the key is queued again: at that time if it is a minute or more ahead, else
- * at once. Another value makes the run a `retry`.
+ * An external operation is in progress: run again after `pollAfterMs`, 100 or more. It counts
+ * neither as a failure nor as an attempt. After a restart the key is queued at that time if it is a
+ * minute or more ahead, else at once. Another value makes the run a `retry`.
  */
 export function pending(pollAfterMs: number): Result {
   return { type: 'pending', pollAfterMs };
@@ -44,7 +44,7 @@ export function retry(error: unknown): Result {
   return { type: 'retry', error };
 }
 
-/** Will not succeed until the object or something it watches changes; counted, not retried. */
+/** The run can't succeed until the object or a watched object changes. It is counted and not retried. */
 export function fail(reason: string, message: string): Result {
   return { type: 'fail', reason, message };
 }
@@ -52,8 +52,9 @@ export function fail(reason: string, message: string): Result {
 const ways = 'return done(), requeueAfter(ms), pending(ms), retry(error) or fail(reason, message)';
 
 /**
- * The returned value of a reconciler if it is a {@link Result}; else a `retry` whose error names the problem.
- * Guards against callers that bypass the types: a wrong value must not stop a worker.
+ * Returns the value of a reconciler if it is a {@link Result}, else a `retry` whose error names the
+ * problem. Checked at run time for callers that bypass the types: an invalid value must not stop a
+ * worker.
  */
 export function checkedResult(value: unknown): Result {
   const problem = problemOf(value);

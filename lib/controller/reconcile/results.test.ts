@@ -72,7 +72,7 @@ describe('results of a reconciler', () => {
   }
 
   for (const [name, { given, says }] of Object.entries(wrong))
-    it(`${name} is a retry that says what is wrong: the worker goes on, and no loop is hot`, async () => {
+    it(`${name} is a retry that names the problem: the worker continues, without a hot loop`, async () => {
       const runs: string[] = [];
       await start(({ key }) => {
         runs.push(key.name);
@@ -88,7 +88,7 @@ describe('results of a reconciler', () => {
       expect(controller.stats().errors).to.equal(4);
     });
 
-  it('a wait beyond the timers of Node is a wait, not an error', async () => {
+  it('a delay beyond the maximum of Node.js timers is valid', async () => {
     const runs: string[] = [];
     await start(({ key }) => {
       runs.push(key.name);
@@ -101,7 +101,7 @@ describe('results of a reconciler', () => {
     expect(runs).to.have.length(2);
   });
 
-  it('on the real clock a wrong delay does not loop', async () => {
+  it('on the real clock an invalid delay does not loop', async () => {
     let runs = 0;
     controller = newController({
       name: 'odd',
@@ -117,7 +117,7 @@ describe('results of a reconciler', () => {
     expect(runs).to.be.lessThan(8);
   });
 
-  it('a transaction whose result is wrong commits nothing', async () => {
+  it('a transaction with an invalid result commits nothing', async () => {
     const lamps = defineKind<ApiObject>({
       kind: 'Lamp',
       plural: 'lamps',
@@ -149,7 +149,7 @@ describe('results of a reconciler', () => {
     await controller.stop(0);
   });
 
-  it('counts runs beyond their time limit once each, also of those that never look at their signal', async () => {
+  it('counts each run beyond its time limit once, also if it ignores its signal', async () => {
     await start(
       async ({ key, signal }) => {
         if (key.name === 'deaf')
@@ -170,7 +170,7 @@ describe('results of a reconciler', () => {
     expect(controller.stats().timeouts).to.equal(2);
   });
 
-  it('options that can not be right are refused, with the name and the value', async () => {
+  it('invalid options are refused with name and value', async () => {
     const reconcile = (): Promise<Result> => Promise.resolve(done());
     const make = (more: object) => () => newController({ name: 'odd', reconcile, ...more });
     expect(make({ concurrency: 0 })).to.throw(RangeError, 'concurrency is 0');
@@ -185,7 +185,7 @@ describe('results of a reconciler', () => {
     expect(() => controller.enqueue({ name: 'a' }, 0.5)).to.throw(RangeError, '0.5');
   });
 
-  it('starts once, and not after it was stopped', async () => {
+  it('starts once, and not after a stop', async () => {
     let active = 0;
     let most = 0;
     await start(async () => {

@@ -49,7 +49,7 @@ export class RunContext implements ReconcileContext {
     this.startedAt = init.clock.monotonic();
   }
 
-  /** With the authors known by now: one may become known during the run. */
+  /** The causes, with the authors known by now: an author may become known during the run. */
   get causes(): readonly Cause[] {
     return this.#init.authors.resolved(this.#init.causes);
   }
@@ -116,13 +116,13 @@ export class RunContext implements ReconcileContext {
     return this.#store().effects.ids(this.#init.key, kind, object);
   }
 
-  /** The controller stops: aborts the signal. */
+  /** Aborts the signal, because the controller stops. */
   stop(): void {
     this.#stopped = true;
     this.#abort?.abort();
   }
 
-  /** The run is over. */
+  /** Ends the run. */
   end(): void {
     this.#cancelTimer?.();
     const { clock, timeoutMs } = this.#init;
@@ -134,7 +134,7 @@ export class RunContext implements ReconcileContext {
     this.#timedOut = true;
   }
 
-  /** Guards against callers that bypass the types: these give a reconciler without a store no `txn`. */
+  /** Checks at run time for callers that bypass the types: these give a reconciler without a store no `txn`. */
   #store(): Durability {
     const { durability } = this.#init;
     if (!durability) throw new TypeError('txn and effect need a store: pass one to newController');

@@ -3,7 +3,7 @@ import { describeCauses } from '../watches/causes.js';
 import type { Request } from './context.js';
 import type { Result } from './result.js';
 
-/** Logs a run that did not succeed. Conflicts are expected where writers are optimistic: at debug. */
+/** Logs a run that did not succeed. Conflicts are expected with optimistic concurrency: they are logged at debug. */
 export function logOutcome(logger: Logger, key: string, result: Result, request: Request): void {
   if (result.type !== 'retry' && result.type !== 'fail') return;
   const { run, failures } = request;

@@ -16,9 +16,9 @@ import type { Gathered } from './transaction.js';
 /** The changes of a transaction to the effects of one object. */
 interface Touched {
   readonly object: EffectObject;
-  /** Effects that it forgets. */
+  /** Effects that the transaction forgets. */
   readonly names: Set<string>;
-  /** Set when it removes finalizers. */
+  /** Set if the transaction removes finalizers. */
   finalizers?: { readonly removed: readonly string[]; readonly goes: boolean };
 }
 
@@ -29,9 +29,9 @@ interface Given {
 }
 
 /**
- * The operations for effects that a transaction commits: it removes received outcomes and the record of an object
- * that this commit deletes, and refuses to remove a finalizer while an effect is pending. The commit checks all of
- * it again.
+ * The operations for effects that a transaction commits: it removes received outcomes and the
+ * record of an object that this commit deletes, and refuses to remove a finalizer while an effect
+ * is pending. The commit checks all of it again.
  * @throws StatusError FailedPrecondition (EffectPending)
  */
 export async function effectOperations(
@@ -62,7 +62,7 @@ async function touchedBy(gathered: Gathered, given: readonly Given[]): Promise<r
   for (const write of gathered.writes) {
     if (write.op !== 'update' && write.op !== 'overwrite') continue;
     const wanted = write.object.metadata?.finalizers;
-    // Absent finalizers are not changed.
+    // An update without finalizers does not change them.
     const before = wanted && (await gathered.before(write));
     const removed = before?.metadata.finalizers?.filter((one) => !wanted?.includes(one)) ?? [];
     if (!before || removed.length === 0) continue;

@@ -23,7 +23,7 @@ describe('a transaction outside of a reconcile', () => {
   });
   afterEach(() => store.close());
 
-  it('runs again when what it read was changed meanwhile, and gives what its last run gave', async () => {
+  it('runs again if its reads were changed meanwhile, and returns the result of its last run', async () => {
     await store.create(lamps, { ...key, on: false });
     let runs = 0;
     const result = await runTxn(store, async (txn) => {
@@ -36,7 +36,7 @@ describe('a transaction outside of a reconcile', () => {
     expect([runs, result, (await store.get(lamps, key))?.seen]).to.deep.equal([2, true, undefined]);
   });
 
-  it('takes no finalizer off an object with an effect that has not ended', async () => {
+  it('removes no finalizer of an object with an unfinished effect', async () => {
     const lamp = await store.create(lamps, { ...key, metadata: { finalizers: ['house/lamp'] } });
     const about = { kind: lamps, key, uid: lamp.metadata.uid };
     await changeEffect(store, about, 'make', () => ({

@@ -4,11 +4,12 @@ import { runTransaction } from './transaction.js';
 import type { Transaction } from './transaction-contract.js';
 
 /**
- * Like `txn` of a reconcile, for work outside of one: a heartbeat, a separate queue, a shutdown. The collected writes
- * are committed if the reads are still valid. After a conflict `work` runs again, so it must have no other side
- * effects. Unlike in a reconcile, its writes queue keys of every watching controller, including the caller's.
- * @throws StatusError Aborted after repeated conflicts, FailedPrecondition (EffectPending) when it removes a
- * finalizer of an object whose effects are not finished, or as the store says.
+ * Like `txn` of a reconcile, for work outside of one: a heartbeat, a separate queue, a shutdown.
+ * The collected writes are committed if the reads are still valid. After a conflict `work` runs
+ * again, so it must have no other side effects. Unlike in a reconcile, its writes queue keys of
+ * every watching controller, including the caller's.
+ * @throws StatusError Aborted after repeated conflicts, FailedPrecondition (EffectPending) if it
+ * removes a finalizer of an object whose effects are not finished, and the errors of the store.
  *
  * @example
  * await runTxn(store, async (txn) => {

@@ -72,28 +72,28 @@ export interface Transaction {
     object: NoInfer<NewObject<T, N, C>>,
   ): void;
   /**
-   * Replaces everything but status. Committing fails when the stored object is not in the version of
-   * `object` any more, also when this transaction read a newer one.
+   * Replaces everything except status. The commit fails if the stored object no longer has the
+   * version of `object`, even if this transaction read a newer one.
    */
   update<T extends ApiObject>(kind: Kind<T>, object: T): void;
-  /** Like `update`, over any stored version. */
+  /** Like `update`, for any stored version. */
   overwrite<T extends ApiObject, C>(
     kind: Kind<T, string, string, Scope, C>,
     object: NoInfer<NewObject<T, Scope, C>>,
   ): void;
-  /** Sets these status fields, keeps the others. */
+  /** Sets these status fields and keeps the others. */
   updateStatus<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,
     key: ObjectKey,
     status: StatusUpdate<T, S>,
   ): void;
-  /** Deletes this object; the commit fails if another object has its name by then. */
+  /** Deletes this object. The commit fails if another object has its name by then. */
   delete<T extends ApiObject>(kind: Kind<T>, object: T): void;
   /** Deletes any object with this name. */
   deleteByName<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): void;
   /**
-   * Removes the record of an effect of this object in any state: the caller has verified the outcome, for example
-   * that nothing was created. No-op without one.
+   * Removes the record of an effect of this object in any state: the caller has verified the
+   * outcome, for example that nothing was created. No-op without a record.
    */
   forgetEffect<T extends ApiObject>(kind: Kind<T>, object: T, name: string): void;
 }

@@ -24,9 +24,10 @@ export type StatusPath<S extends string = string> = S | `${S}.${string}`;
  * The part of a read object that must be unchanged at the commit, in addition to its identity:
  *
  * - `version`: everything.
- * - `generation`: everything except status, annotations, finalizers, owner references and the expiry; a later
+ * - `generation`: everything except status, annotations, finalizers, owner references and the
+ * expiry; a later
  *   deletion request is detected. A heartbeat causes no conflict.
- * - status fields: their values, and nothing else.
+ * - status fields: only their values.
  */
 export type Watching<S extends string = string> =
   | 'version'
@@ -46,7 +47,7 @@ export type ReadSelection<I extends string = string, S extends string = string> 
 interface Read {
   readonly kind: AnyKind;
   readonly key: ObjectKey;
-  /** Undefined: it did not exist. */
+  /** Undefined if it did not exist. */
   readonly object: ApiObject | undefined;
   version: boolean;
   generation: boolean;
@@ -62,7 +63,7 @@ export class TransactionReads {
   readonly #objects = new Map<string, Read>();
   readonly #kinds = new Map<string, KindCheck>();
 
-  /** The earlier read; `watching` extends its watched part. */
+  /** The earlier read of an object; `watching` extends its watched part. */
   find(kind: AnyKind, key: ObjectKey, watching: Watching): Read | undefined {
     const read = this.#objects.get(idOf(kind, key));
     if (read) watch(read, watching);
@@ -96,7 +97,7 @@ export class TransactionReads {
     watch(read, watching);
   }
 
-  /** The result of a list; if the store can check it, new matches are detected too. */
+  /** Records the result of a list; if the store can check its scope, new matches are detected too. */
   noteList(
     kind: AnyKind,
     selection: ReadSelection,
@@ -107,10 +108,10 @@ export class TransactionReads {
     const scope = scopeOf(kind, selection);
     if (scope) {
       const id = [kind.kind, scope.index ?? '', scope.value ?? ''].join('\0');
-      // Of two lists of one scope the earlier one covers both.
+      // If two lists have one scope, the check of the earlier one covers both.
       if (!this.#kinds.has(id)) this.#kinds.set(id, { op: 'checkKind', kind, revision, ...scope });
     }
-    // A check of the scope sees every change of a generation.
+    // A check of the scope detects every change of a generation.
     const rest = scope && watching === 'generation' ? 'nothing' : watching;
     for (const object of objects)
       this.note(kind, keyFor(kind, object.namespace, object.name), object, rest);

@@ -61,7 +61,7 @@ describe('transaction of a reconcile', () => {
       (error: unknown) => error,
     );
 
-  it('refuses a stale object, also where it has read a newer one', async () => {
+  it('refuses a stale object, even if it has read a newer one', async () => {
     const stale = await store.create(lamps, { ...hall, on: true });
     const newer = await store.update(lamps, { ...stale, on: false });
     const unread = await errorOf((txn) => txn.update(lamps, { ...stale, on: true }));
@@ -99,7 +99,7 @@ describe('transaction of a reconcile', () => {
     }
   });
 
-  it('commits only if what it listed is still so, and does the work again from what is there then', async () => {
+  it('commits only if its lists are still valid, and else runs the work again', async () => {
     const inHall = parseLabelSelector('room=hall');
     for (const name of ['a', 'b']) await store.create(lamps, { name, labels: { room: 'hall' } });
     await store.create(lamps, { name: 'c', on: true });
@@ -124,7 +124,7 @@ describe('transaction of a reconcile', () => {
     expect((await store.get(lamps, { name: 'a' }))?.lit).to.equal(true);
   });
 
-  it('does the work again when an object that it read is gone, and fails for one it never saw', async () => {
+  it('runs the work again if an object that it read was deleted, and fails for one that it did not read', async () => {
     await store.create(lamps, hall);
     let tries = 0;
     const overtaken = await errorOf(async (txn) => {
@@ -143,7 +143,7 @@ describe('transaction of a reconcile', () => {
     expect([hasCode(unseen, 'NotFound'), tries]).to.deep.equal([true, 3]);
   });
 
-  it('keeps to what it read first, when a later list shows something newer', async () => {
+  it('returns its first read even if a later list has a newer state', async () => {
     const made = await store.create(lamps, { ...hall, on: true });
     let tries = 0;
     const error = await errorOf(async (txn) => {
@@ -157,7 +157,7 @@ describe('transaction of a reconcile', () => {
     expect(await store.get(lamps, hall)).to.include({ on: false });
   });
 
-  it('deletes the object it was given, and not another one that has its name by then', async () => {
+  it('deletes only the given object, not another one that has its name by then', async () => {
     const first = await store.create(lamps, hall);
     await store.deleteByName(lamps, hall);
     const second = await store.create(lamps, hall);
@@ -168,15 +168,15 @@ describe('transaction of a reconcile', () => {
     expect(await store.get(lamps, hall)).to.equal(undefined);
   });
 
-  it('overwrites what it did not read, when told to', async () => {
+  it('overwrites an object that it did not read', async () => {
     const stale = await store.create(lamps, { ...hall, on: true });
     await store.update(lamps, { ...stale, on: false });
     expect(await errorOf((txn) => txn.overwrite(lamps, { ...hall, on: true }))).to.equal(undefined);
     expect((await store.get(lamps, hall))?.on).to.equal(true);
   });
 
-  describe('watches of what it read no more than it was asked to', () => {
-    /** Tries that a transaction needs when `meanwhile` happens during the first one. */
+  describe('watches only the requested part of its reads', () => {
+    /** Returns the attempts of a transaction if `meanwhile` happens during the first one. */
     async function triesOf(
       read: (txn: Transaction) => Promise<unknown>,
       meanwhile: () => Promise<unknown>,
@@ -223,7 +223,7 @@ describe('transaction of a reconcile', () => {
       expect(await triesOf(byLoad, recreate)).to.equal(2);
     });
 
-    it('reading an object twice watches what both reads asked for', async () => {
+    it('reading an object twice watches the parts of both reads', async () => {
       const both = async (txn: Transaction) => {
         await txn.get(nodes, key, { watching: 'generation' });
         await txn.get(nodes, key, { watching: ['load'] });
@@ -235,7 +235,7 @@ describe('transaction of a reconcile', () => {
       expect(await triesOf(both, relabel('c'))).to.equal(2);
     });
 
-    it('notices what is created where it listed: in a namespace, under a value of an index, in a kind that is rarely written', async () => {
+    it('detects objects that are created in a listed scope: a namespace, a value of an index, a rarely written kind', async () => {
       let made = 0;
       const create = (namespace: string, zone: string) => () =>
         store.create(nodes, { namespace, name: `new${(made += 1)}`, labels: { zone } });
@@ -249,11 +249,11 @@ describe('transaction of a reconcile', () => {
       const tiered = (txn: Transaction) => txn.list(tiers, { labels: parseLabelSelector('x=y') });
       const tier = () => store.create(tiers, { name: `t${(made += 1)}`, labels: { x: 'y' } });
       expect(await triesOf(tiered, tier)).to.equal(2);
-      // A whole kind that is written often is watched object by object.
+      // Other kinds are watched object by object.
       expect(await triesOf((txn) => txn.list(nodes), create('rack', 'a'))).to.equal(1);
     });
 
-    it('notices what is created between two lists of the same, whose first one was used', async () => {
+    it('detects an object that is created between two lists of one scope', async () => {
       let tries = 0;
       const seen: number[] = [];
       await runTransaction(
@@ -282,13 +282,13 @@ describe('transaction of a reconcile', () => {
       expect(await triesOf(list('generation'), relabel('q'))).to.equal(2);
     });
 
-    it('a write of what was read by its generation is guarded by its own version', async () => {
+    it('a write of an object that was read by its generation is guarded by its version', async () => {
       let tries = 0;
       const error = await errorOf(async (txn) => {
         tries += 1;
         const node = await txn.get(nodes, key, { watching: 'generation' });
         if (tries === 1) await beat(5)();
-        // The second write to an object is guarded by what was read of it.
+        // The second write of an object is guarded by the version that was read.
         txn.updateStatus(nodes, key, { ready: true });
         if (node) txn.update(nodes, { ...node, labels: { zone: 'x' } });
       });

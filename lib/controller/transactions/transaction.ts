@@ -24,14 +24,14 @@ import { type EffectObject, effectObject, wasRecordOvertaken } from '../effects/
 import { type ReadSelection, TransactionReads, type Watching } from './transaction-reads.js';
 import type { Transaction } from './transaction-contract.js';
 
-/** Retries of conflicting work before the conflict is returned. */
+/** Attempts before a conflict is returned. */
 const triesMax = 16;
 
 /** The reads and writes of an attempt, for operations that are added to its commit. */
 export interface Gathered {
   readonly writes: readonly ObjectOperation[];
   readonly forgotten: readonly ForgottenEffect[];
-  /** The object of a write, as this attempt read it or as it is stored. */
+  /** The object of a write as this attempt read it, or as it is stored. */
   before(write: ObjectOperation): Promise<ApiObject | undefined>;
 }
 
@@ -45,7 +45,7 @@ export interface ForgottenEffect {
 export interface Written {
   readonly kind: string;
   readonly key: string;
-  /** Version replaced; undefined for a creation, or where it was not read. */
+  /** The replaced version; undefined for a creation, or if it was not read. */
   readonly before: string | undefined;
   readonly after: string;
 }
@@ -143,8 +143,8 @@ class Attempt implements Transaction, Gathered {
   }
 
   /**
-   * Commits the checks of all reads and the writes at once. `onWritten` is called as soon as the store answers,
-   * because controllers that these writes trigger may query the author at once.
+   * Commits the checks of all reads and the writes at once. `onWritten` is called as soon as the
+   * store answers, because controllers that these writes trigger may query the author at once.
    */
   async commit(
     more: readonly Operation[],
@@ -221,8 +221,8 @@ function unguarded(write: ObjectOperation & { op: 'update' | 'delete' }): Object
 }
 
 /**
- * Runs `work` and commits the collected writes if its reads are still valid. After a conflict `work` runs again
- * from the start, so it must have no other side effects.
+ * Runs `work` and commits the collected writes if its reads are still valid. After a conflict
+ * `work` runs again from the start, so it must have no other side effects.
  * @throws StatusError Aborted after repeated conflicts, and errors of `work` or the store.
  */
 export async function runTransaction<R>(

@@ -67,7 +67,7 @@ describe('authors of changes', () => {
   const updates = (causes: readonly Cause[]): readonly (Author | undefined)[] =>
     causes.flatMap((cause) => (cause.type === 'updated' ? [cause.by] : []));
 
-  it('the run that wrote a change is known to each of the 40 runs that it wakes, when they begin', async () => {
+  it('the run that wrote a change is known at the start of each of the 40 runs that it triggers', async () => {
     manager = new Manager({ store, clock, random: seededRandom(1) });
     const told = new Map<string, Author | undefined>();
     const runs = new Map<string, number>();
@@ -100,7 +100,7 @@ describe('authors of changes', () => {
     expect(told.size).to.equal(40);
   });
 
-  it('also of a leader, whose writes are fenced, as soon as the run has waited for anything', async () => {
+  it('the run of a leader, whose writes are fenced, is known as soon as a triggered run has awaited something', async () => {
     manager = new Manager({
       store,
       clock,
@@ -124,7 +124,7 @@ describe('authors of changes', () => {
     expect(told).to.deep.equal(Array.from({ length: 5 }, () => 'light'));
   });
 
-  it('a write of somebody else has no author', async () => {
+  it('a write of another process has no author', async () => {
     manager = new Manager({ store, clock, random: seededRandom(1) });
     const told: unknown[] = [];
     controllerOf('audit', async (context) => {
@@ -139,7 +139,7 @@ describe('authors of changes', () => {
     expect(told).to.deep.equal([undefined]);
   });
 
-  it('a chain of controllers that wake each other for ever is cut', async () => {
+  it('an endless chain of controllers that trigger each other is cut', async () => {
     manager = new Manager({ store, clock, random: seededRandom(1) });
     let longest = 0;
     let lines = '';
@@ -164,7 +164,7 @@ describe('authors of changes', () => {
     expect(longest).to.be.lessThan(2_000);
   });
 
-  it('a registry keeps a bounded chain however wide and deep it was noted', () => {
+  it('a registry bounds chains in width and depth', () => {
     manager = new Manager({ store, clock });
     const registry = new CauseRegistry();
     const runsOf = (author: Author | undefined): number =>
@@ -188,7 +188,7 @@ describe('authors of changes', () => {
     requeueAfter: requeueAfter(5_000),
     retry: retry(new Error('not yet')),
   }))
-    it(`an object that was stalled is not any more after ${name}`, async () => {
+    it(`a stalled object is no longer stalled after ${name}`, async () => {
       manager = new Manager({ store, clock, random: seededRandom(1) });
       let answer: Result = fail('NoBulb', 'the bulb is missing');
       let runs = 0;
@@ -222,7 +222,7 @@ describe('authors of changes', () => {
       answer = result;
       await toggle(true);
       expect(await stalled()).to.equal('False');
-      expect(runs, 'its own condition does not wake it').to.equal(2);
+      expect(runs, 'its own condition does not queue it').to.equal(2);
       const { revision } = store;
       answer = fail('NoBulb', 'again');
       await toggle(false);

@@ -1,8 +1,8 @@
-/** Causes that are kept per key: the first ones are the most relevant. */
+/** Causes that are kept per key: the first ones. */
 const causesMax = 8;
 /** Writes whose authors are kept. */
 const writesMax = 10_000;
-/** Steps a chain is followed back, and the most runs kept in one chain. */
+/** Steps in a chain, and runs in one chain. */
 const chainMax = 6;
 const chainRunsMax = 24;
 
@@ -47,13 +47,13 @@ export class CauseRegistry {
   readonly #authors = new Map<string, Author>();
   #runs = 0;
 
-  /** A number for a run. */
+  /** Returns the number of a new run. */
   nextRun(): number {
     this.#runs += 1;
     return this.#runs;
   }
 
-  /** Notes that `author` wrote this version. */
+  /** Records `author` as the writer of this version. */
   wrote(version: WrittenVersion, author: Author): void {
     this.#authors.set(idOf(version), shortened(author));
     if (this.#authors.size <= writesMax) return;
@@ -61,7 +61,7 @@ export class CauseRegistry {
     if (!oldest.done) this.#authors.delete(oldest.value);
   }
 
-  /** The run that wrote this version, if it is remembered. */
+  /** The run that wrote this version; undefined if it is not recorded. */
   authorOf(version: WrittenVersion): Author | undefined {
     return this.#authors.get(idOf(version));
   }

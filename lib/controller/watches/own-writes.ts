@@ -1,6 +1,6 @@
 import type { Step } from './watches.js';
 
-/** Versions that are kept per key; if a run writes more, its oldest writes trigger the key again. */
+/** Versions that are kept per key; if a run writes more, its oldest writes queue the key again. */
 const versionsMax = 16;
 const keysMax = 10_000;
 
@@ -12,7 +12,7 @@ export class OwnWrites {
   /** By key and object: version written -> version it replaced. */
   readonly #chains = new Map<string, Map<string, string>>();
 
-  /** A write of that key's run that replaced exactly `before`. */
+  /** Records a write of that key's run that replaced exactly `before`. */
   note(key: string, { object, before, after }: Step): void {
     const id = `${key} ${object}`;
     let chain = this.#chains.get(id);
@@ -39,7 +39,7 @@ export class OwnWrites {
     let version: string | undefined = after;
     while (version !== undefined && version !== before) version = chain.get(version);
     if (version === undefined) return false;
-    // Consumed: each write is matched once.
+    // Each write is matched once.
     for (let told: string | undefined = after; told !== undefined && told !== before; ) {
       const next = chain.get(told);
       chain.delete(told);
@@ -49,7 +49,7 @@ export class OwnWrites {
     return true;
   }
 
-  /** Versions of another store's history are not comparable. */
+  /** Clears all chains: versions of another store's history are not comparable. */
   clear(): void {
     this.#chains.clear();
   }

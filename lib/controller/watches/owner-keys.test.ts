@@ -12,7 +12,7 @@ const rooms = kindOfScope('Room', 'Namespaced');
 const lamps = kindOfScope('Lamp', 'Namespaced');
 const poles = kindOfScope('Pole', 'Cluster');
 
-describe('owners of what a controller owns', () => {
+describe('keys of owners', () => {
   let store: ObjectStore;
 
   beforeEach(async () => {
@@ -20,7 +20,7 @@ describe('owners of what a controller owns', () => {
   });
   afterEach(() => store.close());
 
-  /** Keys that a change of `dependent` wakes. */
+  /** Keys that a change of `dependent` queues. */
   async function woken(
     owner: AnyKind,
     owners: readonly ApiObject[],
@@ -48,13 +48,13 @@ describe('owners of what a controller owns', () => {
     return keys;
   }
 
-  it('a cluster-scoped owner of a namespaced object is woken by its name alone', async () => {
+  it('a cluster-scoped owner of a namespaced object is queued by its name alone', async () => {
     const house = await store.create(houses, { name: 'home' });
     const keys = await woken(houses, [house], { kind: lamps, namespace: 'default' });
     expect(keys).to.deep.equal([{ name: 'home' }]);
   });
 
-  it('a namespaced owner is woken in the namespace of its dependent, several each once', async () => {
+  it('a namespaced owner is queued in the namespace of its dependent, each of several once', async () => {
     const all = [];
     for (const name of ['hall', 'attic', 'hall'])
       all.push(
@@ -68,17 +68,17 @@ describe('owners of what a controller owns', () => {
     ]);
   });
 
-  it('a cluster-scoped owner of a cluster-scoped object is woken by its name', async () => {
+  it('a cluster-scoped owner of a cluster-scoped object is queued by its name', async () => {
     const house = await store.create(houses, { name: 'home' });
     expect(await woken(houses, [house], { kind: poles })).to.deep.equal([{ name: 'home' }]);
   });
 
-  it('a namespaced owner of a cluster-scoped object can not be found, and wakes nobody', async () => {
+  it('a namespaced owner of a cluster-scoped object cannot be found and queues no key', async () => {
     const room = await store.create(rooms, { namespace: 'default', name: 'hall' });
     expect(await woken(rooms, [room], { kind: poles })).to.deep.equal([]);
   });
 
-  it('an owner given by its name alone is refused, since nothing says its scope', () => {
+  it('an owner given by its name alone is refused, because its scope is unknown', () => {
     const informer = new SharedInformer({ source: store.source(lamps), name: 'lamps' });
     const controller = newController({ name: 'owner', reconcile: async () => done() });
     expect(() => controller.owns(informer, 'House' as never)).to.throw(TypeError, '"House"');

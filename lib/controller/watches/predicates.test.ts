@@ -36,7 +36,7 @@ describe('predicates', () => {
     metadata: { ...base.metadata, ...meta },
   });
 
-  it('see what they are named for and nothing else', () => {
+  it('detect only the changes in their names', () => {
     const generation = generationChanged<Lamp>();
     expect(generation(base, next({}, { generation: 2 }))).to.equal(true);
     expect(generation(base, next({}, { deletionRequestedAt: 'now' }))).to.equal(true);

@@ -3,11 +3,11 @@ import { type ApiObject, isDeleting, jsonEqual, type Kind, valueAt } from '../..
 /** Decides whether an update queues its key. Adds and deletes always do. */
 export type Predicate<T extends ApiObject> = (before: T, object: T) => boolean;
 
-/** A field outside of status and metadata changed (labels are such a field), or deletion was requested. */
+/** A field outside of status and metadata changed (labels are outside of metadata), or deletion was requested. */
 export function generationChanged<T extends ApiObject>(): Predicate<T> {
   return (before, object) =>
     before.metadata.generation !== object.metadata.generation ||
-    // A server of an earlier release does not raise the generation with it.
+    // A server of an earlier release does not increase the generation for a deletion.
     isDeleting(before) !== isDeleting(object);
 }
 
@@ -33,17 +33,17 @@ export function statusChanged<T extends ApiObject>(kind: Kind<T>): Predicate<T> 
   return fieldsChanged(...kind.statusFields);
 }
 
-/** At least one of these passes. */
+/** At least one of these predicates passes. */
 export function anyOf<T extends ApiObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   return (before, object) => predicates.some((predicate) => predicate(before, object));
 }
 
-/** All of these say so. */
+/** All of these predicates pass. */
 export function allOf<T extends ApiObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   return (before, object) => predicates.every((predicate) => predicate(before, object));
 }
 
-/** The opposite. */
+/** The predicate does not pass. */
 export function not<T extends ApiObject>(predicate: Predicate<T>): Predicate<T> {
   return (before, object) => !predicate(before, object);
 }

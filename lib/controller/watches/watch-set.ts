@@ -13,7 +13,7 @@ export interface WatchSetOptions {
   readonly wake: (wake: Wake) => void;
 }
 
-/** The active watches of one controller; a removed one blocks nothing. */
+/** The active watches of one controller. A removed watch is not awaited. */
 export class WatchSet {
   readonly #options: WatchSetOptions;
   readonly #informers = new Map<HandlerRegistration, SharedInformer>();
@@ -39,7 +39,7 @@ export class WatchSet {
     await Promise.all([...this.#informers.keys()].map((watch) => watch.waitForSync()));
   }
 
-  /** @param map the keys that an object queues; absent: its own */
+  /** @param map the keys that an object queues; absent: its own key */
   add<T extends ApiObject>(
     informer: SharedInformer<T>,
     map: WatchMap<T> | undefined,
@@ -60,7 +60,7 @@ export class WatchSet {
     return { remove, [Symbol.dispose]: remove };
   }
 
-  /** Removes all. */
+  /** Removes all watches. */
   clear(): void {
     for (const registration of this.#informers.keys()) registration.remove();
     this.#informers.clear();

@@ -17,7 +17,7 @@ const bulbs = defineKind<Bulb>({
 });
 const lampOf = ({ lamp }: Bulb): readonly ObjectKey[] => [{ name: lamp }];
 
-describe('wake-ups by what a deleted object belonged to', () => {
+describe('requeues by the owner of a deleted object', () => {
   let store: EmbeddedStore;
   let informer: SharedInformer<Bulb>;
   let woken: string[];
@@ -59,11 +59,11 @@ describe('wake-ups by what a deleted object belonged to', () => {
     expect(await told()).to.deep.equal(['new', 'old']);
   });
 
-  it('reach the lamp that was told last, when changes were told as one', async () => {
+  it('reach the lamp that was delivered last if changes were coalesced', async () => {
     await store.create(bulbs, { name: 'b', lamp: 'one' });
     await store.create(bulbs, { name: 'c', lamp: 'one' });
     expect(await told()).to.deep.equal(['one', 'one']);
-    // In one turn: the watch is told of the deletion only, or of the new object only.
+    // In one turn: the watch delivers only the deletion, or only the new object.
     await Promise.all([
       store.overwrite(bulbs, { name: 'b', lamp: 'two' }),
       store.overwrite(bulbs, { name: 'c', lamp: 'two' }),
@@ -77,7 +77,7 @@ describe('wake-ups by what a deleted object belonged to', () => {
 });
 
 describe('the map of a watch', () => {
-  it('gets the other state of an update, and none for what was created or deleted', async () => {
+  it('gets the other state of an update, and none for a creation or deletion', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const informer = new SharedInformer({
       source: store.source(bulbs),

@@ -4,7 +4,10 @@ import { type ApiObject, keyString, type ObjectKey } from '../../object/index.js
 import type { Cause } from './causes.js';
 import type { Predicate } from './predicates.js';
 
-/** Below live changes, so that these do not wait for the first list; see WorkQueue's lower share. */
+/**
+ * Lower than the priority of live changes, so that these do not wait for the first list; see
+ * WorkQueue's lower share.
+ */
 export const initialPriority = -100;
 
 /** An update from one version to another. */
@@ -25,19 +28,20 @@ export interface Wake {
 }
 
 /**
- * The keys that a state of an object queues. It is called for each of both states of an update, with the other one:
- * so that an object that many keys depend on can queue the few that the difference is about.
+ * Returns the keys that a state of an object queues. It is called for both states of an update,
+ * each time with the other state: an object with many dependent keys can queue only those that the
+ * difference affects.
  */
 export type WatchMap<T extends ApiObject> = (object: T, other?: T) => readonly ObjectKey[];
 
-/** One source of wake-ups. */
+/** One watch of a controller. */
 export interface WatchOptions<T extends ApiObject> {
   readonly informer: SharedInformer<T>;
-  /** Kind's name, for causes. */
+  /** Name of the kind, for causes. */
   readonly kind: string;
   /** Name of the watch, for messages of waiting callers. */
   readonly name: string;
-  /** The keys that an object queues; absent: its own, without parsing it. */
+  /** The keys that an object queues; absent: its own key, without parsing the object. */
   readonly map?: WatchMap<T>;
   readonly predicate?: Predicate<T> | undefined;
   readonly faults: CallbackFaults;
@@ -82,7 +86,8 @@ export function registerWatch<T extends ApiObject>(options: WatchOptions<T>): Ha
   const keysOf = (notification: Notification<T>): Iterable<string> => {
     const { entry, type } = notification;
     if (!map) return [entry.key];
-    // Deduplicated over old and new: a key that a waiting worker takes at once must not come twice.
+    // Deduplicates keys of the old and new state: a waiting worker may take a key at once, which
+    // must not run twice.
     const keys = new Set<string>();
     if (type === 'update') {
       const before = notification.before.object;
