@@ -63,7 +63,7 @@ const declared = (fields: Parameters<typeof object>[0]): string =>
   refusal(() => declareKind({ kind: 'X', plural: 'xs', scope: 'Cluster', fields }));
 
 describe('a declared kind', () => {
-  it('gives the object type, what is always there apart from what may be absent', () => {
+  it('has the object type, with required and optional fields', () => {
     proven<Equal<Lamp['on'], boolean>>();
     proven<Equal<Lamp['tags'], readonly string[]>>();
     proven<Equal<Lamp['parts'], readonly { readonly name: string; readonly spare: boolean }[]>>();
@@ -82,7 +82,7 @@ describe('a declared kind', () => {
     expect(lamps.immutableFields).to.deep.equal(['room']);
   });
 
-  it('an object is stored whole: defaults, zero values, empty lists and maps, also nested ones', async () => {
+  it('an object is stored with all fields: defaults, zero values, empty lists and maps, also nested ones', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const made = await store.create(lamps, {
       namespace: 'default',
@@ -123,13 +123,13 @@ describe('a declared kind', () => {
     expect(lamps.indexes.tag?.(absent)).to.deep.equal([]);
     const { items } = await store.list(lamps);
     expect(items.map(({ tags }) => tags)).to.deep.equal([[], []]);
-    // Whoever gets round the types: null is absent too.
+    // For callers that bypass the types: null counts as absent.
     const { tags: _, ...bare } = empty;
     const again = await store.update(lamps, { ...bare, tags: null } as unknown as Lamp);
     expect(again.metadata.resourceVersion).to.equal(empty.metadata.resourceVersion);
   });
 
-  it('what the types refuse', () => {
+  it('is checked by the types', () => {
     const wrong = (store: Awaited<ReturnType<typeof openStore>>, lamp: Lamp): void => {
       const where = { namespace: 'default', name: 'x' };
       // @ts-expect-error a lamp needs a room
@@ -152,7 +152,7 @@ describe('a declared kind', () => {
     expect(wrong).to.be.a('function');
   });
 
-  it('a declaration that could not be served is refused where it is made, with the remedy', () => {
+  it('a declaration that cannot be served is refused at once, with the remedy', () => {
     expect(declared({ name: string() })).to.contain('every object has a name');
     expect(declared({ Big: string() })).to.contain('camelCase');
     expect(declared({ constructor: string() })).to.contain('camelCase');
@@ -181,7 +181,7 @@ describe('a declared kind', () => {
     ).to.contain('declared in fields and in status');
   });
 
-  it('a declaration is bounded: depth, so that a kind can not contain itself, and fields', () => {
+  it('a declaration is bounded in depth, so that a kind cannot contain itself, and in fields', () => {
     const loop: Record<string, ReturnType<typeof string>> = {};
     loop.self = object(loop) as never;
     expect(declared(loop)).to.contain("a kind can't contain itself");
@@ -189,7 +189,7 @@ describe('a declared kind', () => {
     expect(declared(many)).to.contain('more than 1000 fields');
   });
 
-  it('a pattern that could take long is refused, also a linear one on long text', () => {
+  it('a pattern that could be slow is refused, even a linear one on long text', () => {
     const pattern = (text: string, maxLength?: number): string =>
       declared({ a: string({ pattern: text, ...(maxLength ? { maxLength } : {}) }) });
     for (const slow of ['^(a+)+$', '^(a|a)*$', '^([a-z]*\\.)*$', '(?=a)b', '^(a)\\1$', '^(a?){9}$'])

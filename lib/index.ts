@@ -1,4 +1,4 @@
-/** kedge: a controller library. See docs/ARCHITECTURE.md for how the parts stack. */
+/** kedge: a controller library. docs/ARCHITECTURE.md describes its layers. */
 
 // For embedders.
 export * from './base/index.js';

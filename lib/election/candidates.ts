@@ -4,9 +4,9 @@ import type { ObjectStore } from '../store/index.js';
 const running = new WeakMap<ObjectStore, Set<string>>();
 
 /**
- * Registers a candidate until it is disposed. Two candidates with one identity are indistinguishable: each would
- * wait for the other's lease to expire, and `leader` would be ambiguous.
- * @throws StatusError FailedPrecondition, reason IdentityInUse, when this process has one already
+ * Registers a candidate until the result is disposed. Two candidates with one identity are indistinguishable: each
+ * would wait for the other's lease to expire, and `leader` would be ambiguous.
+ * @throws StatusError FailedPrecondition, reason IdentityInUse, if this process already has one
  */
 export function enrol(store: ObjectStore, name: string, identity: string): Disposable {
   const candidates = running.get(store) ?? new Set<string>();

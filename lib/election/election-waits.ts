@@ -1,7 +1,7 @@
 import { type Clock, linkSignals, type Random, sleep } from '../base/index.js';
 import { type ElectionTimes, jitterFactor } from './elector-options.js';
 
-/** The waits of a candidate: between two attempts, and for one attempt. */
+/** The waits of a candidate: between two attempts, and the timeout of one attempt. */
 export class ElectionWaits {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -13,13 +13,13 @@ export class ElectionWaits {
     this.#times = times;
   }
 
-  /** Between two tries, jittered so that candidates do not meet. */
+  /** Waits between two attempts, with jitter so that candidates do not meet. */
   pause(signal: AbortSignal): Promise<void> {
     const jitter = 1 + (jitterFactor - 1) * this.#random.next();
     return sleep(this.#clock, this.#times.retryPeriodMs * jitter, signal);
   }
 
-  /** Timeout of an attempt: shorter once this candidate stops. */
+  /** Waits for the timeout of an attempt, which is shorter once this candidate stops. */
   async patience(limitMs: number, signal: AbortSignal, over: AbortSignal): Promise<void> {
     using link = linkSignals(signal, over);
     await sleep(this.#clock, limitMs, link.signal);

@@ -13,7 +13,7 @@ const marks = defineKind<ApiObject & { readonly by?: string }>({
   statusFields: [],
 });
 
-/** A clock of its own per process: same time, but it can be frozen as a stopped process is. */
+/** A process with its own clock: the same time, but it can stand still like that of a paused process. */
 class Candidate {
   readonly clock = new FakeClock();
   readonly log: string[] = [];
@@ -39,7 +39,7 @@ class Candidate {
   }
 }
 
-/** The store as another process has it. */
+/** The store as seen by another process. */
 function handleOf(store: ObjectStore): ObjectStore {
   return new Proxy(store, {
     get: (target, name) => {
@@ -77,7 +77,7 @@ describe('leader election', () => {
       (error: unknown) => (error instanceof StatusError ? error.reason : String(error)),
     );
 
-  it('one leads, the others wait, and when it stops the next one leads without waiting for the lease to end', async () => {
+  it('one leads; when it stops, the next one leads without waiting for the lease to expire', async () => {
     const a = join('a');
     await settle();
     const b = join('b');
@@ -93,19 +93,19 @@ describe('leader election', () => {
     expect((await store.get(leases, { name: 'lead' }))?.leaseTransitions).to.equal(2);
   });
 
-  it('takes over only after the lease stayed unchanged for its whole time, by its own clock', async () => {
+  it('takes over only after the lease was unchanged for the lease duration, by its own clock', async () => {
     const a = join('a');
     await settle();
     const b = join('b');
     await together([a, b], 10_000);
-    // a is frozen: its clock stands still, it renews nothing and does not know.
+    // The clock of a stands still: it renews nothing and does not notice.
     await together([b], 14_000);
     expect(b.elector.isLeader).to.equal(false);
     await together([b], 4_000);
     expect(b.elector.isLeader).to.equal(true);
   });
 
-  it('a deposed leader that still believes to lead writes nothing through its fence', async () => {
+  it('a deposed leader that still believes that it leads writes nothing through its fence', async () => {
     const a = join('a');
     await settle();
     const b = join('b');
@@ -127,7 +127,7 @@ describe('leader election', () => {
     expect(a.log.slice(0, 3)).to.deep.equal(['leader a', 'started', 'leader b']);
   });
 
-  it('a fenced transaction may write as much as an unfenced one: the fence does not count', async () => {
+  it('a fenced transaction has the same limit as an unfenced one: the fence does not count', async () => {
     const a = join('a');
     await together(open, 3_000);
     const { transactionOperationsMax } = limits;
@@ -154,7 +154,7 @@ describe('leader election', () => {
     expect(await refusal(fenced.deleteByName(marks, { name: 'none' }))).to.equal('NotFound');
   });
 
-  it('who comes back under its old name waits as any other', async () => {
+  it('a candidate that returns under its old identity waits like any other', async () => {
     const a = join('a');
     await settle();
     expect(a.elector.isLeader).to.equal(true);
@@ -169,7 +169,7 @@ describe('leader election', () => {
     );
   });
 
-  it('gives up when it can not renew, before others may begin', async () => {
+  it('steps down if it cannot renew, before others may start', async () => {
     const a = join('a');
     await settle();
     const update = store.update.bind(store);
@@ -181,7 +181,7 @@ describe('leader election', () => {
     store.update = update;
   });
 
-  it('gives up on a renewal that hangs, and does not lead again when that ends after all', async () => {
+  it('steps down if a renewal hangs, and does not lead again when the renewal ends late', async () => {
     const a = join('a');
     await settle();
     const update = store.update.bind(store);
@@ -199,7 +199,7 @@ describe('leader election', () => {
     expect(a.elector.isLeader).to.equal(false);
   });
 
-  it('was told that it stopped even if it never led', async () => {
+  it('onStoppedLeading is called even if it never led', async () => {
     const a = join('a');
     await settle();
     const b = join('b');
@@ -209,7 +209,7 @@ describe('leader election', () => {
     expect(b.log.at(-1)).to.equal('stopped');
   });
 
-  it('refuses times that can not work', () => {
+  it('refuses invalid times', () => {
     const times = { leaseDurationMs: 5_000, renewDeadlineMs: 6_000 };
     expect(() => new LeaderElector({ store, name: 'x', identity: 'a', ...times })).to.throw(
       RangeError,
@@ -217,7 +217,7 @@ describe('leader election', () => {
     );
   });
 
-  it('whoever is frozen whenever: fenced writes of one epoch never follow those of a later one', async () => {
+  it('regardless of pauses, fenced writes of one epoch never follow those of a later one', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom('a', 'b', 'c', 'all'), { minLength: 5, maxLength: 25 }),
@@ -239,7 +239,7 @@ describe('leader election', () => {
               if (made) epochs.push(lease!.leaseTransitions);
               if (made) wrote += 1;
             }
-            expect(wrote, 'writers at one moment').to.be.lessThanOrEqual(1);
+            expect(wrote, 'concurrent writers').to.be.lessThanOrEqual(1);
           }
           expect(epochs).to.deep.equal([...epochs].sort((x, y) => x - y));
           for (const candidate of candidates) candidate.stop.abort();

@@ -33,13 +33,13 @@ function standby({ lease, identity, leaseDurationMs }: ElectorFacts): ElectorHea
   return { healthy: true, message: `standby, ${who}` };
 }
 
-/** The health of an elector in any of its states. */
+/** The health of an elector in each of its states. */
 export function electorHealth(facts: ElectorFacts): ElectorHealth {
   const { phase, leaseDurationMs } = facts;
   const { sinceRenewalMs } = facts.lease;
   switch (phase.state) {
     case 'idle':
-      return { healthy: true, message: 'has not begun' };
+      return { healthy: true, message: 'has not started' };
     case 'standby':
       return standby(facts);
     case 'leading':

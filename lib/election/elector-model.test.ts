@@ -18,7 +18,7 @@ const marks = defineKind<ApiObject>({
   statusFields: [],
 });
 
-/** A candidate over a handle of its own on the store, and what it was told. */
+/** A candidate with its own handle on the store, and the callbacks that it received. */
 class Member {
   readonly log: string[] = [];
   readonly name: string;
@@ -55,7 +55,7 @@ class Member {
   }
 }
 
-/** What may happen between two moments; times in milliseconds. */
+/** Events between two steps; times in milliseconds. */
 const step = fc.oneof(
   fc.record({
     type: fc.constant('mode' as const),
@@ -73,8 +73,8 @@ const step = fc.oneof(
   }),
 );
 
-describe('an elector, whatever happens in whichever order', () => {
-  it('keeps its budgets, tells each begin and end of leading in turn, and one writes at a time', async () => {
+describe('an elector under random events', () => {
+  it('keeps its budgets, reports start and end of leading alternately, and has one writer at a time', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 24 }), async (steps) => {
         const clock = new FakeClock();
@@ -99,7 +99,7 @@ describe('an elector, whatever happens in whichever order', () => {
               break;
             case 'stop': {
               member.stop.abort();
-              // A try under way, the release of what it brought: two retry periods.
+              // The attempt in progress and the release of the lease it wrote: two retry periods.
               await clock.advance(4_100);
               expect(member.over, `${member.name} stops within its budget`).to.equal(true);
               expect(member.elector.state).to.be.oneOf(['idle', 'stopped']);
@@ -117,17 +117,18 @@ describe('an elector, whatever happens in whichever order', () => {
           for (const { elector, over } of members) {
             expect(elector.state === 'idle' || elector.state === 'stopped').to.equal(over);
             const created = elector.fence().create(marks, { name: `m${(n += 1)}` });
-            // A write that hangs is carried out late, or never: it is not waited for.
+            // A hanging write is executed late, or never: it is not awaited.
             created.then(() => (writers += 1)).catch(() => undefined);
           }
           await settle();
-          expect(writers, 'writers at one moment').to.be.at.most(1);
+          expect(writers, 'concurrent writers').to.be.at.most(1);
           for (const { elector, log } of members) {
-            expect(log.join(''), 'begin and end in turn').to.match(/^(-|\+-)*\+?$/);
+            expect(log.join(''), 'start and stop alternate').to.match(/^(-|\+-)*\+?$/);
             if (elector.isLeader) expect(log.at(-1)).to.equal('+');
           }
           const deleted = steps.some(({ type }) => type === 'delete');
-          if (!deleted) expect(leading.length, 'leaders by their own word').to.be.at.most(1);
+          if (!deleted)
+            expect(leading.length, 'candidates that report leadership').to.be.at.most(1);
         }
         for (const { handle, stop } of members) {
           handle.mode = 'pass';
@@ -136,7 +137,7 @@ describe('an elector, whatever happens in whichever order', () => {
         }
         await clock.advance(20_000);
         expect(members.map(({ over }) => over)).to.deep.equal([true, true, true]);
-        expect(clock.pending, 'timers left behind').to.equal(0);
+        expect(clock.pending, 'remaining timers').to.equal(0);
         await store.close();
       }),
       { numRuns: 100 },

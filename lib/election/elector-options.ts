@@ -11,14 +11,14 @@ import {
 } from '../base/index.js';
 import type { ObjectStore } from '../store/index.js';
 
-/** Times and dependencies of an election. Defaults and rules are client-go's. */
+/** Times and dependencies of an election. Defaults and rules are those of client-go. */
 export interface LeaderElectorOptions {
   readonly store: ObjectStore;
-  /** Name of the lease: one leader a name. 1 to `limits.electionNameCharactersMax` characters. */
+  /** Name of the lease; each lease has one leader. 1 to `limits.electionNameCharactersMax` characters. */
   readonly name: string;
   /**
-   * This candidate, 1 to `limits.electionNameCharactersMax` characters. Unique among all candidates
-   * of the lease, also across restarts of the process: host name and a random part, for instance.
+   * Identity of this candidate, 1 to `limits.electionNameCharactersMax` characters. Unique among all candidates of
+   * the lease, also across restarts of the process: for example host name and a random suffix.
    */
   readonly identity: string;
   /** A lease that was not renewed for this long may be taken, in milliseconds; default 15 s. */
@@ -48,17 +48,20 @@ export interface LeaderCallbacks {
   onNewLeader?(identity: string): void;
 }
 
-/** Largest factor by which jitter lengthens the pause between tries, as in client-go. */
+/** Maximum factor by which jitter lengthens the pause between attempts, as in client-go. */
 export const jitterFactor = 1.2;
 
-/** Times of an election, checked. */
+/** Validated times of an election. */
 export interface ElectionTimes {
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
 }
 
-/** @throws RangeError unless they are finite and lease > renew deadline > 1.2 x retry period > 0. */
+/**
+ * Returns the times if they are valid.
+ * @throws RangeError unless they are finite and lease > renew deadline > 1.2 x retry period > 0.
+ */
 export function electionTimes(options: Partial<ElectionTimes>): ElectionTimes {
   const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
   const inOrder =

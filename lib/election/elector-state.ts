@@ -37,7 +37,7 @@ const moves: Readonly<Record<ElectorState, readonly ElectorState[]>> = {
   stopped: ['standby'],
 };
 
-/** @throws StatusError FailedPrecondition, reason ElectorRunning, while a run goes on */
+/** @throws StatusError FailedPrecondition, reason ElectorRunning, while `run` is in progress */
 export function demandAtRest(state: ElectorState): void {
   if (state === 'idle' || state === 'stopped') return;
   throw failedPrecondition(

@@ -15,7 +15,7 @@ import {
 /** The check of a fenced write inside its commit. */
 export type Fence = () => Operation;
 
-/** This epoch is over. */
+/** The error of a write after the epoch ended. */
 export function leadershipLost(name: string): StatusError {
   return new StatusError({
     code: 'FailedPrecondition',
@@ -65,7 +65,7 @@ export class FencedStore extends TransactionalWrites implements ObjectStore {
     }
   }
 
-  /** Whether the fence was refused, not the write itself. */
+  /** Whether the fence refused the transaction, not the write itself. */
   async #fencedOff(error: unknown, fence: Operation): Promise<boolean> {
     if (!hasCode(error, 'Aborted') && !hasCode(error, 'NotFound')) return false;
     return this.#store.transact([fence]).then(

@@ -13,7 +13,7 @@ const marks = defineKind<ApiObject>({
   statusFields: [],
 });
 
-/** One candidate over a handle of its own on the store. */
+/** A candidate with its own handle on the store. */
 class Candidate {
   readonly log: string[] = [];
   readonly handle: UnreliableStore;
@@ -43,7 +43,7 @@ class Candidate {
   }
 }
 
-describe('an elector at its edges', () => {
+describe('an elector in edge cases', () => {
   let store: ObjectStore;
   let clock: FakeClock;
   let open: Candidate[];
@@ -61,7 +61,7 @@ describe('an elector at its edges', () => {
     await clock.advance(20_000);
     await Promise.all(open.map((candidate) => candidate.running));
     await store.close();
-    expect(clock.pending, 'timers left behind').to.equal(0);
+    expect(clock.pending, 'remaining timers').to.equal(0);
   });
   const candidate = (identity: string): Candidate => {
     const made = new Candidate(store, identity, clock);
@@ -82,14 +82,14 @@ describe('an elector at its edges', () => {
     );
 
   describe('when the store hangs', () => {
-    it('a leader gives up in time, tells it, and says the truth about itself all the while', async () => {
+    it('a leader steps down in time, reports it, and its health is always correct', async () => {
       const a = await leader('a');
       a.handle.mode = 'hang';
       await clock.advance(9_900);
       expect(a.elector.health()).to.deep.equal({ healthy: true, message: 'leading' });
       expect(a.log).to.deep.equal(['started']);
       await clock.advance(200);
-      expect(a.log, 'told within the renew deadline').to.deep.equal(['started', 'stopped']);
+      expect(a.log, 'reported within the renew deadline').to.deep.equal(['started', 'stopped']);
       expect(a.elector.isLeader).to.equal(false);
       await clock.advance(20_000);
       const { healthy, message } = a.elector.health();
@@ -97,7 +97,7 @@ describe('an elector at its edges', () => {
       expect(message).to.match(/^standby, the lease could not be read for \d+ s$/);
     });
 
-    it('a stop ends within the time of a release, whether it leads or waits', async () => {
+    it('a stop ends within the timeout of a release, in the leader and in a standby', async () => {
       const a = await leader('a');
       const b = candidate('b').run();
       await settle();
@@ -112,7 +112,7 @@ describe('an elector at its edges', () => {
       expect(b.log, 'it never led').to.deep.equal(['stopped']);
     });
 
-    it('a stop during a renewal that hangs waits no longer', async () => {
+    it('a stop during a hanging renewal waits no longer', async () => {
       const a = await leader('a');
       a.handle.mode = 'hang';
       await clock.advance(2_500);
@@ -122,7 +122,7 @@ describe('an elector at its edges', () => {
       expect(a.ended).to.equal(true);
     });
 
-    it('a renewal that succeeds after it was given up does not make it lead, and is given back', async () => {
+    it('a renewal that succeeds after its timeout does not make it lead, and its lease is released', async () => {
       const a = await leader('a');
       a.handle.methods = new Set(['update']);
       a.handle.mode = 'hang';
@@ -137,11 +137,11 @@ describe('an elector at its edges', () => {
       expect((await lease()).metadata.resourceVersion).not.to.equal(metadata.resourceVersion);
       expect((await lease()).holderIdentity, 'given back').to.equal('');
       await clock.advance(3_000);
-      expect(a.log, 'elected again, and told').to.deep.equal(['started', 'stopped', 'started']);
+      expect(a.log, 'elected again, and reported').to.deep.equal(['started', 'stopped', 'started']);
       expect((await lease()).leaseTransitions).to.equal(leaseTransitions + 1);
     });
 
-    it('a lease that is taken too late is given back at once, so that another may lead', async () => {
+    it('a lease that is taken too late is released at once, so that another may lead', async () => {
       const a = candidate('a');
       a.handle.methods = new Set(['create']);
       a.handle.mode = 'hang';
@@ -155,11 +155,11 @@ describe('an elector at its edges', () => {
     });
   });
 
-  it('is truthful in each state', async () => {
+  it('has a correct health in each state', async () => {
     let finish: () => void = () => undefined;
     const work = new Promise<void>((resolve) => (finish = resolve));
     const a = candidate('a');
-    expect(a.elector.health()).to.deep.equal({ healthy: true, message: 'has not begun' });
+    expect(a.elector.health()).to.deep.equal({ healthy: true, message: 'has not started' });
     a.run({ onStartedLeading: () => work });
     await settle();
     const b = candidate('b').run();
@@ -185,7 +185,7 @@ describe('an elector at its edges', () => {
     const make = (names: { name?: unknown; identity?: unknown }) => (): unknown =>
       new LeaderElector({ store, clock, name: 'lead', identity: 'a', ...names } as never);
 
-    it('refuses a lease name or an identity that is empty, padded, too long or no text', () => {
+    it('refuses a lease name or an identity that is empty, padded, too long or not a string', () => {
       for (const bad of ['', ' ', '\t\n', ' a', 'a ', 'a\u0000b', 'x'.repeat(254), undefined, 7]) {
         const identity = JSON.stringify(bad);
         expect(make({ identity: bad }), identity).to.throw(StatusError, /^identity: /);
@@ -211,7 +211,7 @@ describe('an elector at its edges', () => {
       expect(await refused()).to.equal('written');
     });
 
-    it('of two under one identity in two processes never both lead', async () => {
+    it('two processes with one identity never both lead', async () => {
       const a = await leader('same');
       const b = candidate('same').run();
       for (let passed = 0; passed < 60_000; passed += 500) {
@@ -222,7 +222,7 @@ describe('an elector at its edges', () => {
     });
   });
 
-  it('takes part once at a time, and may take part again afterwards', async () => {
+  it('runs once at a time, and may run again afterwards', async () => {
     const a = await leader('a');
     const again = () =>
       a.elector.run(
@@ -230,13 +230,13 @@ describe('an elector at its edges', () => {
         a.stop.signal,
       );
     expect(await refusal(again)).to.equal('ElectorRunning');
-    expect(a.elector.isLeader, 'the first run goes on').to.equal(true);
+    expect(a.elector.isLeader, 'the first run continues').to.equal(true);
     a.stop.abort();
     await a.running;
     expect(await refusal(again)).to.equal('written');
   });
 
-  it('gives the lease back although somebody writes it at the same time', async () => {
+  it('releases the lease despite a concurrent write', async () => {
     const a = await leader('a');
     const original = a.handle.store.get.bind(store);
     let meddled = 0;
@@ -256,7 +256,7 @@ describe('an elector at its edges', () => {
     expect([holderIdentity, labels]).to.deep.equal(['', { n: '2' }]);
   });
 
-  it('outlives every callback that throws', async () => {
+  it('continues after every callback that throws', async () => {
     const boom = (): never => {
       throw new Error('boom');
     };
@@ -271,7 +271,7 @@ describe('an elector at its edges', () => {
     await b.running;
   });
 
-  it('steps down when its work fails, so that another one does it', async () => {
+  it('steps down when its work fails, so that another candidate leads', async () => {
     let begun = 0;
     const a = await leader('a', {
       onStartedLeading: () => {
@@ -288,8 +288,8 @@ describe('an elector at its edges', () => {
     expect(begun).to.equal(1);
   });
 
-  describe('when the lease is not its own any more', () => {
-    it('a lease that was deleted ends its leading, and the next epoch is higher than all before', async () => {
+  describe('when it no longer holds the lease', () => {
+    it('a deleted lease ends its leading, and the next epoch is higher than all before', async () => {
       const a = await leader('a');
       const fenced = a.elector.fence();
       const before = await lease();
@@ -299,13 +299,13 @@ describe('an elector at its edges', () => {
       open.push(late);
       late.run();
       await settle();
-      expect(late.elector.isLeader, 'a lease that is gone is free').to.equal(true);
+      expect(late.elector.isLeader, 'a deleted lease is free').to.equal(true);
       expect((await lease()).leaseTransitions).to.be.greaterThan(before.leaseTransitions);
       await clock.advance(2_500);
       expect(a.log).to.deep.equal(['started', 'stopped']);
     });
 
-    it('a lease that was deleted and created again is another one, even if it looks the same', async () => {
+    it('a recreated lease is another lease, even if it looks the same', async () => {
       const a = await leader('a');
       const fenced = a.elector.fence();
       const { metadata: _, ...copy } = await lease();
@@ -315,16 +315,16 @@ describe('an elector at its edges', () => {
       await clock.advance(2_500);
       expect(a.log).to.deep.equal(['started', 'stopped']);
       await clock.advance(12_000);
-      expect(a.elector.isLeader, 'waits as any other').to.equal(false);
+      expect(a.elector.isLeader, 'waits like any other').to.equal(false);
       await clock.advance(6_000);
       expect(a.elector.isLeader).to.equal(true);
     });
 
-    it('another life of the store ends its leading, and patience with its lease starts again', async () => {
+    it('a restored store ends its leading, and the expiry of its lease starts again', async () => {
       const a = await leader('a');
       const b = candidate('b').run();
       await clock.advance(10_000);
-      // As a remote store that meets a restored one: the same objects under another id.
+      // Simulates a remote store that meets a restored one: the same objects under another id.
       for (const { handle } of [a, b])
         Object.defineProperty(handle.store, 'storeId', { value: 'restored', configurable: true });
       const fenced = a.elector.fence();
@@ -336,7 +336,7 @@ describe('an elector at its edges', () => {
       expect([a, b].filter(({ elector }) => elector.isLeader).length, 'one leads').to.equal(1);
     });
 
-    it('who led in between ends its leading, although the lease is free again', async () => {
+    it('another leader in between ends its leading, although the lease is free again', async () => {
       const a = await leader('a');
       const taken = { ...(await lease()), holderIdentity: 'b', leaseTransitions: 5 };
       const { metadata } = await store.update(leases, taken);
@@ -346,7 +346,7 @@ describe('an elector at its edges', () => {
     });
   });
 
-  it('does not look at the wall clock, which may jump', async () => {
+  it('does not use the wall clock, which may jump', async () => {
     const a = await leader('a');
     const b = candidate('b').run();
     await clock.advance(5_000);

@@ -90,7 +90,7 @@ export class LeaderElector {
     return this.#phase.state;
   }
 
-  /** True while this candidate leads, as far as it knows: false at the latest when its renewal is overdue. */
+  /** True while this candidate leads, as far as it knows. It is false at the latest when the renewal is overdue. */
   get isLeader(): boolean {
     return this.state === 'leading' && this.#lease.sinceRenewalMs < this.#times.renewDeadlineMs;
   }
@@ -100,7 +100,7 @@ export class LeaderElector {
     return this.#lease.leader;
   }
 
-  /** Milliseconds from a loss by failed renewals to the earliest next leader: the work should end by then. */
+  /** Milliseconds from a loss by failed renewals to the earliest next leader: the work should end within this time. */
   get handoverMs(): number {
     return this.#times.leaseDurationMs - this.#times.renewDeadlineMs;
   }
@@ -124,8 +124,8 @@ export class LeaderElector {
   }
 
   /**
-   * The store for leader-only work: every write is committed only while this candidate holds the
-   * lease, under the epoch it was elected in.
+   * The store for leader-only work: a write is committed only while this candidate holds the lease, under the epoch
+   * in which it was elected.
    * @throws (writes) StatusError FailedPrecondition, reason LeadershipLost
    */
   fence(): ObjectStore {
@@ -142,10 +142,10 @@ export class LeaderElector {
   }
 
   /**
-   * Takes part until `signal` aborts; then ends the leader's work, releases the lease and resolves. It keeps the
-   * process running.
-   * @throws StatusError FailedPrecondition, reason ElectorRunning: it already takes part; reason IdentityInUse:
-   * another elector of this process has its identity
+   * Runs for election until `signal` aborts; then ends the leader's work, releases the lease and resolves. It keeps
+   * the process running.
+   * @throws StatusError FailedPrecondition, reason ElectorRunning: it already runs; reason IdentityInUse: another
+   * elector of this process has its identity
    */
   async run(callbacks: LeaderCallbacks, signal: AbortSignal): Promise<void> {
     const { store, name, identity } = this.#options;
@@ -161,7 +161,7 @@ export class LeaderElector {
     }
   }
 
-  /** Returns whether it ever led. */
+  /** Runs the election; returns whether this candidate ever led. */
   async #takePart(callbacks: LeaderCallbacks, signal: AbortSignal): Promise<boolean> {
     let everLed = false;
     while (!signal.aborted) {
@@ -172,7 +172,8 @@ export class LeaderElector {
       const reason = led ? await this.#lead(term, callbacks, signal) : 'withdrawn';
       if (!led) this.#move({ state: 'resigning', term, reason });
       everLed ||= led;
-      // Released last: a successor starts after this one's work ended. After a loss the callback runs first.
+      // The lease is released last, so that a successor starts after this work ended. After a loss the callback runs
+      // first.
       if (reason === 'withdrawn' || reason === 'failed') await this.#lease.release(term);
       if (led) await this.#tell('onStoppedLeading', () => callbacks.onStoppedLeading());
       if (reason === 'expired') await this.#lease.release(term);
@@ -182,7 +183,7 @@ export class LeaderElector {
     return everLed;
   }
 
-  /** From the first renewal to the end of the work. */
+  /** Leads from the first renewal to the end of the work. */
   async #lead(term: Term, callbacks: LeaderCallbacks, signal: AbortSignal): Promise<EndReason> {
     this.#logger.info('started leading', { epoch: term.epoch });
     const leading = new AbortController();
@@ -264,13 +265,13 @@ export class LeaderElector {
       if (!raced) this.#logger.warn('lease could not be written', { error: messageOf(error) });
     }
     const leader = this.#lease.leader;
-    // Not awaited: a renewal waits for no callback.
+    // Not awaited: a renewal must not wait for a callback.
     if (leader !== before && leader !== '')
       void this.#tell('onNewLeader', () => callbacks.onNewLeader?.(leader));
     return outcome.type === 'done' ? outcome.value : undefined;
   }
 
-  /** A late lease write names this candidate, which does not lead: without a release nobody could lead. */
+  /** Releases a lease that was written late: it names this candidate, which does not lead, so nobody could lead. */
   #giveBackIfLate(work: Promise<Lease | undefined>): void {
     const giveBack = async (): Promise<void> => {
       const written = await work;
@@ -283,7 +284,7 @@ export class LeaderElector {
     );
   }
 
-  /** Errors of callbacks do not affect the election. */
+  /** Calls a callback; its errors do not affect the election. */
   async #tell(callback: keyof LeaderCallbacks, call: () => void | Promise<void>): Promise<void> {
     try {
       await call();

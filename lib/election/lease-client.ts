@@ -11,7 +11,7 @@ export interface Term {
   readonly storeId: string;
 }
 
-/** Attempts to release against concurrent writers of the lease. */
+/** Maximum attempts to release against concurrent writers of the lease. */
 const releaseTriesMax = 5;
 
 /** The fields of the lease that a holder writes. */
@@ -20,7 +20,7 @@ export interface Hold {
   readonly leaseDurationMs: number;
 }
 
-/** Reads and writes of one lease, each guarded by the version that was read. It has no deadlines. */
+/** Reads and writes one lease; each write is guarded by the version that was read. It has no deadlines. */
 export class LeaseClient {
   readonly #store: ObjectStore;
   readonly #name: string;
@@ -54,8 +54,8 @@ export class LeaseClient {
   /** Takes the lease under a new epoch. @throws StatusError Aborted, AlreadyExists on conflicts. */
   take(held: Lease | undefined, hold: Hold, epochSeen: number): Promise<Lease> {
     const now = timestamp(this.#clock);
-    // No epoch is larger than the revision that wrote it: this one is larger than all earlier epochs, also when the
-    // lease was deleted in between.
+    // An epoch is never larger than the revision that wrote it. So this one is larger than all earlier epochs, even
+    // if the lease was deleted in between.
     const floor = held ? held.leaseTransitions : this.#store.revision;
     const next = {
       name: this.#name,
@@ -80,8 +80,8 @@ export class LeaseClient {
   }
 
   /**
-   * Releases the lease, so that a successor need not wait; no-op if the term is over. A conflict is retried,
-   * because the lease may have been labelled.
+   * Releases the lease, so that a successor need not wait; no-op if the term is over. A conflict is retried: a label
+   * may have been written concurrently.
    */
   async release(term: Term, identity: string): Promise<void> {
     for (let tries = 1; ; tries += 1) {

@@ -28,8 +28,8 @@ export interface LeaseHoldingOptions {
 }
 
 /**
- * The lease as one candidate sees and holds it: what was read last and when, whether it is free, and the writes
- * that take, renew and release it. Whether the candidate leads is decided by its elector.
+ * The lease as one candidate sees it: the last read state and its time, and the writes that take, renew and release
+ * it. The elector decides whether the candidate leads.
  */
 export class LeaseHolding {
   readonly #client: LeaseClient;
@@ -65,23 +65,23 @@ export class LeaseHolding {
     return this.#clock.monotonic() - this.#readAt;
   }
 
-  /** The candidate takes part from now on. */
+  /** Starts the candidacy. */
   begin(): void {
     this.#readAt = this.#clock.monotonic();
   }
 
-  /** Takes the lease where it is free; undefined where another holds it, or once the try is given up. */
+  /** Takes the lease if it is free. Undefined if another candidate holds it, or once the attempt has timed out. */
   async take(current: () => boolean): Promise<Lease | undefined> {
     const held = await this.#client.read();
     if (!current()) return undefined;
     const unchangedMs = this.#observe(held);
-    // Also for this identity: the lease may be from an earlier run, or of another process with the same identity.
+    // Applies to this identity too: the lease may be from an earlier run, or of another process with this identity.
     const free = !held || held.holderIdentity === '' || unchangedMs >= this.#times.leaseDurationMs;
     if (!free) return undefined;
     return this.#write(() => this.#client.take(held, this.#hold, this.#epochSeen), current);
   }
 
-  /** Renews the lease of a term. `lost` when the lease is of that term no more. */
+  /** Renews the lease of a term; `lost` if the lease no longer belongs to that term. */
   async renew(term: Term, current: () => boolean): Promise<Renewal> {
     const held = await this.#client.read();
     if (!current()) return { lost: false };
@@ -117,7 +117,7 @@ export class LeaseHolding {
     return now - this.#observed.at;
   }
 
-  /** Gives the lease of a term back, for as long as one retry lasts: it expires otherwise. */
+  /** Releases the lease of a term, for at most one retry period: after that it expires. */
   async release(term: Term): Promise<void> {
     const outcome = await within(this.#client.release(term, this.#identity), (over) =>
       sleep(this.#clock, this.#times.retryPeriodMs, over),
@@ -130,7 +130,7 @@ export class LeaseHolding {
     this.#logger.warn('lease could not be released, it will expire', { error });
   }
 
-  /** Empties a lease that this candidate wrote and must not hold, however long that takes. */
+  /** Releases a lease that this candidate wrote too late, without a time limit. */
   giveBack(written: Lease): Promise<void> {
     return this.#client.release(this.termOf(written), this.#identity);
   }
@@ -139,13 +139,13 @@ export class LeaseHolding {
     return { identity: this.#identity, leaseDurationMs: this.#times.leaseDurationMs };
   }
 
-  /** The term that a lease, which this candidate wrote, begins or continues. */
+  /** The term of a lease that this candidate wrote. */
   termOf(lease: Lease): Term {
     const { uid } = lease.metadata;
     return { epoch: lease.leaseTransitions, uid, storeId: this.#client.storeId };
   }
 
-  /** Milliseconds since the write that took or renewed the lease was begun. */
+  /** Milliseconds since the start of the write that took or renewed the lease. */
   get sinceRenewalMs(): number {
     return this.#clock.monotonic() - this.#renewedAt;
   }

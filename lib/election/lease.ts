@@ -1,8 +1,8 @@
 import { type ApiObject, defineKind } from '../object/index.js';
 
 /**
- * The lease of an election, client-go's Lease in a flat shape. Times are RFC 3339 and for people: only changes
- * count.
+ * The lease of an election: client-go's Lease in a flat shape. Its times are RFC 3339 and informational: candidates
+ * count only changes.
  */
 export interface Lease extends ApiObject {
   /** Empty if the lease is free. */

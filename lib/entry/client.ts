@@ -1,4 +1,4 @@
-// What `kedge/client` loads: its packages are optional peers, so their absence is reported first.
+// The entry point `kedge/client`. Its packages are optional peers, so missing ones are reported first.
 import { demandPeers } from '../base/peers.js';
 
 demandPeers('kedge/client', ['@bufbuild/protobuf', '@grpc/grpc-js']);

@@ -1,4 +1,4 @@
-// What `kedge/opentelemetry` loads: its package is an optional peer, so its absence is reported first.
+// The entry point `kedge/opentelemetry`. Its package is an optional peer, so its absence is reported first.
 import { demandPeers } from '../base/peers.js';
 
 demandPeers('kedge/opentelemetry', ['@opentelemetry/api']);

@@ -1,4 +1,4 @@
-// What `kedge/pino` loads: its package is an optional peer, so its absence is reported first.
+// The entry point `kedge/pino`. Its package is an optional peer, so its absence is reported first.
 import { demandPeers } from '../base/peers.js';
 
 demandPeers('kedge/pino', ['pino']);

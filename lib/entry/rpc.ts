@@ -1,4 +1,4 @@
-// What `kedge/rpc` loads: its packages are optional peers, so their absence is reported first.
+// The entry point `kedge/rpc`. Its packages are optional peers, so missing ones are reported first.
 import { demandPeers } from '../base/peers.js';
 
 demandPeers('kedge/rpc', ['@bufbuild/protobuf']);

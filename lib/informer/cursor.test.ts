@@ -31,7 +31,7 @@ function lamp(name: string, version: number, uid = name): ApiObject {
   return { name, metadata };
 }
 
-/** A source with cursors that the test plays by hand. */
+/** A source with cursors that the test controls. */
 class PlayedSource implements ListWatch<ApiObject> {
   list: () => Promise<StoredList<ApiObject>>;
   readonly watched: (readonly [number, string | undefined])[] = [];
@@ -61,7 +61,7 @@ class PlayedSource implements ListWatch<ApiObject> {
 }
 
 describe('an informer on a source with cursors', () => {
-  it('hands back the cursor of its last list or batch, whole, when it resumes', async () => {
+  it('resumes with the whole cursor of its last list or batch', async () => {
     const source = new PlayedSource([lamp('a', 1)], 4, '4.one');
     await using informer = new SharedInformer({ source, name: 'lamps', clock: new FakeClock() });
     informer.start();
@@ -79,7 +79,7 @@ describe('an informer on a source with cursors', () => {
   });
 
   for (const reason of ['OtherStore', 'Compacted', 'Ahead'])
-    it(`lists again at once where its cursor is refused as ${reason}, and follows what it finds`, async () => {
+    it(`relists at once if its cursor is refused as ${reason}, and follows the new list`, async () => {
       const source = new PlayedSource([lamp('a', 1), lamp('b', 2)], 4, '4.one');
       await using informer = new SharedInformer({ source, name: 'lamps', clock: new FakeClock() });
       informer.start();
@@ -93,7 +93,7 @@ describe('an informer on a source with cursors', () => {
       expect(source.watched.at(-1)).to.deep.equal([2, '2.two']);
     });
 
-  it('tells another object of the same name and version, found by listing again, as a delete and an add', async () => {
+  it('delivers another object of the same name and version, found by a relist, as a delete and an add', async () => {
     const source = new PlayedSource([lamp('a', 1, 'first'), lamp('b', 2)], 4, '4.one');
     await using informer = new SharedInformer({ source, name: 'lamps', clock: new FakeClock() });
     const told: string[] = [];
@@ -113,7 +113,7 @@ describe('an informer on a source with cursors', () => {
     expect(told).to.deep.equal(['delete first', 'add second']);
   });
 
-  it('is refused by a store in process when the cursor is of another store', async () => {
+  it('is refused by an in-process store if the cursor is of another store', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     await using other = await openStore({ engine: new MemoryEngine() });
     for (let n = 0; n < 3; n += 1) await store.create(lamps, { name: `lamp-${n}` });

@@ -16,7 +16,7 @@ const lamps = defineKind<Lamp>({
   statusFields: [],
 });
 
-/** Index functions and handlers can't take these rooms. */
+/** Rooms for which index functions and handlers throw. */
 const bad = new Set(['cellar', 'odd']);
 
 function roomIndex({ room }: Lamp): readonly string[] {
@@ -25,7 +25,7 @@ function roomIndex({ room }: Lamp): readonly string[] {
   return room ? [room] : [];
 }
 
-/** A source whose next batch can be one that no cache can take, and whose stream can break. */
+/** A source whose next batch can be invalid, and whose stream can break. */
 class Garbling implements ListWatch<Lamp> {
   garbleNext = false;
   #break: (error: Error) => void = () => undefined;
@@ -58,7 +58,7 @@ class Garbling implements ListWatch<Lamp> {
   }
 }
 
-/** What a handler was told, by name; it then throws for what it can't take. */
+/** A handler that records its calls by name; it throws for invalid objects. */
 class Told implements EventHandler<Lamp> {
   readonly versions = new Map<string, string>();
   readonly #fails: boolean;
@@ -105,8 +105,8 @@ const step = fc.record({
   room: fc.constantFrom('hall', 'attic', 'cellar', 'odd'),
 });
 
-describe('informer whose index functions, handlers and source fail', () => {
-  it('has every object, tells every handler, leaves out of an index what it fails for, and says so once a version', async () => {
+describe('informer with failing index functions, handlers and source', () => {
+  it('caches every object, notifies every handler, omits failing objects from an index, and reports once per version', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const clock = new FakeClock();
@@ -155,7 +155,7 @@ describe('informer whose index functions, handlers and source fail', () => {
           .fieldsOf('callback threw')
           .filter(({ callback }) => callback === 'index room')
           .map(({ key, resourceVersion }) => `${String(key)}@${String(resourceVersion)}`);
-        expect(reports, 'once a version').to.deep.equal([...new Set(reports)]);
+        expect(reports, 'once per version').to.deep.equal([...new Set(reports)]);
         await informer.close();
         await store.close();
       }),

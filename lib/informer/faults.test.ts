@@ -20,7 +20,7 @@ const tags = (lamp: Lamp): readonly string[] => {
   return lamp.tags ?? [];
 };
 
-describe('faults of what an informer calls', () => {
+describe('faults of callbacks of an informer', () => {
   let store: ObjectStore;
   let clock: FakeClock;
   let logger: RecordingLogger;
@@ -43,7 +43,7 @@ describe('faults of what an informer calls', () => {
   const faults = (callback: string): number =>
     metrics.value('callback_faults_total', { part: 'informer lamps', callback });
 
-  it('an object whose index function throws is in the cache and told to handlers; only that index leaves it out, and its neighbours of the transaction are whole', async () => {
+  it('an object whose index function throws is cached and delivered; only that index lacks it, and other objects of the transaction are complete', async () => {
     await using informer = make();
     informer.addIndex('tag', tags);
     informer.addIndex('first', (lamp) => [lamp.name.slice(0, 1)]);
@@ -66,7 +66,7 @@ describe('faults of what an informer calls', () => {
     expect(informer.revision).to.equal(store.revision);
   });
 
-  it('a fault of an index is told once a version, with index and key, stays in health, and is over with a version that passes', async () => {
+  it('a fault of an index is reported once per version with index and key, stays in health, and ends with a valid version', async () => {
     await using informer = make();
     informer.addIndex('tag', tags);
     informer.start();
@@ -89,7 +89,7 @@ describe('faults of what an informer calls', () => {
     expect(told()).to.have.length(2);
   });
 
-  it('an object that is bad at the start does not hold up the first list', async () => {
+  it('an invalid object does not block the first list', async () => {
     await store.create(lamps, { name: 'a', bad: true });
     await store.create(lamps, { name: 'b', tags: ['x'] });
     await using informer = make();
@@ -100,7 +100,7 @@ describe('faults of what an informer calls', () => {
     expect(informer.indexFaults.map(({ key }) => key)).to.deep.equal(['a']);
   });
 
-  it('what is no list of strings is a fault too, and so is a promise: nobody waits for its rejection', async () => {
+  it('a result other than a list of strings is a fault too, as is a promise, whose rejection is handled', async () => {
     const given = [
       undefined,
       'text',
@@ -126,7 +126,7 @@ describe('faults of what an informer calls', () => {
     expect(informer.lister.list()).to.have.length(given.length);
   });
 
-  it('an index function that throws only when the object leaves has left nothing behind', async () => {
+  it('an index function that throws only at the removal leaves no entry behind', async () => {
     let broken = false;
     await using informer = make();
     informer.addIndex('tag', (lamp) => {
@@ -144,7 +144,7 @@ describe('faults of what an informer calls', () => {
     expect(informer.lister.byIndex('tag', 'z')).to.have.length(1);
   });
 
-  it('a batch that the cache can not take makes it list again, with backoff, and misses nothing', async () => {
+  it('an invalid batch causes a relist with backoff, and loses no change', async () => {
     const inner = store.source(lamps);
     let lists = 0;
     const source: ListWatch<Lamp> = {
@@ -152,7 +152,7 @@ describe('faults of what an informer calls', () => {
         lists += 1;
         return inner.list(signal);
       },
-      // Every batch with events has one that is not an event at all.
+      // Each batch with events has one invalid event.
       watch: (revision, sink, signal) =>
         inner.watch(
           revision,
@@ -181,7 +181,7 @@ describe('faults of what an informer calls', () => {
     expect(lists, '20 s of faults and 60 s of quiet').to.be.lessThan(12);
   });
 
-  it('a handler that throws is reported with its name and the key, and told of the next change', async () => {
+  it('a handler that throws is reported with its name and the key, and gets the next change', async () => {
     await using informer = make();
     const seen: string[] = [];
     const tell = (name: string): void => {
@@ -209,7 +209,7 @@ describe('faults of what an informer calls', () => {
     expect(faults('handler')).to.equal(2);
   });
 
-  it('of a name that belongs to another object now, a throwing onDelete does not hide the add', async () => {
+  it('a throwing onDelete does not hide the add of another object of that name', async () => {
     await using informer = make();
     const seen: string[] = [];
     let open: () => void = () => undefined;
@@ -233,7 +233,7 @@ describe('faults of what an informer calls', () => {
     expect(seen).to.deep.equal([first.metadata.uid, second.metadata.uid]);
   });
 
-  it('a logger and metrics that throw stop nothing', async () => {
+  it('a throwing logger and metrics stop nothing', async () => {
     const broken = (): never => {
       throw new Error('broken');
     };
@@ -265,7 +265,7 @@ describe('faults of what an informer calls', () => {
     expect(informer.lister.list()).to.have.length(2);
   });
 
-  it('waits as long as its source asks', async () => {
+  it('obeys the delay that its source requests', async () => {
     let lists = 0;
     const source: ListWatch<Lamp> = {
       list: () => {

@@ -2,15 +2,16 @@ import { type CallbackFaults, type Clock, TimeSlice } from '../base/index.js';
 import type { ApiObject, Stored } from '../object/index.js';
 
 /**
- * Last state of a deleted object. `known: false`: the deletion itself was missed, `object` may be an older state.
+ * The last state of a deleted object. `known: false`: the deletion itself was missed, so `object` may be an older
+ * state.
  */
 export type Tombstone<T extends ApiObject> =
   | { readonly known: true; readonly object: T }
   | { readonly known: false; readonly object: T };
 
 /**
- * Receives changes one after the other: the next one waits for the promise that it returns. A handler that throws
- * or rejects is reported and gets the next change; it stops neither other handlers nor the informer.
+ * Receives changes one by one: the next one waits for the returned promise. A handler that throws or rejects is
+ * reported and gets the next change; it stops neither other handlers nor the informer.
  */
 export interface EventHandler<T extends ApiObject> {
   onAdd?(object: T, isInInitialList: boolean): void | Promise<void>;
@@ -30,7 +31,7 @@ export type Notification<T extends ApiObject> =
       readonly told?: Stored<T>;
     }
   | {
-      /** The name belongs to an object of another uid now. */
+      /** An object of another uid has the name now. */
       readonly type: 'replace';
       readonly before: Stored<T>;
       readonly known: boolean;
@@ -44,7 +45,7 @@ interface NotificationMember<T extends ApiObject> {
   tell(notification: Notification<T>): void | Promise<void>;
 }
 
-/** Receives raw notifications; see {@link Notification}. */
+/** Receives notifications without parsed objects; see {@link Notification}. */
 export type NotificationHandler<T extends ApiObject> = NotificationMember<T>['tell'];
 
 /** The functions of the handler's subscription that {@link objectHandler} uses. */
@@ -54,7 +55,7 @@ export interface HandlerSubscription {
   report(error: unknown, key: string): void;
 }
 
-/** A handler of objects as one of notifications. */
+/** Adapts a handler of objects to notifications. */
 export function objectHandler<T extends ApiObject>(
   handler: EventHandler<T>,
   subscription: HandlerSubscription,
@@ -81,7 +82,7 @@ export function objectHandler<T extends ApiObject>(
   };
 }
 
-/** Coalesces two consecutive notifications of one key; undefined: they cancel each other. */
+/** Coalesces two consecutive notifications of one key; undefined if they cancel each other. */
 export function coalesce<T extends ApiObject>(
   first: Notification<T>,
   second: Notification<T>,
@@ -138,7 +139,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
   #running = false;
   #removed = false;
   #hasSynced = false;
-  /** The whole initial list was pushed, and this many of its objects are not delivered yet. */
+  /** True once the whole initial list was pushed; the counter has its undelivered objects. */
   #listed = false;
   #initialLeft = 0;
   #callSince: number | undefined;
@@ -150,7 +151,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
       this.#resolveSynced = resolve;
       this.#rejectSynced = reject;
     });
-    // It may be unhandled.
+    // The rejection may be unhandled.
     this.#synced.catch(() => undefined);
   }
 
@@ -162,7 +163,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
     return this.#removed;
   }
 
-  /** Pending notifications. */
+  /** Number of pending notifications. */
   get lag(): number {
     return this.#pending.size;
   }
@@ -178,7 +179,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
     return this.#hasSynced;
   }
 
-  /** Resolves when {@link hasSynced}, or when it is removed; rejects when it is closed before. */
+  /** Resolves on {@link hasSynced}, or when the handler is removed; rejects if it is closed before. */
   get synced(): Promise<void> {
     return this.#synced;
   }
@@ -194,20 +195,20 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
     if (!this.#running) void this.#drain();
   }
 
-  /** The initial list is pushed whole. */
+  /** Marks the initial list as complete. */
   listed(): void {
     this.#listed = true;
     this.#judgeSync();
   }
 
-  /** The handler is not called again. */
+  /** Removes the handler: it is not called again. */
   remove(): void {
     this.#removed = true;
     this.#pending.clear();
     this.#resolveSynced();
   }
 
-  /** Like {@link remove}; waits for the sync reject. */
+  /** Like {@link remove}; pending waits for the sync reject. */
   close(error: Error): void {
     this.#rejectSynced(error);
     this.remove();

@@ -15,10 +15,10 @@ export interface HandlersOptions {
   readonly clock: Clock;
 }
 
-/** The handlers at that time; a later handler gets the content when it is added. */
+/** The handlers at one time; a later handler gets the content when it is added. */
 export type HandlersNow<T extends ApiObject> = Iterable<HandlerBuffer<T>>;
 
-/** The handlers of one informer: each has its own buffer, and none waits for another. */
+/** The handlers of one informer. Each has its own buffer, and none waits for another. */
 export class Handlers<T extends ApiObject> implements Iterable<HandlerBuffer<T>> {
   readonly #options: HandlersOptions;
   readonly #buffers = new Set<HandlerBuffer<T>>();
@@ -81,23 +81,23 @@ export class Handlers<T extends ApiObject> implements Iterable<HandlerBuffer<T>>
     };
   }
 
-  /** No handler is called again; waits for a sync reject. */
+  /** Closes all handlers: none is called again, and pending waits for the sync reject. */
   close(error: Error): void {
     for (const buffer of this.#buffers) buffer.close(error);
   }
 }
 
-/** Notifies handlers that an object changed; no-op if uid and version are the same. */
+/** Notifies handlers of a change; no-op if uid and version are the same. */
 export function tellChange<T extends ApiObject>(
   handlers: HandlersNow<T>,
   change: { readonly before: Stored<T>; readonly entry: Stored<T>; readonly known: boolean },
   placement?: Placement,
 ): void {
   const { before, entry, known } = change;
-  // The same instance needs no comparison, which could parse its objects.
+  // Avoids a comparison, which could parse the objects.
   if (before === entry) return;
   const replaced = before.object.metadata.uid !== entry.object.metadata.uid;
-  // Versions of two objects, or before and after a restore, may be equal by chance.
+  // Versions of two objects, or before and after a restore, may be equal by coincidence.
   if (!replaced && before.resourceVersion === entry.resourceVersion) return;
   const notification: Notification<T> = replaced
     ? { type: 'replace', before, known, entry }

@@ -22,7 +22,7 @@ const lamps = defineKind<Lamp>({
   statusFields: [],
 });
 
-/** A source the test plays by hand. */
+/** A source that the test controls. */
 class Played implements ListWatch<Lamp> {
   at = 1;
   fail: Error | undefined;
@@ -70,7 +70,7 @@ describe('health of an informer', () => {
     await settle();
   }
 
-  it('says for how long the first list fails, and why', async () => {
+  it('reports for how long the first list has failed, and why', async () => {
     source.fail = new Error('connection refused');
     await start();
     await clock.advance(20_000);
@@ -83,7 +83,7 @@ describe('health of an informer', () => {
     ]);
   });
 
-  it('turns red when the watch has failed for half a minute, says for how long, and recovers with the first batch', async () => {
+  it('is unhealthy when the watch has failed for half a minute, has the duration, and recovers with the first batch', async () => {
     await start();
     source.fail = new Error('connection refused');
     source.end(new Error('connection reset'));
@@ -100,7 +100,7 @@ describe('health of an informer', () => {
     expect(informer.health()).to.deep.equal({ healthy: true, message: 'synced at revision 2' });
   });
 
-  it('a stream that its source ends now and then does not make it red, one that is ended each time does', async () => {
+  it('streams that end occasionally leave it healthy; streams that end every time do not', async () => {
     await start();
     for (let n = 0; n < 5; n += 1) {
       await clock.advance(60_000);
@@ -116,7 +116,7 @@ describe('health of an informer', () => {
   });
 
   for (const told of ['its options', 'its source'])
-    it(`a stream that must not be silent, by ${told}, is red when it is, also after it was restarted`, async () => {
+    it(`a silent stream of a source with bookmarks, by ${told}, is unhealthy, also after a restart of the stream`, async () => {
       if (told === 'its source') source.silenceMs = 60_000;
       await start(told === 'its source' ? {} : { silenceMs: 60_000 });
       await clock.advance(60_000);
@@ -127,7 +127,7 @@ describe('health of an informer', () => {
       );
     });
 
-  it('turns red when its source is ahead and it does not move', async () => {
+  it('is unhealthy when its source is ahead and the cache does not advance', async () => {
     source.currentRevision = () => source.at;
     await start();
     source.at = 9;
@@ -138,7 +138,7 @@ describe('health of an informer', () => {
     });
   });
 
-  it('turns red when a handler does not come back, and names it', async () => {
+  it('is unhealthy when a handler does not return, and names it', async () => {
     await start();
     informer.addHandler({ onAdd: () => new Promise(() => undefined) }, { name: 'export' });
     const metadata = {
@@ -167,11 +167,11 @@ describe('sync of handlers', () => {
   const make = (): SharedInformer<Lamp> =>
     new SharedInformer({ source: store.source(lamps), name: 'lamps' });
 
-  it('a slow handler syncs under steady writes: only the objects of the first list count', async () => {
+  it('a slow handler syncs during continuous writes: only the objects of the first list count', async () => {
     for (const name of ['a', 'b', 'c']) await store.create(lamps, { name });
     await using informer = make();
     let writes = 0;
-    // Each call takes longer than the next write of every object.
+    // Each call takes longer than the interval between writes of every object.
     const registration = informer.addHandler({
       onAdd: () => write(),
       onUpdate: () => write(),
@@ -187,7 +187,7 @@ describe('sync of handlers', () => {
     expect(writes).to.be.lessThan(1_000);
   });
 
-  it('a handler that hangs holds up neither the cache nor other handlers, and is named', async () => {
+  it('a hanging handler blocks neither the cache nor other handlers, and is named', async () => {
     await store.create(lamps, { name: 'a' });
     await using informer = make();
     informer.addHandler({ onAdd: () => new Promise(() => undefined) }, { name: 'export' });
@@ -199,7 +199,7 @@ describe('sync of handlers', () => {
     expect(informer.waitingFor).to.deep.equal(['handler "export" of lamps']);
   });
 
-  it('a removed handler is not called again, also between the two parts of a replacement, and holds up nobody', async () => {
+  it('a removed handler is not called again, not even between the two parts of a replacement, and blocks no wait', async () => {
     const first = await store.create(lamps, { name: 'a' });
     await using informer = make();
     const seen: string[] = [];
@@ -224,7 +224,7 @@ describe('sync of handlers', () => {
     await informer.waitForSync();
   });
 
-  it('a closed informer refuses handlers and a start, rejects who waits, and calls nobody any more', async () => {
+  it('a closed informer refuses handlers and a start, rejects pending waits, and calls no handler', async () => {
     const never: ListWatch<Lamp> = {
       list: () => new Promise(() => undefined),
       watch: () => Promise.resolve(),

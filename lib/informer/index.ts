@@ -1,6 +1,6 @@
 /**
- * Shared informers: a local, indexed, always consistent view of one kind. They define {@link ListWatch}, the view
- * of a source, and know neither store nor transport.
+ * Shared informers: a local, indexed, consistent view of one kind. They define {@link ListWatch}, the view of a
+ * source, and depend on neither store nor transport.
  */
 export { SharedInformer } from './informer.js';
 export type { HandlerOptions, HandlerRegistration, InformerOptions } from './informer-options.js';

@@ -1,13 +1,13 @@
 import { type Clock, messageOf, requireSynchronous, TimeSlice } from '../base/index.js';
 import type { ApiObject, IndexFunction, Stored } from '../object/index.js';
 
-/** Read side of an informer's cache. Objects are frozen and shared: never change them. */
+/** The read interface of an informer's cache. Objects are frozen and shared. */
 export interface Lister<T extends ApiObject, I extends string = string> {
   get(key: string): T | undefined;
   has(key: string): boolean;
-  /** Every object; parses those that were not read yet. */
+  /** All objects; parses those that were not read yet. */
   list(): readonly T[];
-  /** Every key, in any order; parses nothing. */
+  /** All keys, in any order; parses nothing. */
   keys(): Iterable<string>;
   /**
    * Objects whose index function returned `value`. An object for which it threw is under no value of that index;
@@ -21,7 +21,7 @@ export interface IndexFault {
   readonly index: string;
   readonly key: string;
   readonly resourceVersion: string;
-  /** Message of what the function threw. */
+  /** Message of the thrown error. */
   readonly message: string;
 }
 
@@ -37,7 +37,7 @@ interface Index<T> {
   faults: Faults;
 }
 
-/** A content that is ready to be swapped in. */
+/** Content that is ready to be swapped in. */
 export interface PreparedContent<T extends ApiObject> {
   readonly entries: Map<string, Stored<T>>;
   readonly indexes: ReadonlyMap<string, Pick<Index<T>, 'keys' | 'faults'>>;
@@ -64,7 +64,7 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
     return this.#entries.size;
   }
 
-  /** The objects missing in indexes now, by index. */
+  /** The objects that are missing in indexes now, by index. */
   get faults(): readonly IndexFault[] {
     return [...this.#indexes.values()].flatMap(({ faults }) => [...faults.values()]);
   }
@@ -117,7 +117,7 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
     );
   }
 
-  /** Stores the entry and returns the previous one. */
+  /** Stores an entry and returns the previous one. */
   set(entry: Stored<T>): Stored<T> | undefined {
     const before = this.#entries.get(entry.key);
     for (const index of this.#indexes.values()) {
@@ -136,7 +136,7 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
     return before;
   }
 
-  /** Builds a new content in slices, without changing the present one. */
+  /** Builds new content in slices, without changing the present content. */
   async prepare(entries: readonly Stored<T>[], clock: Clock): Promise<PreparedContent<T>> {
     const slice = new TimeSlice(clock);
     const content = new Map<string, Stored<T>>();
@@ -160,7 +160,7 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
       const prepared = content.indexes.get(name);
       index.keys = prepared?.keys ?? new Map<string, Set<string>>();
       index.faults = prepared?.faults ?? new Map<string, IndexFault>();
-      // An index added while the content was prepared.
+      // The index was added while the content was prepared.
       if (!prepared) for (const entry of this.#entries.values()) this.#insert(index, entry);
     }
     return before;

@@ -16,7 +16,7 @@ const lamps = defineKind<Lamp>({
   statusFields: [],
 });
 
-/** A source that breaks off, holds back and forgets history, as the test says. */
+/** A source that breaks streams, delays batches and compacts history under control of the test. */
 class Troubled implements ListWatch<Lamp> {
   readonly #inner: ListWatch<Lamp>;
   #break: (error?: Error) => void = () => undefined;
@@ -95,7 +95,7 @@ describe('informer against its store', () => {
     room: fc.constantFrom('hall', 'attic'),
   });
 
-  it('the cache equals the store at its revision, always, and handlers end with the same, whatever breaks', async () => {
+  it('the cache always equals the store at its revision, and handlers converge to it, regardless of faults', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const clock = new FakeClock();

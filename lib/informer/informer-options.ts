@@ -13,7 +13,7 @@ import {
 } from '../base/index.js';
 import type { ApiObject, ListWatch } from '../object/index.js';
 
-/** client-go's reflector numbers: 0.8 s doubling to 30 s. */
+/** The backoff of client-go's reflector: 0.8 s doubling to 30 s. */
 export const defaultBackoff: BackoffOptions = { baseMs: 800, maxMs: 30_000, jitter: 0.5 };
 
 /** Dependencies and bounds of an informer. */
@@ -59,7 +59,7 @@ export interface HandlerRegistration {
   waitForSync(): Promise<void>;
   /** Changes that the handler has not received yet. */
   readonly lag: number;
-  /** Ends the subscription: a call in progress ends, and no other is made. */
+  /** Ends the subscription: a call in progress continues, but no other call is made. */
   remove(): void;
 }
 
@@ -74,7 +74,7 @@ export function informerClosed(name: string): StatusError {
 
 const source = withMethods('store.source(kind), or another ListWatch', 'list', 'watch');
 
-/** @throws TypeError, RangeError naming an option that can't be one, and its value. */
+/** @throws TypeError, RangeError that names an invalid option and its value. */
 export function requireInformerOptions<T extends ApiObject>(options: InformerOptions<T>): void {
   const rules = { source, name: someText('a name, for logs and health'), ...portRules };
   demandOptions('SharedInformer', options, rules);

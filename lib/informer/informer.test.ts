@@ -35,7 +35,7 @@ function lamp(name: string, version: string, uid = name): Lamp {
   return { name, metadata };
 }
 
-/** A source the test plays by hand. */
+/** A source that the test controls. */
 class PlayedSource implements ListWatch<Lamp> {
   items: Lamp[] = [];
   revision = 1;
@@ -60,7 +60,7 @@ class PlayedSource implements ListWatch<Lamp> {
 }
 
 describe('shared informer', () => {
-  it('has a write in its cache before the write resolves, and indexes it', async () => {
+  it('caches and indexes a write before the write resolves', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     await using informer = new SharedInformer({ source: store.source(lamps), name: 'lamps' });
     informer.addIndex('room', (o) => (o.room ? [o.room] : []));
@@ -83,7 +83,7 @@ describe('shared informer', () => {
     await store.close();
   });
 
-  it('tells adds, updates and deletes in order, and marks the initial list', async () => {
+  it('delivers adds, updates and deletes in order, and marks the initial list', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     await store.create(lamps, { name: 'a' });
     await using informer = new SharedInformer({ source: store.source(lamps), name: 'lamps' });
@@ -105,7 +105,7 @@ describe('shared informer', () => {
     await store.close();
   });
 
-  it('coalesces what a slow handler has not been told, and never holds up another', async () => {
+  it('coalesces pending changes of a slow handler, and never blocks another', async () => {
     const source = new PlayedSource();
     await using informer = new SharedInformer({ source, name: 'lamps' });
     let release: () => void = () => undefined;
@@ -146,7 +146,7 @@ describe('shared informer', () => {
     expect(slow).to.deep.equal(['add a@2', 'update a 2->5']);
   });
 
-  it('resumes from the last revision when the stream ends, without listing again', async () => {
+  it('resumes from the last revision when the stream ends, without a relist', async () => {
     const source = new PlayedSource();
     const clock = new FakeClock();
     await using informer = new SharedInformer({ source, name: 'lamps', clock });
@@ -159,7 +159,7 @@ describe('shared informer', () => {
     expect(source.lists).to.equal(1);
   });
 
-  it('lists again when its cursor is compacted: deletes it missed are told as unknown, before updates', async () => {
+  it('relists when its cursor is compacted: missed deletes are delivered as unknown, before updates', async () => {
     const source = new PlayedSource();
     source.items = [lamp('gone', '1'), lamp('kept', '1')];
     const clock = new FakeClock();
@@ -180,7 +180,7 @@ describe('shared informer', () => {
     expect(source.watches.at(-1)).to.equal(9);
   });
 
-  it('tells a delete and an add when the name belongs to another object now', async () => {
+  it('delivers a delete and an add when another object has the name', async () => {
     const source = new PlayedSource();
     source.items = [lamp('a', '1', 'first')];
     await using informer = new SharedInformer({ source, name: 'lamps' });
@@ -198,7 +198,7 @@ describe('shared informer', () => {
     expect(told).to.deep.equal(['add first', 'delete first', 'add second']);
   });
 
-  it('restarts a stream that says nothing, and backs off when the source keeps failing', async () => {
+  it('restarts a silent stream, and backs off when the source keeps failing', async () => {
     const source = new PlayedSource();
     const clock = new FakeClock();
     await using informer = new SharedInformer({
@@ -220,11 +220,11 @@ describe('shared informer', () => {
     expect(source.watches.length - before).to.be.lessThan(6);
   });
 
-  it('a handler added while a list is being told is told of each object once', async () => {
+  it('a handler that is added during the delivery of a list gets each object once', async () => {
     const source = new PlayedSource();
     source.items = Array.from({ length: 500 }, (_, n) => lamp(`a${n}`, '1'));
     const clock = new FakeClock();
-    // Every look at the clock ends the slice, so that the list is told in many turns.
+    // Each read of the clock ends the slice, so that the list is delivered in many turns.
     clock.turnAgeMs = () => (turns++ % 2 === 0 ? 100 : 0);
     let turns = 0;
     await using informer = new SharedInformer({ source, name: 'lamps', clock });

@@ -102,7 +102,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
       this.#resolveListed = resolve;
       this.#rejectListed = reject;
     });
-    // It may be unhandled.
+    // The rejection may be unhandled.
     this.#listed.catch(() => undefined);
     this.#reflector = new Reflector({
       source,
@@ -119,17 +119,17 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     });
   }
 
-  /** The kind it caches. */
+  /** Name of the cached kind. */
   get kind(): string {
     return this.#options.kind ?? this.#options.name;
   }
 
-  /** The cache. */
+  /** The read interface of the cache. */
   get lister(): Lister<T, I> {
     return this.#indexer;
   }
 
-  /** Revision the cache is at; undefined before the first list. */
+  /** Revision of the cache; undefined before the first list. */
   get revision(): number | undefined {
     return this.#progress.revision;
   }
@@ -170,15 +170,15 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   }
 
   /**
-   * Resolves once the cache is at `revision` or later, or when the signal aborts. At once for the
-   * store in process, whose commits are in the cache before their promise resolves.
+   * Resolves once the cache is at `revision` or later, or when the signal aborts. With the store in process it
+   * resolves at once, because commits are in the cache before their promise resolves.
    */
   async waitForRevision(revision: number, signal: AbortSignal): Promise<void> {
     if ((this.revision ?? -1) >= revision || signal.aborted) return;
     await this.#waiters.wait(revision, signal);
   }
 
-  /** Milliseconds since the cache last moved or was confirmed; undefined before the first list. */
+  /** Milliseconds since the cache last advanced or was confirmed; undefined before the first list. */
   get progressAgeMs(): number | undefined {
     return this.hasSynced() ? this.#progress.ageMs : undefined;
   }
@@ -229,7 +229,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   }
 
   /**
-   * Starts following the source. Once.
+   * Starts to follow the source; further calls are no-ops.
    * @throws StatusError FailedPrecondition after {@link close}.
    */
   start(): void {
@@ -238,7 +238,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     this.#running ??= this.#reflector.follow(this.#stop.signal);
   }
 
-  /** Stops, and resolves when nothing runs any more. Handlers are not called from here on. */
+  /** Stops the informer, and resolves when nothing runs any more. Handlers are not called from here on. */
   async close(): Promise<void> {
     this.#stop.abort();
     this.#rejectListed(informerClosed(this.#options.name));

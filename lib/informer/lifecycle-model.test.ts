@@ -16,7 +16,7 @@ const lamps = defineKind<ApiObject>({
 type Mode = 'pass' | 'hang' | 'fail';
 const modes: readonly Mode[] = ['pass', 'pass', 'hang', 'fail'];
 
-/** A source whose calls can hang, deaf to their signal, or fail; it counts what is under way. */
+/** A source whose calls can fail, or hang and ignore their signal; it counts calls in progress. */
 class Moody implements ListWatch<ApiObject> {
   readonly #source: ListWatch<ApiObject>;
   mode: Mode = 'pass';
@@ -85,8 +85,8 @@ const step = fc.oneof(
   fc.record({ op: fc.constant('pass' as const), ms: fc.constantFrom(0, 1_000, 40_000) }),
 );
 
-describe('the life of an informer, whatever happens in whichever order', () => {
-  it('starts once, ends at once, calls nobody afterwards, and leaves nobody waiting', async () => {
+describe('the life cycle of an informer under random events', () => {
+  it('starts once, ends at once, calls no handler afterwards, and settles all waits', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 25 }), async (steps) => {
         const clock = new FakeClock();
@@ -138,7 +138,7 @@ describe('the life of an informer, whatever happens in whichever order', () => {
               closed = true;
               void informer.close().then(() => (ended += 1));
               await settle();
-              expect(ended, 'ends at once, whatever hangs').to.equal(closes);
+              expect(ended, 'ends at once, regardless of hanging calls').to.equal(closes);
               return;
             case 'wait': {
               const wait = { settled: false };
@@ -171,7 +171,7 @@ describe('the life of an informer, whatever happens in whichever order', () => {
           'left waiting',
         ).to.deep.equal([]);
         await store.close();
-        expect(clock.pending, 'timers left behind').to.equal(0);
+        expect(clock.pending, 'remaining timers').to.equal(0);
       }),
       { numRuns: 150 },
     );

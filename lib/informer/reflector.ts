@@ -18,7 +18,7 @@ import type { Indexer } from './indexer.js';
 import type { RevisionWaiters } from './revision-waiters.js';
 import type { WatchProgress } from './watch-progress.js';
 
-/** A batch of the source could not be taken into the cache. */
+/** The error of a batch that could not be applied to the cache. */
 class BatchFault extends Error {}
 
 /** The options of a reflector: its cache, source and timing. */
@@ -43,9 +43,9 @@ export class Reflector<T extends ApiObject> {
   readonly #options: ReflectorOptions<T>;
   readonly #indexer: Indexer<T>;
   readonly #handlers: Handlers<T>;
-  /** The cache must be replaced by a list before it is watched (again). */
+  /** True if a list must replace the cache before it is watched. */
   #mustList = true;
-  /** The source's cursor of the cache, passed back to resume. */
+  /** The source's cursor of the cache, to resume with. */
   #cursor: string | undefined;
 
   constructor(options: ReflectorOptions<T>) {
@@ -119,7 +119,7 @@ export class Reflector<T extends ApiObject> {
     this.#options.onListed();
   }
 
-  /** The cache has the new content already: an object that can't be compared must not hide the others. */
+  /** Notifies handlers after a relist. An object that can't be compared must not hide the others. */
   #relisted(before: Stored<T>, entry: Stored<T>, handlers: HandlersNow<T>): void {
     try {
       tellChange(handlers, { before, entry, known: false }, 'last');

@@ -1,4 +1,4 @@
-/** Waits for a cache to reach a revision. */
+/** The callers that wait for a cache to reach a revision. */
 export class RevisionWaiters {
   readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
 
@@ -16,7 +16,7 @@ export class RevisionWaiters {
     });
   }
 
-  /** The cache is at `revision`. */
+  /** Resolves the waits for `revision` or earlier. */
   reached(revision: number): void {
     for (const waiter of this.#waiters) if (waiter.revision <= revision) waiter.resolve();
   }

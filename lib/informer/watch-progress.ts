@@ -11,7 +11,7 @@ export interface WatchProgressOptions {
   readonly clock: Clock;
   /** A cache that lags behind its source for this long is unhealthy, milliseconds. */
   readonly staleAfterMs: number;
-  /** The source sends something at least this often, where it does. */
+  /** Maximum silence of the source, if it sends bookmarks. */
   readonly silenceMs: number | undefined;
   /** The present revision of the source, if it can be queried. */
   readonly sourceRevision: (() => number) | undefined;
@@ -36,7 +36,7 @@ export class WatchProgress {
     return this.#revision;
   }
 
-  /** Milliseconds since the cache moved or was confirmed. */
+  /** Milliseconds since the cache advanced or was confirmed. */
   get ageMs(): number {
     return this.#now - this.#progressAt;
   }
@@ -49,24 +49,24 @@ export class WatchProgress {
     this.#startedAt ??= this.#now;
   }
 
-  /** The cache holds a whole list of this revision. */
+  /** Records a list of this revision in the cache. */
   listed(revision: number): void {
     this.#revision = revision;
     this.#progressAt = this.#now;
   }
 
-  /** A watch begins. */
+  /** Records the start of a watch. */
   watching(): void {
     this.#watchingSince = this.#now;
   }
 
-  /** The watch advanced the cache to this revision, or confirmed it. */
+  /** Records that the watch advanced the cache to this revision, or confirmed it. */
   moved(revision: number): void {
     this.listed(revision);
     this.#failing = undefined;
   }
 
-  /** A list or watch ended; without an error when the source closed the stream. */
+  /** Records the end of a list or watch; without an error if the source closed the stream. */
   ended(error?: unknown): void {
     this.#watchingSince = undefined;
     const reason = error === undefined ? 'the stream ended' : messageOf(error);
@@ -97,8 +97,8 @@ export class WatchProgress {
   }
 
   /**
-   * A source without bookmarks may be silent: a lasting watch counts as recovered. With bookmarks it counts as
-   * recovered only after a message.
+   * The failure that still lasts. A source without bookmarks may be silent: a lasting watch counts as recovered. With
+   * bookmarks it counts as recovered only after a message.
    */
   #stillFailing(): { readonly since: number; readonly reason: string } | undefined {
     const { silenceMs, staleAfterMs } = this.#options;

@@ -17,7 +17,7 @@ const lamps = kindOf<Lamp>()({
   // Throws for an object without tags.
   indexes: { tag: (lamp) => [...(lamp.tags as readonly string[])] },
 });
-/** The kind before it had an index: what was stored then may be what the function can't take. */
+/** The kind before it had an index: the index function may throw for objects that were stored then. */
 const plain = defineKind<Lamp>({
   kind: 'Lamp',
   plural: 'lamps',
@@ -61,7 +61,7 @@ describe('caches of a manager', () => {
   }
   const health = (): { readonly healthy: boolean; readonly message: string } | undefined =>
     manager.health().find(({ name }) => name === 'informer Lamp');
-  /** The store with another source for what informers follow. */
+  /** The store with another source for informers. */
   const following = (source: Partial<ListWatch<Lamp>>): ObjectStore =>
     new Proxy(store, {
       get: (target, field) => {
@@ -71,7 +71,7 @@ describe('caches of a manager', () => {
       },
     });
 
-  it('an object that an index function can not take reaches its controller, as do its neighbours of the transaction, now and after the next start', async () => {
+  it('an object whose index function throws reaches its controller, as do other objects of its transaction, now and after a restart', async () => {
     make();
     await manager.start();
     const objects = [{ name: 'a', tags: ['x'] }, { name: 'bad' }, { name: 'c', tags: ['x'] }];
@@ -96,7 +96,7 @@ describe('caches of a manager', () => {
     expect([...runs].sort()).to.deep.equal(names);
   });
 
-  it('a handler of somebody else that hangs holds up neither the start nor a controller, and turns health red by its name', async () => {
+  it('a hanging handler of the embedder blocks neither the start nor a controller, and health names it', async () => {
     await store.create(lamps, { name: 'a', tags: [] });
     make();
     const hangs = { onAdd: () => new Promise<void>(() => undefined) };
@@ -110,7 +110,7 @@ describe('caches of a manager', () => {
     expect(health()?.message).to.contain('handler "export" has not returned for 301 s');
   });
 
-  it('a start that waits in vain names the caches, for how long, and why', async () => {
+  it('a start that times out names the caches, for how long they failed, and why', async () => {
     make(following({ list: () => Promise.reject(new Error('connection refused')) }));
     let error: unknown;
     const starting = manager.start().catch((e: unknown) => (error = e));
@@ -120,8 +120,8 @@ describe('caches of a manager', () => {
     expect(String(error)).to.match(/Lamp \(not synced yet, for 10 s \(connection refused\)\)/);
   });
 
-  it('a cache that its source has left behind turns health red, and says how far and for how long', async () => {
-    // A source that loses what it should hand over, as no source may.
+  it('a cache that lags behind its source is unhealthy, with its lag and the duration', async () => {
+    // A faulty source that loses events.
     make(following({ watch: () => new Promise(() => undefined) }));
     await manager.start();
     await store.create(lamps, { name: 'a', tags: [] });
@@ -133,7 +133,7 @@ describe('caches of a manager', () => {
     });
   });
 
-  it('after an hour of failed watches health says so', async () => {
+  it('health reports an hour of failed watches', async () => {
     make(following({ watch: () => Promise.reject(new Error('connection refused')) }));
     await manager.start();
     await clock.advance(3_600_000);

@@ -18,7 +18,7 @@ const reasonOf = (promise: Promise<unknown>): Promise<string> =>
 const messageOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(() => 'resolved', String);
 
-describe('the life of a manager with an election', () => {
+describe('the life cycle of a manager with an election', () => {
   let store: ObjectStore;
   let clock: FakeClock;
   let log: string[];
@@ -63,7 +63,7 @@ describe('the life of a manager with an election', () => {
       seen.add(election(manager).message);
       await clock.advance(100);
     }
-    expect(lost, 'told in time').to.equal(1);
+    expect(lost, 'called in time').to.equal(1);
     expect(clock.now() - Date.UTC(2026, 0, 1)).to.be.at.most(15_000);
     expect(log).to.deep.equal(['+work', '-work']);
     expect([...seen].filter((message) => message.startsWith('standby'))).to.deep.equal([]);
@@ -85,10 +85,10 @@ describe('the life of a manager with an election', () => {
     expect(await stopping).to.contain('election jobs was abandoned: releasing the lease');
     expect(log).to.deep.equal(['+work', '-work']);
     await clock.advance(5_000);
-    expect(clock.pending, 'timers left behind').to.equal(0);
+    expect(clock.pending, 'remaining timers').to.equal(0);
   });
 
-  it('a loss calls onLost once although the work hangs, and run tells it', async () => {
+  it('a loss calls onLost once although the work hangs, and run rejects with it', async () => {
     let lost = 0;
     const manager = member('one', () => (lost += 1));
     manager.addRunnable(runnable('hung', { stop: never }));
@@ -103,7 +103,7 @@ describe('the life of a manager with an election', () => {
     expect(await running).to.equal('LeadershipLost');
   });
 
-  it('work that can not be started gives the lease back and stops the manager', async () => {
+  it('work that cannot be started releases the lease and stops the manager', async () => {
     let lost = 0;
     const manager = member('one', () => (lost += 1)).addRunnable(runnable('bad', { start: boom }));
     manager.addRunnable(runnable('all', { needsLeaderElection: false }));
@@ -117,7 +117,7 @@ describe('the life of a manager with an election', () => {
     expect(log).to.deep.equal(['+all', '-all']);
   });
 
-  it('what is added to a standby waits for the election, and to a leader is started at once', async () => {
+  it('a part that is added to a standby waits for the election; added to a leader it starts at once', async () => {
     const leader = member('one');
     const standby = member('two');
     await leader.start();
@@ -148,7 +148,7 @@ describe('the life of a manager with an election', () => {
     );
   });
 
-  it('who waits to be elected is told when the manager stops before', async () => {
+  it('a wait for the election rejects if the manager stops before', async () => {
     const leader = member('one');
     await leader.start();
     await leader.elected();

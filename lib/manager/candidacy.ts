@@ -4,7 +4,7 @@ import type { ObjectStore } from '../store/index.js';
 import type { HealthCheck } from './health.js';
 import type { StopBudget } from './stop-budget.js';
 
-/** Election of the one process whose controllers run. Times and names as in {@link LeaderElectorOptions}. */
+/** Election of the process whose controllers run. Times and names as in {@link LeaderElectorOptions}. */
 export interface LeaderElection
   extends Pick<
     LeaderElectorOptions,
@@ -27,11 +27,11 @@ interface CandidacyPorts {
   readonly lead: (signal: AbortSignal) => Promise<void>;
   /** Stops the leader's work within the budget of a stop in progress, else within `lossBudgetMs`. Never rejects. */
   readonly rest: (lossBudgetMs: number) => Promise<void>;
-  /** Leading is over without the manager's will: it stops, within this budget. */
+  /** Called when leadership ends involuntarily: the manager stops, within this budget. */
   readonly lost: (error: Error, lossBudgetMs: number) => void;
 }
 
-/** One manager's part in an election: it leads at most once. */
+/** The candidacy of one manager: it leads at most once. */
 export class Candidacy {
   readonly elector: LeaderElector;
   readonly store: ObjectStore;
@@ -56,11 +56,11 @@ export class Candidacy {
       { onStartedLeading: (signal) => this.#lead(signal), onStoppedLeading: () => undefined },
       this.#withdrawn.signal,
     );
-    // Throws at once, or takes part from here on.
+    // Throws at once, or runs for election from here on.
     if (this.elector.state === 'idle') await this.#run;
   }
 
-  /** Stops taking the lease; as the leader it ends its work and then releases the lease. */
+  /** Withdraws the candidacy: a leader ends its work and then releases the lease. */
   withdraw(): void {
     this.#stopping = true;
     this.#withdrawn.abort();
@@ -98,7 +98,7 @@ export class Candidacy {
       });
     else await over;
     this.#lost = !this.#stopping;
-    // Not again: the queues of a stopped controller are closed.
+    // No further candidacy: the queues of a stopped controller are closed.
     this.#withdrawn.abort();
     if (this.#lost) {
       logger.error('this process is no longer the leader; the manager is being stopped', {

@@ -1,4 +1,4 @@
-/** The moment from which controllers run here; its rejection may be unhandled. */
+/** The event from which controllers run here; its rejection may be unhandled. */
 export class Elected {
   readonly promise: Promise<void>;
   #resolve: () => void = () => undefined;
@@ -16,7 +16,7 @@ export class Elected {
     this.#resolve();
   }
 
-  /** It will not come; without effect once it has come. */
+  /** Rejects waits for the election; no-op after it. */
   never(error: Error): void {
     this.#reject(error);
   }

@@ -22,7 +22,7 @@ export function keepHouse(options: HousekeepingOptions, signal: AbortSignal): vo
 
 async function compact(options: HousekeepingOptions, signal: AbortSignal): Promise<void> {
   const { store, clock, logger, compactionIntervalMs } = options;
-  // A store in another process is compacted there.
+  // A remote store is compacted by its own process.
   if (!isEmbedded(store)) return;
   for (;;) {
     await sleep(clock, compactionIntervalMs, signal, { background: true });

@@ -18,7 +18,7 @@ const boom = (): never => {
   throw new Error('boom');
 };
 
-describe('the life of a manager', () => {
+describe('the life cycle of a manager', () => {
   let store: ObjectStore;
   let clock: FakeClock;
   let log: string[];
@@ -46,7 +46,7 @@ describe('the life of a manager', () => {
     );
   const messageOf = (promise: Promise<unknown>): Promise<string> =>
     promise.then(() => 'resolved', String);
-  /** Whether it has settled after so much time. */
+  /** Whether a promise has settled after this time. */
   const settledAfter = async (promise: Promise<unknown>, ms: number): Promise<boolean> => {
     let settled = false;
     const note = (): void => void (settled = true);
@@ -58,7 +58,7 @@ describe('the life of a manager', () => {
     manager.health().find((part) => part.name === name)!;
 
   describe('start', () => {
-    it('called twice starts once, and both calls give the same end', async () => {
+    it('called twice starts once, and both calls settle alike', async () => {
       const seen: string[] = [];
       const manager = managerOf();
       manager.addController(controller('lamp', seen).for(manager.informer(lamps)));
@@ -71,7 +71,7 @@ describe('the life of a manager', () => {
       await manager.stop(0);
     });
 
-    it('after a stop is refused at once, and so is everything that would be added', async () => {
+    it('after a stop is refused at once, as is adding parts', async () => {
       const manager = managerOf();
       manager.informer(lamps);
       await manager.stop(0);
@@ -79,11 +79,11 @@ describe('the life of a manager', () => {
       expect(await reasonOf(manager.run())).to.equal('ManagerStopped');
       expect(() => manager.addRunnable(runnable('a'))).to.throw(StatusError, 'runnable a');
       expect(() => manager.addController(controller('x'))).to.throw(StatusError, 'controller x');
-      expect(manager.informer(lamps).kind, 'what it has stays readable').to.equal('Lamp');
+      expect(manager.informer(lamps).kind, 'its parts stay readable').to.equal('Lamp');
       expect(checkOf(manager, 'manager')).to.deep.include({ healthy: false, message: 'stopped' });
     });
 
-    it('is ended by a stop: nothing later starts, what runs is stopped, and it says what it waited for', async () => {
+    it('is ended by a stop: no further part starts, running ones are stopped, and the error names the awaited part', async () => {
       const manager = managerOf();
       let come: () => void = () => undefined;
       const slow = new Promise<void>((resolve) => (come = resolve));
@@ -108,7 +108,7 @@ describe('the life of a manager', () => {
       expect(log).to.deep.equal(['+a', '-slow', '-a']);
     });
 
-    it('that never comes back does not hold up a stop, and is stopped should it come back', async () => {
+    it('that never returns does not block a stop, and is stopped if it returns later', async () => {
       const manager = managerOf();
       let come: () => void = () => undefined;
       let signal: AbortSignal | undefined;
@@ -120,7 +120,7 @@ describe('the life of a manager', () => {
       const starting = reasonOf(manager.start());
       await settle();
       const stopping = manager.stop(1_000);
-      expect(signal?.aborted, 'told to give up').to.equal(true);
+      expect(signal?.aborted, 'aborted').to.equal(true);
       expect(
         await settledAfter(
           stopping.catch(() => undefined),
@@ -135,7 +135,7 @@ describe('the life of a manager', () => {
       expect(log).to.deep.equal(['+a', '-a', '-hung']);
     });
 
-    it('that fails, or throws at once, stops what runs and is told', async () => {
+    it('that fails, or throws at once, stops running parts and is reported', async () => {
       for (const start of [boom, async () => boom()]) {
         log = [];
         const manager = managerOf();
@@ -166,7 +166,7 @@ describe('the life of a manager', () => {
     });
   });
 
-  describe('what is added later', () => {
+  describe('a part that is added later', () => {
     it('to a running manager is started at once, with its cache, and stopped with the others', async () => {
       const manager = managerOf();
       manager.addRunnable(runnable('a'));
@@ -197,7 +197,7 @@ describe('the life of a manager', () => {
       await manager.stop(0);
     });
 
-    it('and can not be started is unhealthy, and holds up nothing', async () => {
+    it('and cannot be started is unhealthy, and blocks nothing', async () => {
       const manager = managerOf();
       await manager.start();
       manager.addRunnable(runnable('hung', { start: never }));
@@ -217,7 +217,7 @@ describe('the life of a manager', () => {
   });
 
   describe('stop', () => {
-    it('called again waits for the first, whatever budget it brings', async () => {
+    it('called again waits for the first, regardless of its budget', async () => {
       const manager = managerOf();
       let end: () => void = () => undefined;
       manager.addRunnable(
@@ -232,7 +232,7 @@ describe('the life of a manager', () => {
       await manager.stop(0);
     });
 
-    it('leaves behind what hangs, names it, stops the others, and keeps its budget', async () => {
+    it('abandons hanging parts, names them, stops the others, and keeps its budget', async () => {
       const manager = managerOf();
       const told: number[] = [];
       const hang = (budgetMs: number): Promise<void> => {
@@ -252,9 +252,9 @@ describe('the life of a manager', () => {
         expect(message).to.contain(`runnable ${name} was abandoned`);
       expect(message).not.to.match(/runnable [az]/);
       expect(log.filter((line) => line.startsWith('-'))).to.deep.equal(['-z', '-a']);
-      expect(told[0], 'time is kept back for those behind it').to.equal(800);
+      expect(told[0], 'time is reserved for the parts after it').to.equal(800);
       expect(told.slice(1)).to.deep.equal([0, 0]);
-      expect(clock.pending, 'timers left behind').to.equal(0);
+      expect(clock.pending, 'remaining timers').to.equal(0);
     });
 
     it('counts one that throws at once as failed, and stops the others', async () => {
@@ -268,7 +268,7 @@ describe('the life of a manager', () => {
       expect(log).to.deep.equal(['+a', '+bad', '+z', '-z', '-a']);
     });
 
-    it('leaves behind a reconcile that ignores its abort, within the budget', async () => {
+    it('abandons a reconcile that ignores its abort, within the budget', async () => {
       const manager = managerOf();
       const deaf = newController({ name: 'deaf', clock, reconcile: never }).for(
         manager.informer(lamps),
@@ -281,7 +281,7 @@ describe('the life of a manager', () => {
       expect(await stopping).to.contain('controller deaf was abandoned');
     });
 
-    it('refuses a budget that is none', async () => {
+    it('refuses an invalid budget', async () => {
       const manager = managerOf();
       for (const budget of [NaN, -1, Infinity])
         expect(await messageOf(manager.stop(budget))).to.contain(`stop budget is ${budget} ms`);
@@ -289,7 +289,7 @@ describe('the life of a manager', () => {
     });
   });
 
-  it('run refuses a budget that is none before it starts anything, not when it is told to stop', async () => {
+  it('run refuses an invalid budget before it starts anything, not at the stop', async () => {
     for (const stopBudgetMs of [NaN, -1, Infinity]) {
       const manager = managerOf().addRunnable(runnable('a'));
       const told = new AbortController();
@@ -301,14 +301,14 @@ describe('the life of a manager', () => {
     }
   });
 
-  it('refuses times that are none: a pause of 0 or NaN would compact without a rest', () => {
+  it('refuses invalid times: a pause of 0 or NaN would compact without a pause', () => {
     for (const name of ['compactionIntervalMs', 'syncTimeoutMs', 'stuckAfterMs'] as const)
       for (const ms of [NaN, 0, -1])
         expect(() => managerOf({ [name]: ms })).to.throw(RangeError, `${name} is ${ms}`);
     for (const ms of [1, Infinity]) managerOf({ compactionIntervalMs: ms });
   });
 
-  it('holds the process from its start to its end', async () => {
+  it('keeps the process running from its start to its end', async () => {
     const holds = (): boolean => clock.pending > 0;
     const manager = managerOf();
     manager.addRunnable(runnable('a', { stop: never }));

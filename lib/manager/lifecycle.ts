@@ -13,28 +13,28 @@ import { demandBudget, disposeBudgetMs, StopBudget } from './stop-budget.js';
 /** The parts of a {@link Lifecycle}. */
 export interface LifecyclePorts {
   readonly clock: Clock;
-  /** For one controller to start, milliseconds. */
+  /** Timeout of the start of one controller, milliseconds. */
   readonly syncTimeoutMs: number;
   /** Starts everything; ends early once `signal` aborts. */
   readonly startAll: (signal: AbortSignal) => Promise<void>;
   /** Called once everything was started and the state is `running`. */
   readonly running: () => void;
-  /** Stops everything. What fails and what hangs is noted in the budget. */
+  /** Stops everything. Failed and hanging parts are noted in the budget. */
   readonly stopAll: (budget: StopBudget) => Promise<void>;
   /** Called once the state is `stopped`. */
   readonly stopped: (budget: StopBudget) => void;
 }
 
 /**
- * The life of a manager, whatever it consists of: one start, one stop, each shared by all who ask for it; how long
- * a stop may take; and why it ended.
+ * The life cycle of a manager, independent of its parts: one start and one stop, each shared by all callers; the
+ * budget of a stop; and the cause of an end.
  */
 export class Lifecycle {
   readonly #ports: LifecyclePorts;
   /** Aborts when the manager stops. */
   readonly #ending = new AbortController();
   #state: ManagerState = 'new';
-  /** Describes what the start waits for now. */
+  /** Describes the present wait of the start. */
   #waitsFor: () => string = () => '';
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -66,12 +66,12 @@ export class Lifecycle {
     return this.#failure;
   }
 
-  /** Notes why it ends; the first reason stays. */
+  /** Records why it ends; the first reason stays. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }
 
-  /** @throws StatusError FailedPrecondition, reason ManagerStopped, once it stops */
+  /** @throws StatusError FailedPrecondition, reason ManagerStopped, once it is stopping */
   demandNotStopped(what: string): void {
     demandNotStopped(this.#state, what);
   }
@@ -110,13 +110,16 @@ export class Lifecycle {
     }
   }
 
-  /** Notes what the start waits for from here on. @throws StatusError Cancelled once it is stopping */
+  /**
+   * Describes the waits of the start from here on.
+   * @throws StatusError Cancelled once it is stopping
+   */
   step(waitsFor: () => string, signal: AbortSignal): void {
     if (signal.aborted) throw stoppedWhileStarting(this.#waitsFor());
     this.#waitsFor = waitsFor;
   }
 
-  /** Starts waiting parts one after the other, including those that are added meanwhile. */
+  /** Starts waiting parts one by one, including those that are added meanwhile. */
   async startDue(parts: Parts, which: (part: Part) => boolean, signal: AbortSignal): Promise<void> {
     for (;;) {
       const next = parts.waiting.find(which);
@@ -135,12 +138,12 @@ export class Lifecycle {
     if (outcome.type === 'late') throw syncTimeout(timeoutMs, part.describedStart);
   }
 
-  /** Nothing is waited for any more. */
+  /** Clears the description of the wait. */
   settle(): void {
     this.#waitsFor = () => '';
   }
 
-  /** The budget of its end, begun with the first call. */
+  /** The budget of the stop, which starts with the first call. */
   budget(budgetMs: number): StopBudget {
     return (this.#budget ??= new StopBudget(this.#ports.clock, budgetMs));
   }

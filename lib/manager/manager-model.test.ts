@@ -7,12 +7,12 @@ import { FakeClock, settle } from '../testing/index.js';
 import { type CallMode, unreliableStore } from '../testing/unreliable-store.js';
 import { Manager } from './index.js';
 
-/** How a call of a runnable ends. */
+/** The outcome of a call of a runnable. */
 type Ending = 'at once' | 'late' | 'hang' | 'throw' | 'reject';
 const endings: readonly Ending[] = ['at once', 'at once', 'late', 'hang', 'throw', 'reject'];
 const lateMs = 300;
 
-/** A runnable that notes what is done to it, and checks what must hold for each one. */
+/** A runnable that records its calls, and checks the invariants of each runnable. */
 class Subject implements Runnable {
   readonly name: string;
   readonly needsLeaderElection: boolean;
@@ -94,7 +94,7 @@ const step = fc.oneof(
   },
 );
 
-/** The end of a promise, and when it came, by the clock. */
+/** The outcome of a promise and its time by the clock. */
 function ending(promise: Promise<unknown>, clock: FakeClock) {
   const end: { at?: number; error?: unknown } = {};
   promise.then(
@@ -111,7 +111,7 @@ function leftRunning(subjects: readonly Subject[]): readonly string[] {
   return subjects.filter(({ up }) => up).map(({ name, calls }) => `${name} ${calls}`);
 }
 
-describe('a manager, whatever happens in whichever order', () => {
+describe('a manager under random events', () => {
   it('starts and stops each part at most once, nothing after its stop, all within the budget', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -132,7 +132,7 @@ describe('a manager, whatever happens in whichever order', () => {
           const subjects: Subject[] = [];
           const starts: ReturnType<typeof ending>[] = [];
           let stop: { readonly end: ReturnType<typeof ending>; readonly dueAt: number } | undefined;
-          /** What had been started when the manager was told to stop. */
+          /** The parts that were started before the stop of the manager. */
           let startedBefore: readonly string[] | undefined;
           const startedNow = () => subjects.filter(({ calls }) => calls !== '').map((s) => s.name);
           const told = () => manager.state === 'stopping' || manager.state === 'stopped';
@@ -210,7 +210,7 @@ describe('a manager, whatever happens in whichever order', () => {
           handle.mode = 'pass';
           handle.release();
           await clock.advance(30_000);
-          expect(clock.pending, 'timers left behind').to.equal(0);
+          expect(clock.pending, 'remaining timers').to.equal(0);
           await store.close();
         },
       ),

@@ -26,8 +26,8 @@ export interface ManagerOptions {
   /** A reconcile that runs longer than this makes the manager unhealthy; default 5 minutes. */
   readonly stuckAfterMs?: number;
   /**
-   * Controllers run only while this process leads. Until then it is a warm standby: its caches are synced and its
-   * queues filled. Give controllers {@link Manager.store}: its writes are fenced.
+   * Options of the election: controllers run only while this process leads. Until then it is a warm standby: its
+   * caches are synced and its queues filled. Give controllers {@link Manager.store}: its writes are fenced.
    */
   readonly leaderElection?: LeaderElection;
   /** Pause between compactions of the store's history, milliseconds; default 60 s. Infinity: never. */
@@ -55,7 +55,7 @@ export function portsOf({
 }
 
 /**
- * @throws TypeError naming an option that can't be one
+ * @throws TypeError that names an invalid option
  * @throws RangeError for a time that is not above 0: without a pause, housekeeping would never rest
  */
 export function demandManagerOptions(options: ManagerOptions): void {

@@ -39,7 +39,7 @@ describe('manager', () => {
     expect(log).to.deep.equal(['+a', '+b', '-b', '-a']);
   });
 
-  it('names the caches that do not sync in time, and stops what it had started', async () => {
+  it('names the caches that do not sync in time, and stops the parts that it had started', async () => {
     store.source = () => ({
       list: () => new Promise(() => undefined),
       watch: () => Promise.resolve(),
@@ -54,7 +54,7 @@ describe('manager', () => {
     expect(String(error)).to.contain('Lamp');
   });
 
-  it('is unhealthy while a reconcile runs for too long', async () => {
+  it('is unhealthy while a reconcile exceeds its limit', async () => {
     const manager = new Manager({ store, clock, stuckAfterMs: 1_000 });
     let release: () => void = () => undefined;
     const hang = new Promise<void>((resolve) => (release = resolve));
@@ -115,11 +115,11 @@ describe('manager', () => {
       await Promise.all([first.manager.stop(0), clock.advance(3_000)]);
       await settle();
       expect(second.seen).to.deep.equal(['a']);
-      expect(first.lost(), 'a stop is no loss').to.equal(0);
+      expect(first.lost(), 'a stop is not a loss').to.equal(0);
       await second.manager.stop(0);
     });
 
-    it('stops permanently when the lease is lost, tells it, and its store refuses late writes', async () => {
+    it('stops permanently when the lease is lost, reports it, and its store refuses late writes', async () => {
       const { manager, seen, lost } = member('one');
       await manager.start();
       await manager.elected();
@@ -137,7 +137,7 @@ describe('manager', () => {
       expect(seen).to.deep.equal(['while-leading']);
     });
 
-    it('starts what needs no leader everywhere', async () => {
+    it('starts parts that need no leader on every candidate', async () => {
       const leader = member('one');
       const standby = member('two', 2);
       const log: string[] = [];

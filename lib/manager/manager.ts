@@ -61,7 +61,7 @@ export class Manager {
   readonly #candidacy: Candidacy | undefined;
   readonly #life: Lifecycle;
   readonly #elected = new Elected();
-  /** While this process leads and has started its work. */
+  /** Set while this process leads and has started its work. */
   #leading: AbortSignal | undefined;
 
   /**
@@ -128,9 +128,9 @@ export class Manager {
   }
 
   /**
-   * The shared informer of a kind, made at first use.
+   * The shared informer of a kind, created at first use.
    * @throws TypeError for another kind of the same name, whose objects and indexes would differ
-   * @throws StatusError FailedPrecondition, reason ManagerStopped, for a new one after it was stopped
+   * @throws StatusError FailedPrecondition, reason ManagerStopped, for a new one after the stop
    */
   informer<T extends ApiObject, S extends string, I extends string>(
     kind: Kind<T, S, I>,
@@ -167,11 +167,11 @@ export class Manager {
   }
 
   /**
-   * Starts everything; when one part fails, those already running are stopped before it rejects.
-   * With an election it resolves as a candidate: see {@link elected}.
+   * Starts all parts; if one fails, those already running are stopped before it rejects. With an election it resolves
+   * as a candidate: see {@link elected}.
    * @throws StatusError DeadlineExceeded, reason CacheSyncTimeout, that names the caches that did not sync
-   * @throws StatusError Cancelled, reason ManagerStopped, when {@link stop} is called meanwhile
-   * @throws StatusError FailedPrecondition, reason ManagerStopped, when it was called before
+   * @throws StatusError Cancelled, reason ManagerStopped, if {@link stop} is called meanwhile
+   * @throws StatusError FailedPrecondition, reason ManagerStopped, if it was called before
    */
   async start(): Promise<void> {
     return this.#life.start();
@@ -213,9 +213,9 @@ export class Manager {
   }
 
   /**
-   * Stops everything in reverse order; all parts share the budget in milliseconds (at least 100). It ends within
-   * the budget: a hanging part is abandoned, and the others are stopped. Further calls return the same promise: the
-   * first budget applies.
+   * Stops all parts in reverse order; they share the budget in milliseconds (at least 100). It ends within the
+   * budget: a hanging part is abandoned, and the others are stopped. Further calls return the same promise: the first
+   * budget applies.
    * @throws StatusError DeadlineExceeded, reason StopTimeout, that names abandoned parts, or Unknown, reason
    * StopFailed, that names failed ones; all others are stopped then
    * @throws RangeError for a budget that is negative or not finite
@@ -252,14 +252,13 @@ export class Manager {
   }
 
   /**
-   * Starts, and runs until SIGTERM, SIGINT, or until `signal` aborts; then stops within
-   * `stopBudgetMs` and resolves, so that the program ends with exit code 0. A second SIGTERM or SIGINT
-   * ends the process at once, with exit code 143 or 130. A second SIGINT within 200 ms is the same
-   * Ctrl-C: npm sends it again to what it runs.
+   * Starts, and runs until SIGTERM, SIGINT, or until `signal` aborts; then stops within `stopBudgetMs` and resolves,
+   * so that the program ends with exit code 0. A second SIGTERM or SIGINT ends the process at once, with exit code
+   * 143 or 130. A second SIGINT within 200 ms counts as the same Ctrl-C: npm forwards it to its child too.
    *
-   * Joins a manager that was started before, and resolves when {@link stop} is called elsewhere.
+   * If the manager was started before, it waits for that start. It resolves when {@link stop} is called elsewhere.
    * @throws StatusError errors of {@link start} and {@link stop}
-   * @throws StatusError FailedPrecondition, reason LeadershipLost, when it led and lost its lease
+   * @throws StatusError FailedPrecondition, reason LeadershipLost, if it led and lost its lease
    * @throws RangeError at once for a budget that is negative or not finite
    */
   async run(signal?: AbortSignal, options: RunOptions = {}): Promise<void> {
@@ -268,7 +267,7 @@ export class Manager {
     this.#life.demandNotStopped("it can't run");
     using asked = untilSignalled(this.ports.clock, signal);
     const starting = asked.signal.aborted ? Promise.resolve() : this.start();
-    // It ends the start, whose error is reported: the failure below is decisive.
+    // The abort ends the start and its error is reported; this rejection is redundant.
     starting.catch(() => undefined);
     using over = linkSignals(asked.signal, this.#life.ending);
     await aborted(over.signal);
@@ -276,7 +275,7 @@ export class Manager {
     if (this.#life.failure) throw this.#life.failure.error;
   }
 
-  /** Stops with five seconds' grace. */
+  /** Stops with a budget of five seconds. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop(disposeBudgetMs);
   }

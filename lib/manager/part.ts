@@ -3,7 +3,7 @@ import type { StopBudget } from './stop-budget.js';
 
 /** A controller or a runnable that a manager starts and stops. */
 export interface PartWork {
-  /** With its role: `controller lamp`. */
+  /** Role and name: `controller lamp`. */
   readonly name: string;
   readonly needsLeaderElection: boolean;
   /**
@@ -25,7 +25,7 @@ type Phase =
   | { readonly state: 'stopping' }
   | { readonly state: 'stopped' };
 
-/** The error of a start with the name of the part; it keeps code and reason. */
+/** The error of a start with the name of the part. It keeps code and reason. */
 function startError(name: string, cause: unknown): StatusError {
   const message = `${name} could not be started: ${messageOf(cause)}`;
   if (!(cause instanceof StatusError))
@@ -69,21 +69,20 @@ export class Part {
     return this.#work.isController;
   }
 
-  /** Its name, with what its start waits for now. */
+  /** Its name and the awaited parts of its start. */
   get describedStart(): string {
     const waitingFor = this.#work.waitingFor();
     return waitingFor.length === 0 ? this.name : `${this.name} (${waitingFor.join(', ')})`;
   }
 
   /**
-   * Starts it, if it is waiting. Rejects when it can't be started, with an error that names it, or as
-   * soon as `signal` aborts.
+   * Starts a waiting part. Rejects if it can't be started, with an error that names it, or as soon as `signal`
+   * aborts.
    */
   async start(signal: AbortSignal): Promise<void> {
     if (this.state !== 'waiting') return;
     this.#phase = { state: 'starting', starting: Promise.resolve() };
-    // From here on it is not waiting, whatever its start reads. Async, so that a synchronous throw becomes a
-    // rejection.
+    // Set first: the start itself may read the state. Async, so that a synchronous throw becomes a rejection.
     const starting = (async () => this.#work.start(signal))();
     this.#phase = { state: 'starting', starting };
     starting.then(

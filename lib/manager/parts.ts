@@ -4,10 +4,10 @@ import type { HealthCheck } from './health.js';
 import { Part, type PartWork } from './part.js';
 import type { StopBudget } from './stop-budget.js';
 
-/** Dependencies of the parts. */
+/** Dependencies of {@link Parts}. */
 export interface PartsOptions {
   readonly logger: Logger;
-  /** Called when a controller is stopped: true if its work must end because another process leads. */
+  /** Called when a controller is stopped; true if its work must end because another process leads. */
   readonly abortsWork: () => boolean;
 }
 
@@ -61,17 +61,17 @@ export class Parts {
     );
   }
 
-  /** Starts a part that was added late; health and the log report a failure. */
+  /** Starts a part that was added later; health and the log report a failure. */
   startLate(part: Part, signal: AbortSignal): void {
     part.start(signal).catch(() => {
-      // Otherwise the start was cancelled.
+      // Without a failure the start was cancelled.
       if (part.failure === undefined) return;
       const fields = { part: part.name, error: part.failure };
       this.#options.logger.error('a part could not be started', fields);
     });
   }
 
-  /** In reverse: runnables one after the other, then the controllers together. */
+  /** Stops parts in reverse: runnables one by one, then all controllers at once. */
   async stop(which: (part: Part) => boolean, budget: StopBudget): Promise<void> {
     for (const part of this.#runnables.filter(which).reverse()) await part.stop(budget);
     const controllers = [...this.#controllers.values()].filter(which);
@@ -83,7 +83,10 @@ export class Parts {
     for (const refresh of this.#refreshes) refresh();
   }
 
-  /** One that could not be started is unhealthy, and a controller with a reconcile longer than `stuckAfterMs`. */
+  /**
+   * Health of the parts. Unhealthy: a part that could not be started, and a controller with a reconcile longer than
+   * `stuckAfterMs`.
+   */
   health(stuckAfterMs: number): readonly HealthCheck[] {
     const controllers = [...this.#controllers].map(([controller, part]) => {
       const { longestRunMs, queued } = controller.stats();

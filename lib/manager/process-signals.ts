@@ -4,7 +4,7 @@ import { type Clock, linkSignals } from '../base/index.js';
 const endingSignals = ['SIGTERM', 'SIGINT'] as const;
 type EndingSignal = (typeof endingSignals)[number];
 
-/** Ctrl-C reaches a child of npm twice, from the terminal and from npm: within this time it is one. */
+/** npm forwards Ctrl-C to its child, which gets it from the terminal too: both within this time count as one. */
 const echoMs = 200;
 
 /**
@@ -35,7 +35,7 @@ export function untilSignalled(
   };
 }
 
-/** Resolves once a signal has aborted. */
+/** Resolves once a signal aborts. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

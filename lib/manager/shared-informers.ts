@@ -24,7 +24,7 @@ export interface SharedInformersOptions {
   readonly stuckAfterMs: number | undefined;
 }
 
-/** The error of a start that timed out; `missing` names what it waited for. */
+/** The error of a start that timed out; `missing` names the awaited caches. */
 export function syncTimeout(timeoutMs: number, missing: string): StatusError {
   return new StatusError({
     code: 'DeadlineExceeded',
@@ -33,7 +33,7 @@ export function syncTimeout(timeoutMs: number, missing: string): StatusError {
   });
 }
 
-/** The informers of a manager: one a kind. */
+/** The informers of a manager: one per kind. */
 export class SharedInformers {
   readonly #options: SharedInformersOptions;
   readonly #informers = new Map<string, SharedInformer>();
@@ -44,7 +44,10 @@ export class SharedInformers {
     this.#options = options;
   }
 
-  /** The informer of this kind, if there is one. @throws TypeError for another kind of the same name */
+  /**
+   * The existing informer of this kind.
+   * @throws TypeError for another kind of the same name
+   */
   find<T extends ApiObject, S extends string, I extends string>(
     kind: Kind<T, S, I>,
   ): SharedInformer<T, I> | undefined {
@@ -53,7 +56,7 @@ export class SharedInformers {
       throw new TypeError(
         `two kinds are named "${kind.kind}": declare the kind once and import it where it is used`,
       );
-    // The informer of this very kind, so of its type.
+    // The kind is the same value, so its informer has this type.
     return known as SharedInformer<T, I> | undefined;
   }
 

@@ -1,8 +1,8 @@
 import { type Clock, type Outcome, sleep, StatusError, within } from '../base/index.js';
 
-/** Minimum, so that a part that ends at once can resolve. */
+/** Minimum budget, so that a part that ends at once can resolve. */
 const floorMs = 100;
-/** Withheld from the budget of parts, so that parts after a hanging one can still be stopped. */
+/** Withheld from the budget of each part, so that parts after a hanging one can still be stopped. */
 const reserveMaxMs = 1_000;
 const reserveShare = 0.2;
 
@@ -41,8 +41,8 @@ export class StopBudget {
   }
 
   /**
-   * The wait for a part: a hanging part uses half of the withheld time, so that some is left for the next one and
-   * the sum stays within the budget.
+   * The timeout of the wait for a part. A hanging part uses half of the withheld time, so that some is left for the
+   * next one and the sum stays within the budget.
    */
   get #patienceMs(): number {
     const leftMs = Math.max(0, this.#endsAt - this.#clock.monotonic());
@@ -61,13 +61,13 @@ export class StopBudget {
     return outcome;
   }
 
-  /** Notes a part that could not be stopped. */
+  /** Records a part that could not be stopped. */
   failed(part: string, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     this.#problems.push(`${part} failed to stop: ${message}`);
   }
 
-  /** The error with all noted failures; undefined without any. */
+  /** The error with all recorded failures; undefined without any. */
   get error(): StatusError | undefined {
     if (this.#problems.length === 0) return undefined;
     return new StatusError({
