@@ -26,7 +26,7 @@ describe('built-in drivers', () => {
       accessModes: ['ReadWriteOnce'],
       expand: true,
       onlineExpand: true,
-      // Its data is on one node, and only that one reaches it.
+      // Its data is on one node and can be used only there.
       topologyKeys: [nodeTopologyKey],
     },
     'local-host': {
@@ -50,7 +50,7 @@ describe('built-in drivers', () => {
         expect(capabilities[key], key).to.deep.equal(value);
     });
 
-  it('refuse unknown parameters by name, and require theirs of volumes only', async () => {
+  it('refuse unknown parameters by name, and require parameters only of volumes', async () => {
     const driver = await registry.get('cloud2-volume');
     const judge = (parameters: Record<string, string>, level: 'class' | 'volume') =>
       driver?.validateParameters(parameters, { level }).map((v) => v.key);
@@ -92,7 +92,7 @@ describe('built-in drivers', () => {
     expect((error as DriverError).message).to.include('cloud3-block (Amazon EBS)');
   });
 
-  it('a name that is a property of every object is no driver', async () => {
+  it('a name that is a property of every object is not a driver', async () => {
     expect(await registry.get('constructor')).to.equal(undefined);
   });
 });

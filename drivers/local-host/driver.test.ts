@@ -57,7 +57,7 @@ describe('local-host driver', () => {
     expect(isWithin('/a/..b', '/a')).to.equal(true);
   });
 
-  it('creates a missing directory only where asked and allowed', async () => {
+  it('creates a missing directory only if requested and allowed', async () => {
     const path = join(allowed, 'a/b');
     expect(await kindOf(driver.provision({ ...context(path), ...wanted }))).to.equal(
       'InvalidParameters',
@@ -79,7 +79,7 @@ describe('local-host driver', () => {
     expect(await kindOf(missing)).to.equal('InvalidParameters');
   });
 
-  it('refuses a link that leads out of the allow-list, also as a parent of what is created', async () => {
+  it('refuses a link out of the allow-list, also as a parent of a created directory', async () => {
     const outside = join(base, 'outside');
     await mkdir(outside);
     await symlink(outside, join(allowed, 'link'));
@@ -97,7 +97,7 @@ describe('local-host driver', () => {
     expect(await readdir(allowed)).to.deep.equal(['x']);
   });
 
-  it('refuses to attach when the path leads elsewhere than when the volume was provisioned', async () => {
+  it('refuses to attach if the real path has changed since the volume was provisioned', async () => {
     await mkdir(join(allowed, 'one'));
     await mkdir(join(allowed, 'two'));
     await symlink(join(allowed, 'one'), join(allowed, 'link'));

@@ -30,7 +30,7 @@ async function realOrMissing(path: string): Promise<string | undefined> {
   }
 }
 
-/** The real path a path has, or would have once it is created. */
+/** The real path of a path; of a missing one, its real path after creation. */
 async function prospectiveRealPath(path: string): Promise<string> {
   const real = await realOrMissing(path);
   if (real !== undefined) return real;
@@ -38,8 +38,8 @@ async function prospectiveRealPath(path: string): Promise<string> {
 }
 
 /**
- * The real path of a host directory, links resolved and still under the allow-list's real paths.
- * Creates it when `create` is set and missing: never through a link that leaves the list.
+ * The real path of a host directory, which must be under the real paths of the allow-list. Creates a missing
+ * directory if `create` is set, never through a link that leaves the list.
  */
 export async function resolveHostPath(
   path: string,

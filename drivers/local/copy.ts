@@ -16,9 +16,9 @@ async function copying(promise: Promise<unknown>): Promise<void> {
 }
 
 /*
- * A workload may change the directory while it is copied. `cp` goes by paths, so a directory that is swapped for a
- * link at the right moment would lead it to whatever the daemon may read. It therefore runs in a separate root with
- * only programs, the directory and the copy.
+ * A workload may change the directory while it is copied. `cp` resolves paths, so a directory that is replaced by a
+ * link at the right moment would make it copy any file that the daemon may read. It therefore runs in a separate
+ * root with only programs, the directory and the copy.
  */
 const confinedCopy = `
 set -e
@@ -49,8 +49,8 @@ function withOwnMounts(): readonly string[] {
 }
 
 /**
- * Copies a directory recursively, and nothing from outside, even if it changes meanwhile: shared blocks where the
- * file system can, else bytes; durable.
+ * Copies a directory recursively and durably, and nothing from outside, even if it changes meanwhile. Blocks are
+ * shared if the file system supports it.
  */
 export async function copyDirectory(
   run: RunCommand,
@@ -63,7 +63,7 @@ export async function copyDirectory(
   await demandCommand(run, 'sync', ['-f', to], signal);
 }
 
-/** Copies an image file, holes as holes; durable. */
+/** Copies an image file durably; holes stay holes. */
 export async function copyImage(
   run: RunCommand,
   from: string,
@@ -93,7 +93,7 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 143' TERM INT HUP
-# The shell may write after its reader has gone: that must not end it.
+# The shell may write to a closed pipe, which must not end it.
 trap '' PIPE
 fsfreeze --freeze /proc/self/fd/9 || exit 1
 frozen=yes

@@ -46,7 +46,7 @@ describe('local driver', () => {
   });
   afterEach(() => rm(base, { recursive: true }));
 
-  it('provisions the same directory however often it is asked', async () => {
+  it('provisions the same directory at each repeated call', async () => {
     const first = await driver.provision({ ...context(), ...wanted });
     await writeFile(join(first.handle, 'x'), 'kept');
     const second = await driver.provision({ ...context(), ...wanted });
@@ -55,7 +55,7 @@ describe('local driver', () => {
     expect(await readdir(root)).to.deep.equal([uid]);
   });
 
-  it('judges what references were resolved to as every value, and makes nothing of what it refuses', async () => {
+  it('validates resolved references like other values, and creates nothing for invalid ones', async () => {
     const parameters = { backing: 'image', fsType: 'btrfs' };
     const refused: unknown = await driver
       .provision({ ...context(), ...wanted, parameters })
@@ -65,7 +65,7 @@ describe('local driver', () => {
     expect(await readdir(root).catch(() => [])).to.deep.equal([]);
   });
 
-  it('deletes with and without a handle, again and again, and what was never made', async () => {
+  it('deletes repeatedly, with and without a handle, also a volume that was never created', async () => {
     const { handle } = await driver.provision({ ...context(), ...wanted });
     await writeFile(join(handle, 'x'), '');
     await driver.delete({ ...context(), handle });
@@ -82,7 +82,7 @@ describe('local driver', () => {
     expect(await readdir(root)).to.deep.equal([]);
   });
 
-  it('never leaves its root, whatever the handle says', async () => {
+  it('never leaves its root, whatever the handle is', async () => {
     const outside = join(base, 'precious');
     await mkdir(outside);
     for (const handle of [outside, '/', `${root}/../precious`, '/etc']) {
@@ -92,7 +92,7 @@ describe('local driver', () => {
     expect(await readdir(base)).to.include('precious');
   });
 
-  it('removes links inside a volume, not what they point to', async () => {
+  it('removes links inside a volume, not their targets', async () => {
     const outside = join(base, 'precious');
     await mkdir(outside);
     await writeFile(join(outside, 'x'), '');
@@ -116,7 +116,7 @@ describe('local driver', () => {
     expect((error as DriverError).kind).to.equal('NotFound');
   });
 
-  it('copies nothing from elsewhere into a snapshot, whatever is swapped for links meanwhile', async function () {
+  it('copies nothing from outside into a snapshot while directories are swapped for links', async function () {
     this.timeout(60_000);
     const { handle } = await driver.provision({ ...context(), ...wanted });
     const outside = join(base, 'outside');
@@ -129,7 +129,7 @@ describe('local driver', () => {
       await mkdir(join(handle, `a${n}`));
       await symlink(outside, join(handle, `b${n}`));
     }
-    // renameat2(2) with RENAME_EXCHANGE: both names are always there.
+    // renameat2(2) with RENAME_EXCHANGE: both names always exist.
     const swap = `while (1) { for my $n (0..${count - 1}) { syscall(316, -100, "a$n", -100, "b$n", 2) == 0 or exit 1 } }`;
     const swapper = spawn('perl', ['-e', swap], { cwd: handle, stdio: 'ignore' });
     const snapshot = (n: number) => ({
@@ -143,7 +143,7 @@ describe('local driver', () => {
     });
     try {
       for (let n = 0; n < 8; n++) {
-        // What changes so fast may not be copied at all.
+        // The copy may fail, because the directory changes constantly.
         const made = await driver.createSnapshot(snapshot(n)).catch(() => undefined);
         if (!made) continue;
         const found = await readdir(made.handle, { recursive: true, withFileTypes: true });

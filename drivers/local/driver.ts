@@ -17,7 +17,7 @@ import {
 } from '@kedge/driver-sdk';
 import { copyDirectory } from './copy.js';
 import { ImageVolumes, sizeOfImage } from './image-volume.js';
-import { tellFullDisk } from './full-disk.js';
+import { reportFullDisk } from './full-disk.js';
 import { attempt, demandOwn, LocalPaths, makeWhole, type Place, removeWhole } from './paths.js';
 
 const capabilities: Capabilities = {
@@ -56,8 +56,8 @@ function isImageHandle(handle: string): boolean {
 /**
  * `local`: volumes under [storage].localVolumeRoot (specification section 2.5). With backing
  * `directory` (the default) a directory each, its size informational; with `image` a file system in a
- * sparse image, its size enforced. Snapshots share blocks where the file system can, else they are
- * copies; those of an image are of one point in time, those of a directory are copied file by file.
+ * sparse image, its size enforced. Snapshots share blocks if the file system supports it, else they are
+ * copies. Those of an image are of one point in time, those of a directory are copied file by file.
  */
 export function createLocalDriver(
   settings: Pick<StorageSettings, 'localVolumeRoot' | 'storageRoot' | 'journal' | 'host'>,
@@ -71,12 +71,12 @@ export function createLocalDriver(
   const inRoot = <T>(what: string, call: (paths: LocalPaths) => Promise<T>): Promise<T> =>
     attempt(what, () =>
       root.use((directory) =>
-        tellFullDisk(files, directory, () => call(new LocalPaths(directory, files))),
+        reportFullDisk(files, directory, () => call(new LocalPaths(directory, files))),
       ),
     );
   /**
-   * Like `inRoot`, when no other such call for the volume is under way, of any driver of this process: a copy of
-   * an image and its attachment exclude each other, as do freezing and unmounting.
+   * Like `inRoot`, serialized per volume over all drivers of this process: a copy of an image and its attachment
+   * exclude each other, as do freezing and unmounting.
    */
   const alone = <T>(
     what: string,
@@ -84,7 +84,7 @@ export function createLocalDriver(
     call: (paths: LocalPaths) => Promise<T>,
   ): Promise<T> =>
     turns.run(`volume ${request.volume.uid}`, () => inRoot(what, call), request.signal);
-  /** The volume's place, after a check of its handle. */
+  /** The volume's place. @throws DriverError InvalidParameters for another volume's handle */
   const owned = (paths: LocalPaths, request: HandleRequest): Place => {
     const place = paths.volume(request.volume.uid);
     demandOwn(place, request.handle);
@@ -127,7 +127,7 @@ export function createLocalDriver(
         const place = paths.volume(request.volume.uid);
         demandOwn(place, request.handle);
         if ((await files.kindAt(place.image)) === 'file' || (await images.isAttached(place)))
-          await images.letGo(place, request.signal);
+          await images.detachForDeletion(place, request.signal);
         await removeWhole(host, place);
       }),
     attach: (request) =>

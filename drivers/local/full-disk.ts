@@ -1,6 +1,6 @@
 import { DriverError, type HostFiles } from '@kedge/driver-sdk';
 
-/** Minimum room to create a volume. */
+/** Minimum free bytes to create a volume. */
 const leastBytes = 1024 * 1024;
 
 /** Programs report a full disk differently; the free space decides. */
@@ -19,7 +19,7 @@ function saysFull(error: unknown): boolean {
  * Runs work on a disk; a failure on a full disk is reported as such, with the remedy.
  * @throws DriverError QuotaExceeded; else what `work` throws
  */
-export async function tellFullDisk<T>(
+export async function reportFullDisk<T>(
   files: HostFiles,
   directory: string,
   work: () => Promise<T>,

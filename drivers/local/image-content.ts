@@ -8,7 +8,7 @@ function numberAfter(text: string, pattern: RegExp): bigint | undefined {
 }
 
 /** The tool that reads the size of a file system, and its error for a truncated one. */
-const sizeTellers = {
+const sizeTools = {
   ext4: {
     command: 'dumpe2fs',
     options: ['-h'],
@@ -32,11 +32,11 @@ async function isWhole(
   fsType: FsType,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { command, options, blocks, blockBytes, partMissing } = sizeTellers[fsType];
+  const { command, options, blocks, blockBytes, partMissing } = sizeTools[fsType];
   const { exitCode, stdout, stderr } = await run(command, [...options, image], signal);
   const count = numberAfter(stdout, blocks);
   const size = numberAfter(stdout, blockBytes);
-  // xfs_db succeeds whatever it could not read.
+  // xfs_db exits with 0 even if it could not read a part.
   if ((exitCode !== 0 || count === undefined) && partMissing.test(stderr)) return false;
   if (exitCode !== 0 || count === undefined || size === undefined)
     throw new DriverError(
@@ -59,7 +59,7 @@ export async function demandFileSystem(
   source: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const wayOut = 'restore an earlier snapshot';
+  const remedy = 'restore an earlier snapshot';
   const probe = await host.run('blkid', ['-p', '-s', 'TYPE', '-o', 'value', image], signal);
   if (probe.exitCode !== 0 && probe.exitCode !== blankCode)
     throw new DriverError(
@@ -70,11 +70,11 @@ export async function demandFileSystem(
   if (fsType !== 'ext4' && fsType !== 'xfs')
     throw new DriverError(
       'NotFound',
-      `${source} contains no file system: it was emptied or overwritten and can't be copied or resized; ${wayOut}`,
+      `${source} contains no file system: it was emptied or overwritten and can't be copied or resized; ${remedy}`,
     );
   if (!(await isWhole(host, image, fsType, signal)))
     throw new DriverError(
       'NotFound',
-      `${source} was truncated: a part of its file system is missing, and it can't be copied or resized; ${wayOut}`,
+      `${source} was truncated: a part of its file system is missing, and it can't be copied or resized; ${remedy}`,
     );
 }

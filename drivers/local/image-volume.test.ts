@@ -6,7 +6,7 @@ import { DriverError, memoryJournal, nodeHost } from '@kedge/driver-sdk';
 import { ImageVolumes } from './image-volume.js';
 
 describe('image volumes', () => {
-  it('are not copied while nobody can tell whether they are mounted', async () => {
+  it('are not copied while their mounts are unknown', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-image-'));
     try {
       const image = join(folder, 'v.img');
@@ -34,7 +34,7 @@ describe('image volumes', () => {
     }
   });
 
-  it('are not made where a program is missing that they need later; the package is told', async () => {
+  it('are not created if a program is missing that they need later; the error names its package', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-image-'));
     try {
       const ran: string[] = [];

@@ -86,7 +86,7 @@ export class ImageVolumes {
     this.#journal = journal;
   }
 
-  /** A sparse image with a file system. Formatted under another name: an image at `path` never is. */
+  /** Creates a sparse image with a file system under a temporary name. An existing image is never formatted. */
   async make(
     path: string,
     asked: bigint,
@@ -103,7 +103,7 @@ export class ImageVolumes {
     return sizeOfImage(this.#host.files, path);
   }
 
-  /** A copy of an image, enlarged if requested; its file system grows at the first mount. */
+  /** Copies an image and enlarges it if requested; its file system grows at the first mount. */
   async restore(from: string, path: string, asked: bigint, signal: AbortSignal): Promise<bigint> {
     await sizeOfImage(this.#host.files, from);
     await makeWhole(this.#host, path, async (draft) => {
@@ -122,7 +122,7 @@ export class ImageVolumes {
     return this.#journal.make(state, () => attachLoop(this.#host, place.image, signal));
   }
 
-  /** Its file system was made with the image, so none is ever made here. */
+  /** Mounts an image without formatting: its file system was created with it. */
   mount({ uid, image }: Place, request: MountRequest): Promise<MountResult> {
     const identify = async (device: string): Promise<true> => {
       await demandLoopOf(this.#host, device, image, request.signal);
@@ -133,11 +133,11 @@ export class ImageVolumes {
     );
   }
 
-  /** Also for an image that was removed while mounted. */
+  /** Unmounts an image, also one that was removed while mounted. */
   async unmount(place: Place, target: string, signal: AbortSignal): Promise<void> {
     const { uid, image } = place;
     const record = await this.#journal.loopRecord(loopState(place));
-    // The last one has the file that was mounted, where another file took its place.
+    // If the file was replaced, the last device has the mounted file.
     const device = (await loopsOf(this.#host, image, signal, record)).at(-1);
     await this.#journal.undo({ type: 'mount', uid, target }, () =>
       unmountTarget(target, signal, this.#host, device),
@@ -149,7 +149,7 @@ export class ImageVolumes {
     return this.#journal.has(loopState(place));
   }
 
-  /** Also for an image that was removed while attached. */
+  /** Detaches an image, also one that was removed while attached. */
   async detach(place: Place, signal: AbortSignal): Promise<void> {
     const state = loopState(place);
     const record = await this.#journal.loopRecord(state);
@@ -158,16 +158,17 @@ export class ImageVolumes {
 
   /**
    * Like {@link detach}, before the image is deleted.
-   * @throws DriverError InUse also while its file is that of another volume
+   * @throws DriverError InUse also while its file belongs to another volume
    */
-  async letGo(place: Place, signal: AbortSignal): Promise<void> {
+  async detachForDeletion(place: Place, signal: AbortSignal): Promise<void> {
     await this.#demandSame(place, signal);
     await this.detach(place, signal);
   }
 
   /**
-   * @throws DriverError InUse while another file is where the attached image was, or the file there is one that
-   * another volume is attached with
+   * Refuses a replaced image.
+   * @throws DriverError InUse while the path of the attached image has another file, or a file that is attached for
+   *   another volume
    */
   async #demandSame(place: Place, signal: AbortSignal): Promise<void> {
     const record = await this.#journal.loopRecord(loopState(place));
@@ -176,7 +177,7 @@ export class ImageVolumes {
   }
 
   /**
-   * Grows the image, and the file system where it is mounted and can grow there. A cut image does not grow: zeros
+   * Grows the image, and its file system if it is mounted and can grow online. A truncated image does not grow: zeros
    * in place of its lost part would look like data.
    */
   async grow(
@@ -203,9 +204,9 @@ export class ImageVolumes {
   }
 
   /**
-   * A copy at one point in time. While it is mounted its file system is frozen; mounted only where this
-   * process does not see it, it is not copied.
-   * @throws DriverError NotFound when the image holds no whole file system any more
+   * Copies the image at one point in time, and freezes its file system if it is mounted. An image that is mounted only
+   * in another mount namespace is not copied.
+   * @throws DriverError NotFound if the image no longer contains a complete file system
    */
   async snapshot(place: Place, to: string, signal: AbortSignal): Promise<bigint> {
     const { uid, image } = place;

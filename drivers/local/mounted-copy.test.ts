@@ -3,7 +3,7 @@ import { memoryJournal, nodeHost } from '@kedge/driver-sdk';
 import { copyMountedImage } from './mounted-copy.js';
 
 describe('a copy of a mounted image', () => {
-  it('holds the file system no longer when its device is gone meanwhile', async () => {
+  it('closes the file system if its device is removed meanwhile', async () => {
     let closed = 0;
     const none = (): Promise<never> => Promise.reject(new Error('nothing is run'));
     const host = {

@@ -26,9 +26,9 @@ export interface MountedCopy {
 }
 
 /**
- * Copies an image at one point in time, its file system frozen meanwhile. The freeze is in the journal
- * until the file system was seen to be thawed, so that the next start thaws what a kill left frozen.
- * @throws DriverError; what could not be thawed stays in the journal
+ * Copies an image at one point in time, with its file system frozen. The freeze stays in the journal until the thaw
+ * is verified, so that the next start thaws the file system after a kill.
+ * @throws DriverError; a file system that could not be thawed stays in the journal
  */
 export async function copyMountedImage(copy: MountedCopy): Promise<void> {
   const { host, journal, source, draft, signal } = copy;
@@ -38,7 +38,7 @@ export async function copyMountedImage(copy: MountedCopy): Promise<void> {
     await journal.hold(
       { type: 'freeze', uid, device },
       () => copyFrozenImage(host.run, opened.path, image, draft, signal),
-      // Not with the signal of the call, which may be why the copy ended.
+      // Without the signal of the call: its abort may have ended the copy.
       () => thawDevice(host, device, new AbortController().signal),
     );
   } finally {
@@ -46,7 +46,7 @@ export async function copyMountedImage(copy: MountedCopy): Promise<void> {
   }
 }
 
-/** The root of the mounted file system. @throws DriverError Unavailable when the mount changed meanwhile */
+/** The root of the mounted file system. @throws DriverError Unavailable if the mount changed meanwhile */
 async function openMounted(
   host: NodeHost,
   { target, device }: MountedImage,

@@ -1,13 +1,13 @@
 import { basename, dirname, join } from 'node:path';
 import { DriverError, type HostFiles, type NodeHost } from '@kedge/driver-sdk';
 
-/** Volumes and snapshots are named by their uids: no two share a place, and no name leads elsewhere. */
+/** Volumes and snapshots are named by their uids: these are unique, and contain no path separators. */
 const uidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The possible paths of one volume or snapshot: a directory, or an image file. */
 export interface Place {
   readonly uid: string;
-  /** Folder that both are in. */
+  /** Folder of both. */
   readonly folder: string;
   readonly directory: string;
   readonly image: string;
@@ -18,7 +18,7 @@ export class LocalPaths {
   readonly #root: string;
   readonly #files: HostFiles;
 
-  /** @param root real path of a directory that is there */
+  /** @param root real path of an existing directory */
   constructor(root: string, files: HostFiles) {
     this.#root = root;
     this.#files = files;
@@ -42,7 +42,7 @@ export class LocalPaths {
   }
 }
 
-/** @throws DriverError InvalidParameters for a handle of another place; nothing is changed then. */
+/** Checks that a handle is that of a place. @throws DriverError InvalidParameters */
 export function demandOwn(place: Place, handle: string | undefined): void {
   // The root may have been moved since: compare only the name.
   const own = [basename(place.directory), basename(place.image)];
@@ -83,7 +83,7 @@ async function makeOnce(
   }
 }
 
-/** Removes everything of a place. Renamed first: what is half deleted is never mounted or copied. */
+/** Removes a place. It is renamed first, so that a partially deleted volume is never mounted or copied. */
 export async function removeWhole({ files }: NodeHost, place: Place): Promise<void> {
   const { folder, uid } = place;
   for (const path of [place.directory, place.image]) {

@@ -142,7 +142,7 @@ describe('what holds a volume, on real devices', function () {
       holders: (volume) =>
         Promise.resolve(
           running && volume.device === device
-            ? [{ type: 'other', name: 'container web', wayOut: 'stop it (docker stop web)' }]
+            ? [{ type: 'other', name: 'container web', remedy: 'stop it (docker stop web)' }]
             : [],
         ),
     };

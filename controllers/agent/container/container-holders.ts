@@ -25,6 +25,6 @@ export function holdersAmong(
     .map(({ name }) => ({
       type: 'other',
       name: `container ${name}`,
-      wayOut: `stop that container (docker stop ${name})`,
+      remedy: `stop that container (docker stop ${name})`,
     }));
 }

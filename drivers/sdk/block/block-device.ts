@@ -2,25 +2,25 @@ import { DriverError } from '../contract/errors.js';
 import type { HostFiles, NodeHost } from '../node/node-host.js';
 import { demandCommand, type RunCommand } from '../node/run-command.js';
 
-/** File systems that block drivers make (specification section 8). */
+/** File systems that block drivers create (specification section 8). */
 export type FsType = 'ext4' | 'xfs';
 
 /** The content of a device. */
 export type DeviceContent =
-  /** Proven: no signature, and nothing but zeros at its head and tail. */
+  /** Verified: no signature, and only zeros at the head and the tail. */
   | { readonly type: 'blank' }
   | { readonly type: 'fileSystem'; readonly fsType: FsType }
   /** Foreign content: never formatted, never mounted. */
   | { readonly type: 'foreign'; readonly what: string };
 
-/** Pauses while a device has not appeared yet, milliseconds. */
+/** Pauses between checks for a device that has not appeared yet, milliseconds. */
 const firstPauseMs = 50;
 const longestPauseMs = 500;
 
 /**
  * Waits for a by-id link to a block device; returns the real path of the device.
- * @throws DriverError Unavailable when it does not appear within `waitMs` (a missed udev event, a
- * device that is not attached), InvalidParameters when it is no block device.
+ * @throws DriverError Unavailable if it does not appear within `waitMs` (a missed udev event, a
+ * device that is not attached), InvalidParameters if it is not a block device.
  */
 export async function waitForDevice(
   host: NodeHost,
@@ -55,7 +55,7 @@ export async function waitForDevice(
   }
 }
 
-/** Head and tail of a device: unreadable ones are not blank. */
+/** Whether head and tail of a device are zeros. @throws DriverError Unavailable if they can't be read */
 async function readsAsZeros(files: HostFiles, device: string, sizeBytes: bigint): Promise<boolean> {
   return files.startsAndEndsBlank(device, sizeBytes).catch((cause: unknown) => {
     const words = cause instanceof Error ? cause.message : String(cause);
@@ -112,12 +112,12 @@ export async function inspectDevice(
   );
 }
 
-/** One at a time: several of these together need more memory than small nodes have. */
+/** Serializes work: several of these programs together exceed the memory of small nodes. */
 function oneAtATime<T>({ turns }: NodeHost, work: () => Promise<T>): Promise<T> {
   return turns.run('file systems', work);
 }
 
-/** Makes a file system. The caller has proof that the device (or new image file) is blank. */
+/** Creates a file system. The caller must have verified that the device (or new image file) is blank. */
 export function makeFileSystem(
   host: NodeHost,
   device: string,
@@ -133,7 +133,7 @@ export function makeFileSystem(
 
 /**
  * Checks an ext4 file system and corrects what is safe to correct; xfs replays its log when mounted.
- * @throws DriverError Internal when errors are left: it is not mounted then.
+ * @throws DriverError Internal if errors remain; the file system must not be mounted then.
  */
 export function checkFileSystem(
   host: NodeHost,
@@ -154,7 +154,7 @@ export function checkFileSystem(
   });
 }
 
-/** @throws DriverError InUse if e2fsck ended because something has the device open: the file system has no error. */
+/** @throws DriverError InUse if e2fsck failed only because the device is in use */
 function demandFree(device: string, words: string): void {
   if (/is (in use|mounted)/.test(words))
     throw new DriverError(
@@ -163,14 +163,14 @@ function demandFree(device: string, words: string): void {
     );
 }
 
-/** Grows an unmounted ext4 file system to its device. Killed, it leaves one that e2fsck does not correct by itself. */
+/** Grows an unmounted ext4 file system to its device. A kill leaves errors that e2fsck -p does not correct. */
 export async function growUnmounted(
   host: NodeHost,
   device: string,
   signal: AbortSignal,
 ): Promise<void> {
   await oneAtATime(host, async () => {
-    // resize2fs demands a full check first.
+    // resize2fs requires a full check first.
     const { exitCode, stdout, stderr } = await host.run('e2fsck', ['-f', '-p', device], signal);
     if (exitCode >= 4) {
       const words = (stdout.trim() || stderr.trim()).slice(0, 500);
@@ -181,7 +181,7 @@ export async function growUnmounted(
   });
 }
 
-/** Whether an ext4 file system is smaller than the device it is on. */
+/** Whether an ext4 file system is smaller than its device. */
 export async function isSmaller(
   run: RunCommand,
   device: string,
@@ -196,7 +196,7 @@ export async function isSmaller(
   return BigInt(count) < (await deviceSize(run, device, signal)) / blockBytes;
 }
 
-/** Grows a mounted file system to its device where the kernel lets it; true when it did. */
+/** Grows a mounted file system to its device if the kernel permits it. Returns whether it grew. */
 export async function growMounted(
   run: RunCommand,
   device: string,

@@ -34,7 +34,7 @@ import type { NodeHost } from '../node/node-host.js';
 import type { RunCommand } from '../node/run-command.js';
 import { nodeHost } from '../node/this-node.js';
 
-/** The snapshot calls of a provider that has them. */
+/** The snapshot calls of a provider. */
 export interface BlockSnapshots {
   create(request: SnapshotRequest): Promise<SnapshotResult | Pending>;
   observe(request: SnapshotHandleRequest): Promise<SnapshotResult>;
@@ -45,21 +45,21 @@ export interface BlockSnapshots {
 
 /** The expansion of volumes by a provider. */
 export interface BlockExpansion {
-  /** Also while a volume is attached. */
+  /** Whether a volume can grow while it is attached. */
   readonly online: boolean;
-  /** Gives the size reached, in bytes. */
+  /** Returns the new size in bytes. */
   grow(request: ExpandRequest): Promise<bigint | Pending>;
 }
 
 /** The request of a provider's attach. */
 export interface BlockAttachRequest extends HandleRequest {
-  /** The provider's id of the node; the node's name where {@link BlockProvider.instances} is absent. */
+  /** The provider's id of the node; the node's name if {@link BlockProvider.instances} is absent. */
   readonly instance: string;
 }
 
 /** The request of a provider's detach. */
 export interface BlockDetachRequest extends HandleRequest {
-  /** As for {@link BlockAttachRequest}; undefined when the provider has no such instance any more. */
+  /** As in {@link BlockAttachRequest}; undefined if the instance no longer exists at the provider. */
   readonly instance: string | undefined;
 }
 
@@ -90,13 +90,13 @@ export interface BlockProvider {
   /** The lookup of nodes among the provider's instances; one rule for all drivers (rule 11). */
   readonly instances?: NodeInstances;
   /**
-   * The by-id link of a volume that is attached to this node, as the node itself shows: then attach needs no call of
-   * the provider, and no credential. Undefined: the provider is asked.
+   * The by-id link of a volume that is attached to this node, as shown by the node itself: attach then needs no
+   * provider call and no credential. Undefined: the provider is called.
    */
   readonly attachedHere?: (request: HandleRequest) => Promise<string | undefined>;
-  /** Attaches to `request.instance`; gives the by-id link where the device appears. */
+  /** Attaches to `request.instance`; returns the by-id link of the device. */
   attach(request: BlockAttachRequest): Promise<AttachResult | Pending>;
-  /** Called only when nothing of the device is mounted on this node. */
+  /** Called only while no part of the device is mounted on this node. */
   detach(request: BlockDetachRequest): Promise<void | Pending>;
   /** The path of the device on this node, without a provider call; undefined if it is not attached here. */
   devicePath(request: HandleRequest): Promise<string | undefined>;
@@ -131,7 +131,7 @@ export function createBlockDriver(
     ...validateByRules(rules, parameters, context),
     ...(provider.validate?.(parameters, context) ?? []),
   ];
-  /** Before provisioning: references are resolved only now. */
+  /** Validates resolved parameters before provisioning. */
   const demandResolved = ({ parameters }: CallContext): void =>
     demandParameters(validate(parameters, { level: 'resolved' }));
   return {

@@ -3,7 +3,7 @@ import { mountBlockDevice } from './block-mount.js';
 import type { CommandResult } from '../node/run-command.js';
 import { nodeHost, thisNode } from '../node/this-node.js';
 
-/** A device with an ext4 file system that is smaller than it, and what is done with it, in order. */
+/** A device with a smaller ext4 file system, and the mount and resize commands in order. */
 class SmallFileSystem {
   readonly done: string[] = [];
   readonly #mayGrowMounted: boolean;
@@ -66,13 +66,13 @@ class SmallFileSystem {
 }
 
 describe('the mount of a file system that is smaller than its device', () => {
-  it('grows ext4 while it is mounted: a kill does not damage it then', async () => {
+  it('grows ext4 online, which a kill does not damage', async () => {
     const device = new SmallFileSystem(true);
     await device.mount();
     expect(device.done).to.deep.equal(['mount', 'resize2fs']);
   });
 
-  it('grows ext4 unmounted where the kernel refuses that', async () => {
+  it('grows ext4 offline if the kernel refuses online growth', async () => {
     const device = new SmallFileSystem(false);
     await device.mount();
     const grown = ['mount', 'resize2fs refused', 'umount', 'resize2fs', 'mount'];

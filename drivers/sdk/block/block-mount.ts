@@ -27,7 +27,7 @@ export interface BlockMountOptions {
   readonly identify?: (device: string) => Promise<boolean>;
 }
 
-/** The file system to make. @throws DriverError InvalidParameters: a resolved value may be anything. */
+/** The requested file system. @throws DriverError InvalidParameters for an invalid resolved value */
 function wantedFsType({ fsType = '' }: Parameters): FsType {
   if (fsType === '' || fsType === 'ext4') return 'ext4';
   if (fsType === 'xfs') return 'xfs';
@@ -39,7 +39,7 @@ function wantedFsType({ fsType = '' }: Parameters): FsType {
 
 /**
  * The target as the mount table names it: links in its parents are resolved.
- * @throws DriverError InvalidParameters when the target itself is a link: the volume would appear elsewhere.
+ * @throws DriverError InvalidParameters if the target itself is a link: the volume would appear elsewhere.
  */
 async function realTarget({ files }: NodeHost, target: string): Promise<string> {
   const parent = (await files.realPath(dirname(target))) ?? dirname(target);
@@ -52,7 +52,7 @@ async function realTarget({ files }: NodeHost, target: string): Promise<string> 
   return real;
 }
 
-/** The file system on the device, made where it may be. @throws DriverError for what is not the volume's own. */
+/** The file system on the device, created if permitted. @throws DriverError for content of another origin */
 async function demandFileSystem(
   host: NodeHost,
   device: string,
@@ -161,15 +161,15 @@ async function mountChecked(
   // A restored xfs has its source's UUID; regenerating it has damaged data elsewhere.
   const flags = [...(readOnly ? ['ro'] : []), ...(fsType === 'xfs' ? ['nouuid'] : [])];
   const withFlags = flags.length > 0 ? ['-o', flags.join(',')] : [];
-  // Else mount(8) mounts a write-protected device read-only, and says nothing.
+  // Without -w, mount(8) silently mounts a write-protected device read-only.
   const access = readOnly ? [] : ['-w'];
   const args = ['-t', fsType, ...access, ...withFlags, device, target];
   await demandCommand(run, 'mount', args, signal);
 }
 
 /**
- * Grows what was just mounted. Mounted, ext4 grows by its journal; a resize2fs that is killed on an unmounted one
- * leaves errors that only a person corrects, so that is done where the kernel refuses the other way alone.
+ * Grows a newly mounted file system. Online growth of ext4 is journaled. A killed offline resize2fs leaves errors that
+ * need a manual repair, so it runs only if the kernel refuses online growth.
  */
 async function growNew(
   host: NodeHost,
@@ -187,10 +187,9 @@ async function growNew(
 }
 
 /**
- * Unmounts what is at `target`. Not mounted is success. With the `device` of a volume only that device
- * is unmounted, and the directory goes only when no mount namespace has it any more: removing it would
- * unmount it there, too.
- * @throws DriverError InUse that names the holder or another mount there; it stays mounted then.
+ * Unmounts `target`; succeeds if it is not mounted. With `device`, only that device is unmounted. The directory is
+ * removed once no mount namespace has the mount, because its removal would unmount it there too.
+ * @throws DriverError InUse naming the holder or the other mount; `target` stays mounted then.
  */
 export function unmountTarget(
   target: string,
@@ -228,7 +227,7 @@ async function unmountInTurn(
     }
   }
   if (device !== undefined) await demandReleased(host, device);
-  // Never recursively: its content is foreign.
+  // Never recursively: its content was not created by this driver.
   await files.removeFolder(target).catch((error: NodeJS.ErrnoException) => {
     if (isAbsence(error)) return;
     throw new DriverError('Unavailable', `can't remove ${target}: ${error.message}`, {
@@ -237,13 +236,13 @@ async function unmountInTurn(
   });
 }
 
-/** The kernel ends the mount namespace of a process soon after the process: wait for that time. */
+/** Maximum wait for the mount namespaces of ended processes, which the kernel removes with a delay. */
 const releaseMsMax = 1_000;
 const releasePauseMs = 50;
 
 /**
- * Waits until no mount namespace has the file system of a device any more.
- * @throws DriverError InUse that names the holder
+ * Waits until no mount namespace has the file system of a device mounted.
+ * @throws DriverError InUse naming the holder
  */
 async function demandReleased(host: NodeHost, device: string): Promise<void> {
   for (let waited = 0; await host.hasFileSystem(device); waited += releasePauseMs) {
@@ -260,9 +259,9 @@ function inUse(device: string, found: readonly Holder[]): DriverError {
 }
 
 /**
- * Refuses while anything has a device: a mount, also one that only another mount namespace sees, swap,
- * or a device that the kernel made of it. Then it may not be detached.
- * @throws DriverError InUse that names the holder
+ * Refuses a device in use, which must not be detached: mounted in any mount namespace, used as swap, or part of
+ * another kernel device.
+ * @throws DriverError InUse naming the holder
  */
 export async function demandUnused(device: string, host: NodeHost = thisNode): Promise<void> {
   const number = await host.deviceNumber(device).catch((error: NodeJS.ErrnoException) => {

@@ -4,7 +4,7 @@ import type { MountEntry } from '../node/mount-table.js';
 import type { NodeHost } from '../node/node-host.js';
 import { demandCommand, type RunCommand } from '../node/run-command.js';
 
-/** The loop device of an image file, if it has one. @throws DriverError when that can't be found out */
+/** The loop device of an image file, if it has one. @throws DriverError if it can't be determined */
 export async function loopOf(
   run: RunCommand,
   image: string,
@@ -23,13 +23,13 @@ export interface LoopEntry {
   readonly isRemoved: boolean;
   /** The identity of its file, as {@link HostFiles.identity}. */
   readonly identity: string;
-  /** Whether the kernel detaches it by itself once nothing has it open any more. */
+  /** Whether the kernel detaches the device when it is closed. */
   readonly autoclear: boolean;
 }
 
 const removedEnding = ' (deleted)';
 
-/** The loop devices of the node. @throws DriverError when they can't be found out */
+/** The loop devices of the node. @throws DriverError if they can't be determined */
 export async function loopTable(
   run: RunCommand,
   signal: AbortSignal,
@@ -57,11 +57,11 @@ function unescapeRaw(text: string): string {
 }
 
 /**
- * Gives an image file a loop device that can be written to; the one it has already, if any.
+ * Attaches an image file to a writable loop device; returns the existing one, if any.
  * @throws DriverError Unavailable while the disk of the image is read-only
  */
 export function attachLoop(host: NodeHost, image: string, signal: AbortSignal): Promise<string> {
-  // Two at once would find no device each, and make two.
+  // Two concurrent calls would each find no device, and create two.
   return host.turns.run(`loop ${image}`, () => attachInTurn(host, image, signal));
 }
 
@@ -70,11 +70,11 @@ async function attachInTurn(host: NodeHost, image: string, signal: AbortSignal):
   const known = await lastingLoopOf(host, image, signal);
   if (known !== undefined) {
     if (!(await isReadOnly(run, known, signal))) return known;
-    // Made when the disk was read-only, and it stays so when the disk is well again.
+    // A device that was created on a read-only disk stays read-only.
     await detachUnused(host, known, signal);
   }
-  const device = await attachAnew(run, image, signal);
-  // losetup makes a read-only device where it can't write, and says nothing.
+  const device = await createLoop(run, image, signal);
+  // losetup silently creates a read-only device if it can't write to the file.
   if (!(await isReadOnly(run, device, signal))) return device;
   await detachUnused(host, device, signal);
   throw new DriverError(
@@ -83,7 +83,7 @@ async function attachInTurn(host: NodeHost, image: string, signal: AbortSignal):
   );
 }
 
-/** Like {@link loopOf}, once no device of the image is one that the kernel is about to take away. */
+/** Like {@link loopOf}, after the kernel has removed devices of the image that are being detached. */
 async function lastingLoopOf(
   host: NodeHost,
   image: string,
@@ -92,7 +92,7 @@ async function lastingLoopOf(
   for (;;) {
     const known = await loopOf(host.run, image, signal);
     if (known === undefined || !(await awaitClosed(host, known, signal))) return known;
-    // It is gone, and may be the device of another image by now.
+    // The device was removed, and another image may use it now.
   }
 }
 
@@ -101,7 +101,7 @@ async function isReadOnly(run: RunCommand, device: string, signal: AbortSignal):
 }
 
 /**
- * Detaches a loop device, which is gone afterwards.
+ * Detaches a loop device and waits until it is removed.
  * @throws DriverError InUse while it is mounted in any mount namespace, or open
  */
 export async function detachUnused(
@@ -114,14 +114,14 @@ export async function detachUnused(
   await awaitClosed(host, device, signal);
 }
 
-/** A device is closed some time after the last mount of it is gone. */
+/** Maximum wait for the close of a device after its last unmount, milliseconds. */
 const closeMsMax = 2_000;
 const closePauseMs = 50;
 
 /**
- * Waits while a device is one that was detached, and that something still has open: `losetup --detach` succeeds
- * for it, and the kernel detaches it later.
- * @returns whether it was such a device, which is gone now
+ * Waits for the kernel to remove a detached device: `losetup --detach` succeeds for an open device, which the kernel
+ * removes when it is closed.
+ * @returns whether the device was being detached
  * @throws DriverError InUse
  */
 async function awaitClosed(host: NodeHost, device: string, signal: AbortSignal): Promise<boolean> {
@@ -140,7 +140,7 @@ async function awaitClosed(host: NodeHost, device: string, signal: AbortSignal):
   return true;
 }
 
-async function attachAnew(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {
+async function createLoop(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {
   try {
     const device = await demandCommand(run, 'losetup', ['--find', '--show', image], signal);
     return device.trim();

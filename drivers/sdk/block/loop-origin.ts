@@ -6,8 +6,8 @@ import { type LoopEntry, loopOf, loopTable } from './loop-device.js';
 const noRecord: LoopRecord = { identity: undefined, imagesOf: () => Promise.resolve([]) };
 
 /**
- * Every loop device of the image of a volume: over the file that is at its path, and over those removed or moved
- * from there. Without a device of another volume.
+ * All loop devices of a volume's image: of the file at its path, and of files that were removed or moved from there.
+ * Devices of other volumes are excluded.
  */
 export async function loopsOf(
   host: NodeHost,
@@ -22,7 +22,7 @@ export async function loopsOf(
   return first === undefined || others.includes(first) ? others : [first, ...others];
 }
 
-/** Loop devices of an image over another file than is at its path now, which was removed or moved. */
+/** Loop devices of an image whose file was removed or moved from its path. */
 async function loopsElsewhere(
   { run, files }: NodeHost,
   image: string,
@@ -39,12 +39,12 @@ async function loopsElsewhere(
   return found;
 }
 
-/** An old record may have the inode that the image of another volume has by now. */
+/** The inode in an old record may have been reused for the image of another volume. */
 async function isOfAnother({ file, isRemoved, identity }: LoopEntry, record: LoopRecord) {
   return !isRemoved && (await record.imagesOf(identity)).includes(file);
 }
 
-/** The loop device over the file at a path that was made for the image of another volume. */
+/** The loop device of the file at a path, if it was created for another volume's image. */
 async function loopOfAnother(
   { run, files }: NodeHost,
   image: string,
@@ -60,8 +60,8 @@ async function loopOfAnother(
 }
 
 /**
- * Demands that no other file has taken the place of one that a loop device has. Nobody but a person knows which of
- * the two belongs to the volume, so neither is copied, resized, detached or deleted.
+ * Refuses an image whose file was replaced while a loop device uses it. Only an operator can decide which file
+ * belongs to the volume, so neither is copied, resized, detached or deleted.
  * @throws DriverError InUse
  */
 export async function demandSameFile(
@@ -72,7 +72,7 @@ export async function demandSameFile(
 ): Promise<void> {
   const isThere = (await host.files.kindAt(image)) !== 'absent';
   const others = await loopsElsewhere(host, image, signal, record);
-  // A file that is removed, with none in its place, is gone by somebody's decision.
+  // A removed file without a replacement was removed on purpose.
   const other = others.find(({ isRemoved }) => isThere || !isRemoved);
   if (!other) return;
   const { device } = other;
@@ -80,12 +80,12 @@ export async function demandSameFile(
   const goOn = isThere ? 'use the present file' : 'continue without it';
   throw new DriverError(
     'InUse',
-    `${image} was ${what}: ${device} uses the previous file, ${await wayBack(host, image, other, signal)}. Until then, no file is changed. To ${goOn}, stop the users of the volume, then: losetup --detach ${device}`,
+    `${image} was ${what}: ${device} uses the previous file, ${await rollback(host, image, other, signal)}. Until then, no file is changed. To ${goOn}, stop the users of the volume, then: losetup --detach ${device}`,
   );
 }
 
-/** The commands that bring the file of a loop device back to its path. */
-async function wayBack(
+/** The commands that restore the file of a loop device to its path. */
+async function rollback(
   host: NodeHost,
   image: string,
   { device, file, isRemoved }: LoopEntry,
@@ -94,7 +94,7 @@ async function wayBack(
   if (isRemoved) return `which was unlinked; to keep it: cp --sparse=always ${device} FILE`;
   const now = await host.files.identity(image);
   const isLoop = (await loopTable(host.run, signal)).some(({ identity }) => identity === now);
-  // The file there now is attached, too: it must not be overwritten.
+  // The present file is also attached and must not be overwritten.
   const aside = `mv ${image} ${image}.aside; mv ${file} ${image}`;
   return isLoop
     ? `which is now at ${file}, and the file here belongs to another device; restore both (${aside}; mv ${image}.aside ${file})`
@@ -102,8 +102,7 @@ async function wayBack(
 }
 
 /**
- * Demands that the file at the path of an image is not one that another volume is attached with: a device of it
- * would give one volume the data of the other.
+ * Refuses an image whose file is attached for another volume: its device would expose the data of that volume.
  * @throws DriverError InUse
  */
 export async function demandOwnFile(
@@ -123,8 +122,8 @@ export async function demandOwnFile(
 }
 
 /**
- * Demands that a loop device is one of the file at the path of an image: the device that an attachment gave may have
- * the image of another volume by now.
+ * Refuses a loop device that is not of the file at the path of an image: the device of an earlier attach may have
+ * been reused for another volume's image.
  * @throws DriverError Unavailable
  */
 export async function demandLoopOf(
@@ -139,6 +138,6 @@ export async function demandLoopOf(
   const has = loop ? `it has ${loop.file}` : 'it has no file';
   throw new DriverError(
     'Unavailable',
-    `${device} is no longer a device of ${image} (${has}); it is not mounted. The volume is attached again`,
+    `${device} is no longer a device of ${image} (${has}); it is not mounted. kedged attaches the volume again`,
   );
 }

@@ -29,7 +29,7 @@ export type CheckNeed =
 export interface Check {
   /** Kebab-case, unique in the suite. */
   readonly name: string;
-  /** The demand as a sentence. */
+  /** The requirement as a sentence. */
   readonly behaviour: string;
   readonly needs: readonly CheckNeed[];
   readonly body: (trial: Trial) => Promise<void>;

@@ -18,7 +18,7 @@ import { ConformanceError, demand } from './failure.js';
 /** Folder of the suite's content, at the top of a volume. */
 const folderName = 'kedge-conformance';
 const blockBytes = 4096;
-/** Not a whole number of pages: the tail of a file is what a missing flush loses. */
+/** Not a whole number of pages, because a missing flush loses the tail of a file. */
 const bulkBytes = 75 * blockBytes + 123;
 
 /** Bytes that differ by label and by position. */
@@ -29,7 +29,7 @@ function bulkOf(label: string, length = bulkBytes): Buffer {
   return Buffer.concat(blocks).subarray(0, length);
 }
 
-/** Writes files that say whose they are and which version: nested, large, empty, closed, linked. */
+/** Writes files that contain the label: nested, large, empty, private, linked. */
 export async function writeContent(path: string, label: string): Promise<void> {
   const folder = join(path, folderName);
   await mkdir(join(folder, 'deep', 'deeper'), { recursive: true });
@@ -42,9 +42,9 @@ export async function writeContent(path: string, label: string): Promise<void> {
   await symlink(`to-${label}`, join(folder, 'link'));
 }
 
-/** Larger than what is copied in one piece. */
+/** Larger than a piece of a copy. */
 const largeBytes = 5 * 1024 * 1024 + 1;
-/** Neither root nor anybody of the machine. */
+/** An owner without a user on this machine. */
 const owner = { uid: 41_234, gid: 45_678 } as const;
 
 /** Writes a large file. */
@@ -52,7 +52,7 @@ export function writeLarge(path: string, label: string): Promise<void> {
   return writeFile(join(path, 'large'), bulkOf(label, largeBytes));
 }
 
-/** @throws ConformanceError unless what {@link writeLarge} wrote is there. */
+/** @throws ConformanceError unless the file of {@link writeLarge} is complete. */
 export async function demandLarge(path: string, label: string, when: string): Promise<void> {
   const large = await readFile(join(path, 'large')).catch(() => Buffer.alloc(0));
   demand(
@@ -67,7 +67,7 @@ export async function writeOwned(path: string): Promise<void> {
   await chown(join(path, 'owned'), owner.uid, owner.gid);
 }
 
-/** @throws ConformanceError unless what {@link writeOwned} wrote is its owner's. */
+/** @throws ConformanceError unless the file of {@link writeOwned} has its owner. */
 export async function demandOwned(path: string, when: string): Promise<void> {
   const { uid, gid } = await stat(join(path, 'owned'));
   demand(
@@ -83,12 +83,12 @@ export async function syncContent(path: string): Promise<void> {
   await demandCommand(runCommand, 'sync', ['-f', path], new AbortController().signal);
 }
 
-/** Removes what {@link writeContent} wrote. The volume must be known to be mounted at `path`. */
+/** Removes the files of {@link writeContent}. The caller must have verified that the volume is mounted at `path`. */
 export function removeContent(path: string): Promise<void> {
   return rm(join(path, folderName), { recursive: true, force: true });
 }
 
-/** The label of the content; undefined when there is none. */
+/** The label of the content; undefined if there is none. */
 export async function labelOf(path: string): Promise<string | undefined> {
   try {
     return await readFile(join(path, folderName, 'label'), 'utf8');
@@ -98,7 +98,7 @@ export async function labelOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** @throws ConformanceError unless the content of this label is there, whole. */
+/** @throws ConformanceError unless the volume has the complete content of this label. */
 export async function demandContent(path: string, label: string, when: string): Promise<void> {
   const found = await labelOf(path);
   demand(found !== undefined, `${when}, the content "${label}" is missing`);
@@ -121,7 +121,7 @@ export async function demandContent(path: string, label: string, when: string): 
   }
 }
 
-/** @throws ConformanceError when the volume has anything but what mkfs puts there. */
+/** @throws ConformanceError if the volume has entries other than those of mkfs. */
 export async function demandEmpty(path: string, when: string): Promise<void> {
   const names = (await readdir(path)).filter((name) => name !== 'lost+found');
   const label = await labelOf(path);

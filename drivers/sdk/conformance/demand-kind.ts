@@ -1,7 +1,7 @@
 import { DriverError, type DriverErrorKind } from '../contract/errors.js';
 import { demand } from './failure.js';
 
-/** The kind of error that a call ends with; undefined when it succeeds. */
+/** The kind of a call's error; undefined if it succeeds. */
 export async function kindOf(call: Promise<unknown>): Promise<DriverErrorKind | undefined> {
   try {
     await call;

@@ -19,7 +19,7 @@ export async function deviceHead(device: string, length = 65_536): Promise<Buffe
   }
 }
 
-/** Writes at the start of a device, durable. */
+/** Writes durably at the start of a device. */
 export async function writeHead(device: string, bytes: Buffer): Promise<void> {
   const file = await open(device, 'r+');
   try {

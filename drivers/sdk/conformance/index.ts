@@ -4,7 +4,7 @@
  * {@link runConformance} runs the suite; {@link driverConformance} gives its cases to a runner. Every case
  * describes its requirement; a case that is impossible with a driver or host is skipped with the reason. {@link
  * mutants} are wrappers that break one thing in a correct driver each; {@link tryMutant} shows that the suite
- * notices.
+ * detects them.
  */
 export type { CheckTopic } from './check.js';
 export { ConformanceError } from './failure.js';

@@ -1,12 +1,12 @@
 import type { MountRequest, SnapshotIdentity, VolumeIdentity } from '../contract/driver.js';
 
-/** A volume that a check made. */
+/** A volume that a check created. */
 export interface Made {
   readonly volume: VolumeIdentity;
   readonly handle: string;
 }
 
-/** A snapshot that a check made. */
+/** A snapshot that a check created. */
 export interface MadeSnapshot {
   readonly snapshot: SnapshotIdentity;
   readonly handle: string;
@@ -17,7 +17,7 @@ export interface Mounted {
   readonly request: MountRequest;
   /** The path of its content. */
   readonly path: string;
-  /** Whether the driver mounted it at the target; otherwise it answered a directory of its own. */
+  /** Whether the driver mounted it at the target; otherwise the driver returned its own directory. */
   readonly own: boolean;
 }
 

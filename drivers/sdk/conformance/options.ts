@@ -2,9 +2,9 @@ import type { Driver, Parameters } from '../contract/driver.js';
 
 /** Options of the suite. */
 export interface ConformanceOptions {
-  /** A new instance each time: it must find again what an earlier one made, as after a crash. */
+  /** Creates a driver instance, which must find the resources of earlier instances, as after a crash. */
   readonly driver: () => Driver | Promise<Driver>;
-  /** Plaintext, as the driver gets them. */
+  /** Plaintext, as the driver receives them. */
   readonly parameters?: Parameters;
   /** Size of volumes in bytes; default 16 MiB. */
   readonly sizeBytes?: bigint;
@@ -15,11 +15,11 @@ export interface ConformanceOptions {
   /** A node that the driver can't find. Without it, its refusal is not checked. */
   readonly unknownNode?: string;
   /**
-   * Parameters that pass as references and are wrong once resolved, such as `{fsType: 'btrfs'}`; each is
-   * merged into {@link parameters}. Without them, the judgement of resolved values is not checked.
+   * Parameters that are valid as references and invalid when resolved, such as `{fsType: 'btrfs'}`; each is
+   * merged into {@link parameters}. Without them, the validation of resolved values is not checked.
    */
   readonly invalidParameters?: readonly Parameters[];
-  /** Whether volumes may be mounted here; false leaves out what needs content. Default true. */
+  /** Whether volumes may be mounted here; without mounts, checks of content are left out. Default true. */
   readonly mounts?: boolean;
   /**
    * The resources at the provider, by any names. The suite requires that they are the same at the end as at the

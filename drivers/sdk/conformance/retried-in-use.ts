@@ -5,7 +5,7 @@ const attemptsMax = 50;
 const pauseMs = 200;
 
 /**
- * Makes a call again that ends with InUse, as kedged does: the kernel releases a device some time after its last
+ * Retries a call that fails with InUse, as kedged does: the kernel releases a device some time after its last
  * mount, and another process that started meanwhile has its own copy of every mount.
  * @throws the error of the last attempt, after 10 s
  */

@@ -33,14 +33,14 @@ export type CheckOutcome =
   /** It could not be made with this driver on this host. */
   | { readonly type: 'leftOut'; readonly reason: string };
 
-/** One demand on a driver. */
+/** One requirement of drivers. */
 export interface ConformanceCase {
   /** Kebab-case, unique in the suite: `provision-keeps-data`. */
   readonly name: string;
   readonly topic: CheckTopic;
-  /** The demand as a sentence. */
+  /** The requirement as a sentence. */
   readonly behaviour: string;
-  /** @throws Error that describes the driver's fault. It cleans up, also then. */
+  /** Runs the check and cleans up, also after a failure. @throws Error that describes the driver's fault */
   readonly run: () => Promise<CheckOutcome>;
 }
 
@@ -87,7 +87,7 @@ function missing(
   }
 }
 
-/** A case with a second driver that cleans up behind a faulty one: how mutants are tried. */
+/** A case for a faulty driver, whose resources a second driver removes. */
 export function conformanceCase(
   topic: CheckTopic,
   { name, behaviour, needs, body }: Check,
@@ -147,8 +147,7 @@ export function driverConformance(options: ConformanceOptions): readonly Conform
 }
 
 /**
- * Runs every case, one after another, and tells each as it ends.
- * Never throws for a case that fails: the report says so.
+ * Runs all cases in sequence, and reports each when it ends. A failed case is reported, not thrown.
  */
 export async function runConformance(
   options: ConformanceOptions,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { mountAt } from '../node/mount-table.js';
 import { demand } from './failure.js';
 
-/** A folder of its own, its path free of links. */
+/** Creates a temporary folder whose path contains no links. */
 export async function makeFolder(): Promise<string> {
   return mkdtemp(join(await realpath(tmpdir()), 'kedge-conformance-'));
 }

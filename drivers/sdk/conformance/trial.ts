@@ -31,7 +31,7 @@ import { watchedDriver } from './watched-driver.js';
 
 const pollsMax = 600;
 
-/** One run of one check: makes calls with fresh identities, and takes everything away at the end. */
+/** One run of one check: makes calls with new identities, and removes all resources at the end. */
 export class Trial {
   readonly options: ConformanceOptions;
   readonly capabilities: Capabilities;
@@ -47,7 +47,7 @@ export class Trial {
     this.capabilities = capabilities;
   }
 
-  /** A new instance of the driver, its calls watched. */
+  /** A new instance of the driver with watched calls. */
   async driver(): Promise<SynchronousDriver> {
     const timeoutMs = this.options.callTimeoutMs ?? 60_000;
     return synchronousDriver(watchedDriver(await this.options.driver(), timeoutMs), pause);
@@ -95,7 +95,7 @@ export class Trial {
     return { ...this.context(volume, node), handle };
   }
 
-  /** A new identity. What is made for it is deleted at the end. */
+  /** A new identity, whose resources are deleted at the end. */
   identity(uid: string = randomUUID(), name = `conformance-${uid.slice(0, 8)}`): VolumeIdentity {
     const volume = { uid, name, namespace: 'default' };
     this.#volumes.push({ volume, handle: undefined });
@@ -128,7 +128,7 @@ export class Trial {
     return { ...this.call(source), operations: this.operationsOf(snapshot.uid), snapshot };
   }
 
-  /** Makes a snapshot and waits until it is ready. */
+  /** Creates a snapshot and waits until it is ready. */
   async snapshot(source: Made, snapshot = this.snapshotIdentity()): Promise<MadeSnapshot> {
     const driver = await this.driver();
     const request = this.snapshotRequest(source, snapshot);
@@ -158,14 +158,14 @@ export class Trial {
     return { volume, ...(await (await this.driver()).restore(request)) };
   }
 
-  /** A folder of its own, its path free of links. Nothing below it is ever removed but empty directories. */
+  /** Creates a temporary folder whose path contains no links. Only empty directories are removed below it. */
   async folder(): Promise<string> {
     const folder = await makeFolder();
     this.#folders.push(folder);
     return folder;
   }
 
-  /** The device that attaching gives. Leaves the check out where there is none, or may be none. */
+  /** The attached device. Leaves the check out if the driver has no devices, or the host does not permit them. */
   async device(made: Made): Promise<string> {
     if (this.options.mounts === false) this.leaveOut('the option "mounts" is false');
     const { devicePath } = await this.#retried((driver) => driver.attach(this.call(made)));
@@ -203,7 +203,7 @@ export class Trial {
     return mounted;
   }
 
-  /** Unmounts, and looks whether it is unmounted: an unmount that only says so must not be believed. */
+  /** Unmounts and verifies the result: success of the call alone proves nothing. */
   async unmount({ request }: Mounted): Promise<void> {
     await this.#retried((driver) => driver.unmount(request));
     demand(
@@ -232,12 +232,12 @@ export class Trial {
     return result;
   }
 
-  /** Leaves the check out where the driver mounts nothing: the node binds what it answers. */
+  /** Leaves the check out if the driver mounts nothing: the node binds the returned path. */
   demandOwnMount(mounted: Mounted): void {
     if (!mounted.own) this.leaveOut('the driver does not mount at the target');
   }
 
-  /** Takes away all that is left, by a driver of its own choice. Gives what went wrong. */
+  /** Removes all remaining resources with the given driver. Returns the errors. */
   async end(given: Driver): Promise<readonly Error[]> {
     const driver = synchronousDriver(given, pause);
     const problems: Error[] = [];

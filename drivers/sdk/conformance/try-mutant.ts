@@ -9,14 +9,14 @@ import { type ConformanceCase, checks, conformanceCase } from './suite.js';
 
 /** The result of a mutant. */
 export type MutantOutcome =
-  /** The check of its name noticed it, and says how. */
+  /** The check `by` failed with `message`. */
   | { readonly type: 'killed'; readonly by: string; readonly message: string }
   /** The check that should notice it passed: the check does not bite. */
   | { readonly type: 'survived' }
   /** The check can't be made with this driver on this host, or the mutant changes nothing in it. */
   | { readonly type: 'leftOut'; readonly reason: string };
 
-/** Left out for drivers that attach no device. */
+/** Left out for drivers without devices. */
 const attachesDevice: Check = {
   name: 'attaches-a-device',
   behaviour: 'attach gives a device',
@@ -26,7 +26,7 @@ const attachesDevice: Check = {
   },
 };
 
-/** Deletes what the mutant made beside the volumes of the checks. */
+/** Deletes the resources that the mutant created itself. */
 async function sweep(driver: Driver, { strays, straySnapshots }: MutantMemory): Promise<void> {
   const { signal } = new AbortController();
   for (const stray of strays.values()) await driver.delete({ ...stray, signal, handle: undefined });
@@ -62,9 +62,9 @@ function faultyCase(name: string, options: ConformanceOptions, mutant: Mutant): 
 }
 
 /**
- * Breaks a correct driver in one way and shows that the check which should notice it does. The check is
- * run with the correct driver first: what it leaves out on this host is left out of the proof, too.
- * @throws Error when the correct driver fails the check.
+ * Runs the check that must detect a mutant. It runs with the correct driver first: if it is left out on this host,
+ * the mutant is left out too.
+ * @throws Error if the correct driver fails the check.
  */
 export async function tryMutant(
   options: ConformanceOptions,

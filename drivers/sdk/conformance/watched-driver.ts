@@ -5,10 +5,10 @@ import { DriverError } from '../contract/errors.js';
 import { ConformanceError } from './failure.js';
 import { delegate } from './delegate.js';
 
-/** Shorter values are found in messages by accident. */
+/** Shorter values occur in messages by accident. */
 const secretLengthMin = 4;
 
-/** @throws ConformanceError when the call is still running after `timeoutMs`. */
+/** @throws ConformanceError if the call is still running after `timeoutMs`. */
 export async function withinTime<T>(what: string, timeoutMs: number, call: Promise<T>): Promise<T> {
   const timer = new AbortController();
   const late = pause(timeoutMs, undefined, { signal: timer.signal }).then(() => {

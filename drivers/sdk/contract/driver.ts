@@ -43,7 +43,7 @@ export interface ParameterViolation {
   readonly description: string;
 }
 
-/** Label of a node that holds its name: the topology key of data that one node has. */
+/** The node label with the node's name: the topology key of data that is on one node. */
 export const nodeTopologyKey = 'svc.io/node';
 
 /** Parameters by key. In admission, values may be secret references; in calls they are plaintext. */
@@ -52,13 +52,13 @@ export type Parameters = Readonly<Record<string, string>>;
 /** The context of parameter validation. */
 export interface ParameterContext {
   /**
-   * `class`: a volume may still add what is missing. `volume`: class and volume merged. `resolved`: the
-   * same in plaintext, before something is made with it: no value is a reference, and none is quoted.
+   * `class`: a volume may add missing parameters. `volume`: class and volume merged. `resolved`: the same in
+   * plaintext, before a resource is created: no value is a reference, and none may be quoted.
    */
   readonly level: 'class' | 'volume' | 'resolved';
 }
 
-/** The volume a call is about. Provider-side names derive from `uid`, never from the name. */
+/** The volume of a call. Provider-side names derive from `uid`, never from the name. */
 export interface VolumeIdentity {
   readonly uid: string;
   readonly name: string;
@@ -70,7 +70,7 @@ export interface CallContext {
   readonly volume: VolumeIdentity;
   /** Class and volume merged, in plaintext. */
   readonly parameters: Parameters;
-  /** Node the call is for. */
+  /** The node of the call. */
   readonly node: string;
   readonly signal: AbortSignal;
   readonly operations: Operations;
@@ -80,7 +80,7 @@ export interface CallContext {
 export interface ProvisionRequest extends CallContext {
   readonly sizeBytes: bigint;
   readonly accessMode: AccessMode;
-  /** Labels of the node it is made for, of the driver's topologyKeys: where parameters name no place. */
+  /** The node's labels of the driver's topologyKeys: the location, unless a parameter sets it. */
   readonly topology: Readonly<Record<string, string>>;
 }
 
@@ -91,7 +91,7 @@ export interface ProvisionResult {
   readonly sizeBytes: bigint;
 }
 
-/** A call about a volume that was provisioned. */
+/** The request of a call for a provisioned volume. */
 export interface HandleRequest extends CallContext {
   readonly handle: string;
 }
@@ -118,11 +118,11 @@ export interface AttachResult {
 export interface MountRequest extends HandleRequest {
   readonly devicePath: string;
   /**
-   * The control plane's consent to make a file system: true until the volume was formatted once. A
-   * driver formats only with it, and only what it has seen to be blank.
+   * The control plane's consent to format: true until the volume was formatted once. A driver formats only with it,
+   * and only a device that it has verified to be blank.
    */
   readonly mayFormat: boolean;
-  /** Directory the volume should appear at; a driver without a mount of its own may answer another. */
+  /** The mount point. A driver that does not mount may return another directory. */
   readonly target: string;
   readonly readOnly: boolean;
 }
@@ -131,9 +131,9 @@ export interface MountRequest extends HandleRequest {
 export interface MountResult {
   /** The path of the volume's content. */
   readonly path: string;
-  /** The device holds a file system now: never format it again. Only block devices have it. */
+  /** The device has a file system and must not be formatted again. Set only for block devices. */
   readonly formatted?: boolean;
-  /** The file system is smaller than the device and could not grow while mounted: the next mount does it. */
+  /** The file system is smaller than the device and could not grow while mounted: the next mount grows it. */
   readonly fileSystemPending?: boolean;
 }
 
@@ -150,13 +150,13 @@ export interface ExpandRequest extends HandleRequest {
 /** The result of {@link Driver.expand}. */
 export interface ExpandResult {
   readonly type?: never;
-  /** The size reached. */
+  /** The new size. */
   readonly sizeBytes: bigint;
-  /** The file system has still to grow: the next {@link Driver.mount}, also of a mounted volume, does it. */
+  /** The file system must still grow: the next {@link Driver.mount}, also of a mounted volume, grows it. */
   readonly fileSystemPending: boolean;
 }
 
-/** The snapshot a call is about. Provider-side names derive from `uid`. */
+/** The snapshot of a call. Provider-side names derive from `uid`. */
 export interface SnapshotIdentity {
   readonly uid: string;
   readonly name: string;
@@ -168,7 +168,7 @@ export interface SnapshotRequest extends HandleRequest {
   readonly snapshot: SnapshotIdentity;
 }
 
-/** A call about a snapshot; its source may be gone. Without a handle: what was made for this identity. */
+/** The request of a call for a snapshot, also of a deleted source. Without a handle: the snapshot of the identity. */
 export interface SnapshotHandleRequest {
   readonly snapshot: SnapshotIdentity;
   readonly handle: string | undefined;
@@ -184,7 +184,7 @@ export interface SnapshotResult {
   readonly handle: string;
   /** The minimum size of a restored volume. */
   readonly restoreSizeBytes: bigint;
-  /** False while the provider still works on it: observe it again. The point in time is fixed already. */
+  /** False while the provider completes the snapshot, whose point in time is fixed: observe it again. */
   readonly ready: boolean;
 }
 
@@ -203,7 +203,7 @@ export interface RestoreRequest extends ProvisionRequest {
  */
 export interface Driver {
   readonly name: string;
-  /** The cloud provider whose API it calls, for people; absent for drivers of this machine. */
+  /** The name of the cloud provider, for messages; absent for drivers of this machine. */
   readonly provider?: string;
   capabilities(): Capabilities;
   /** All violations; secret references are not resolved. Makes no calls. */
@@ -241,13 +241,13 @@ export interface StorageSettings {
   /** Directory managed for the local driver. */
   readonly localVolumeRoot: string;
   /**
-   * The directory at {@link localVolumeRoot}, checked at every use. Absent: whatever is there is used,
-   * and made where it is missing.
+   * The directory at {@link localVolumeRoot}, checked at every use. Absent: the directory is not checked, and is
+   * created if missing.
    */
   readonly storageRoot?: StorageRoot;
   /** The journal of mounts and loop devices that drivers create on this node. Absent: in memory only. */
   readonly journal?: NodeJournal;
-  /** The node that drivers work on. Absent: that of this process. */
+  /** The node of the drivers. Absent: the node of this process. */
   readonly host?: NodeHost;
   /** Allowed path prefixes for local-host; empty allows nothing. */
   readonly hostPathAllowlist: readonly string[];
@@ -263,7 +263,7 @@ export interface StorageSettings {
   readonly providers?: ProviderPorts;
 }
 
-/** Makes a driver; the default export shape of a driver module. */
+/** Creates a driver: the type of `createDriver` in a driver module. */
 export type DriverFactory = (settings: StorageSettings) => Driver;
 
 /** The drivers of an installation, loaded at first use. */

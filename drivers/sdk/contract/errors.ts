@@ -1,6 +1,6 @@
 /**
- * All errors of a driver, a closed set: the controller decides by kind. The provider's own words go into the
- * message, its error into `cause`. Never a secret.
+ * The errors of drivers, a closed set: the controller decides by kind. The message has the provider's message, and
+ * `cause` its error. Neither may contain a secret.
  */
 
 /** Names of the error classes. */
@@ -21,7 +21,7 @@ export type DriverErrorKind =
 /** Further facts of an error. */
 export interface DriverErrorOptions {
   readonly cause?: unknown;
-  /** Throttled: when to try again, in milliseconds. */
+  /** Throttled: the delay before the retry, in milliseconds. */
   readonly retryAfterMs?: number;
   /** Timeout: the provider's operation whose outcome is unknown. */
   readonly operation?: string;

@@ -1,4 +1,4 @@
-/** Calls of a driver that a provider may go on with after it has answered. */
+/** Driver calls that a provider may continue after its answer. */
 export const operationKinds = [
   'provision',
   'restore',
@@ -14,23 +14,22 @@ export const operationKinds = [
 export type OperationKind = (typeof operationKinds)[number];
 
 /**
- * Ids of operations under way at the provider, of the object that a call makes or changes: of the volume, and in
- * the calls of snapshots of the snapshot. A driver stores the id as soon as the provider has given it, before it
- * waits for anything, looks for it at the begin of the same call, and clears it when the operation has ended,
- * however it did. They survive a restart, and the next call gets them.
+ * Ids of running operations at the provider, for the volume or snapshot of a call. A driver stores an id as soon as
+ * it receives it, reads it at the beginning of the same call, and clears it when the operation has ended, regardless
+ * of its result. Ids survive a restart and are passed to the next call.
  */
 export interface Operations {
-  /** The id that was set; undefined when there is none. */
+  /** The stored id; undefined if there is none. */
   get(kind: OperationKind): Promise<string | undefined>;
   /** Resolves once the id is durable. */
   set(kind: OperationKind, id: string): Promise<void>;
-  /** No-op when there is none. */
+  /** No-op if there is none. */
   clear(kind: OperationKind): Promise<void>;
 }
 
 /**
- * The provider goes on: make the same call again after `pollAfterMs` (100 or more). Not an error: no
- * attempt is counted. A call answers it instead of waiting longer than {@link answerWithinMs}.
+ * The provider continues: repeat the call after `pollAfterMs` (100 or more). Not an error, and not counted as an
+ * attempt. A call returns it instead of waiting longer than {@link answerWithinMs}.
  */
 export interface Pending {
   readonly type: 'pending';
@@ -40,7 +39,7 @@ export interface Pending {
 /** Milliseconds that a driver call may wait for its provider to finish. */
 export const answerWithinMs = 2_000;
 
-/** Operations of one process's life, for tests and programs that keep nothing. */
+/** Operations in memory, for tests and programs without persistent state. */
 export function memoryOperations(): Operations {
   const ids = new Map<OperationKind, string>();
   return {
@@ -65,7 +64,7 @@ export function isPending(answer: unknown): answer is Pending {
 
 /**
  * Repeats a call until it is complete, for callers that may wait: programs, tests, a node with a queue per volume.
- * @param wait resolves after so many milliseconds; its rejection ends the waiting, not the operation
+ * @param wait resolves after the given milliseconds; its rejection ends the wait, not the operation
  */
 export async function untilOver<T>(
   call: () => Promise<T | Pending>,

@@ -9,7 +9,7 @@ describe('parameters by rules', () => {
     fsTypeRule,
   ];
 
-  it('references are not looked into until they are resolved; then they are judged as every value', () => {
+  it('references are validated when they are resolved, like other values', () => {
     const given = { encrypted: 'secret:a/b', iops: 'secret:a/c', fsType: 'secret:a/d' };
     for (const level of ['class', 'volume'] as const)
       expect(validateByRules(rules, given, { level })).to.deep.equal([]);

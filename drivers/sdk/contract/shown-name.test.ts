@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { describeHolders } from '../node/holders.js';
 import { shownName } from './shown-name.js';
 
-describe('names that somebody else chose, in messages', () => {
-  it('plain names and paths stand as they are', () => {
+describe('untrusted names in messages', () => {
+  it('plain names and paths are unchanged', () => {
     for (const name of ['', 'postgres', 'kworker/0:1', '/srv/kedge/volumes/v_1', 'größe'])
       expect(shownName(name)).to.equal(name);
   });
@@ -14,13 +14,13 @@ describe('names that somebody else chose, in messages', () => {
       expect(shownName(`a${text}b`), JSON.stringify(text)).to.match(/^'?a\?[\w[]*b'?$/);
   });
 
-  it('a long name is cut', () => {
+  it('a long name is truncated', () => {
     expect(shownName('x'.repeat(100_000)))
       .to.have.length.below(210)
       .and.to.match(/…'$/);
   });
 
-  it('a name can not pass for a part of the message or of the command in it', () => {
+  it('a name can not be mistaken for a part of the message or of its command', () => {
     expect(shownName('x), pid 1 (init')).to.equal("'x), pid 1 (init'");
     expect(shownName("/m'; rm -rf /'")).to.equal("'/m?; rm -rf /?'");
     const command = 'a\u001b]0;b\n);reboot';

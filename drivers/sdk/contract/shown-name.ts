@@ -8,12 +8,12 @@ const unprintable = /[\p{C}\p{Zl}\p{Zp}]/gu;
 const plain = /^[\p{L}\p{N}_./:@%+,=-]*$/u;
 
 /**
- * A name that somebody else chose, such as that of a process or of a mount point, as a message may tell it:
- * without characters that steer a terminal or reorder the text, of bounded length, and in single quotes where
- * it could be taken for a part of the message or of a command in it.
+ * An untrusted name for messages, such as that of a process or a mount point: without characters that control a
+ * terminal or reorder the text, of bounded length, and in single quotes if it could be mistaken for a part of the
+ * message or of its command.
  */
 export function shownName(name: string): string {
-  // Cut first: a name of megabytes is not gone through.
+  // Truncated first: a name of megabytes is not scanned.
   const head = name.length > shownMax ? `${name.slice(0, shownMax)}…` : name;
   const printable = head.replace(unprintable, '?');
   return plain.test(printable) ? printable : `'${printable.replaceAll("'", '?')}'`;

@@ -1,19 +1,19 @@
 import { mkdir, realpath } from 'node:fs/promises';
 
-/** A directory below which a driver keeps volumes, as long as it is the one that it should be. */
+/** The directory of a driver's volumes, which is used only while it is the expected one. */
 export interface StorageRoot {
   /** The configured path. */
   readonly path: string;
   /**
-   * Runs `work` with the real path of the directory. The directory is held open meanwhile: its file
-   * system can't be unmounted under the work.
-   * @throws DriverError Unavailable, with the remedy, while the directory is absent or another one;
-   * `work` is not called then, and nothing is made.
+   * Runs `work` with the real path of the directory. The directory is open meanwhile, so that its file system can't be
+   * unmounted.
+   * @throws DriverError Unavailable, with the remedy, if the directory is absent or not the expected one; `work` is not
+   *   called then.
    */
   use<T>(work: (directory: string) => Promise<T>): Promise<T>;
 }
 
-/** A root that is whatever is at `path`: made where it is missing, never refused. */
+/** A root without checks: any directory at `path`, created if missing. */
 export function uncheckedStorageRoot(path: string): StorageRoot {
   return {
     path,

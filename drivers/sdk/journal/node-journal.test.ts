@@ -22,17 +22,17 @@ import {
 } from './node-journal.js';
 import { type NodeUndo, recoverNode } from './node-recovery.js';
 
-/** The end of a process: nothing that it calls afterwards has an effect. */
+/** The end of a process, whose later calls have no effect. */
 class Killed extends Error {}
 
-/** What outlives a process: the kernel's states, the disk, and what the store says is attached. */
+/** The state that outlives a process: of the kernel, of the disk, and the attachments in the store. */
 class World {
   readonly states = new Set<string>();
   readonly disk = new Map<string, string>();
   readonly attached = new Set<string>();
 }
 
-/** One life of a process over a world; every step may be its last, before or after its effect. */
+/** One process over a world. It can be killed at every step, before or after the effect of the step. */
 class Life {
   readonly #world: World;
   #left: number;
@@ -74,7 +74,7 @@ class Life {
   }
 }
 
-/** Also where the end came while a failed work was undone. */
+/** Whether a process was killed, also during the undo of failed work. */
 function isKilled(error: unknown): boolean {
   if (error instanceof Killed) return true;
   const { cause } = error as { readonly cause?: unknown };
@@ -88,7 +88,7 @@ const loop = (uid: string): NodeState => ({ type: 'loop', uid, file: `/root/${ui
 const mount = (uid: string): NodeState => ({ type: 'mount', uid, target: `/mounts/${uid}` });
 const freeze = (uid: string): NodeState => ({ type: 'freeze', uid, device: `/dev/loop-${uid}` });
 
-/** What the node does with a volume, as the driver and its callers do it. */
+/** The actions of the node on a volume, as those of the driver and its callers. */
 const acts = {
   async attach(life: Life, { attached, states }: World, uid: string) {
     await life.step(() => attached.add(uid));
@@ -148,7 +148,7 @@ const act = fc.record({
 });
 
 describe('the journal of a node', () => {
-  it('names everything that a process left, killed at any step; the next start undoes what nobody wants', async () => {
+  it('names everything that a process left, killed at any step; the next start undoes unwanted states', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ acts: fc.array(act, { maxLength: 6 }), steps: fc.nat(40) }), {
@@ -214,7 +214,7 @@ describe('the journal of a node', () => {
     }
   });
 
-  it('reads a damaged record by its name, so that a frozen file system is thawed nevertheless', async () => {
+  it('identifies a damaged record by its name, so that a frozen file system is thawed', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-journal-'));
     try {
       const journal = directoryJournal(folder);
@@ -223,7 +223,7 @@ describe('the journal of a node', () => {
       const names = await readdir(folder);
       for (const name of names) {
         await writeFile(join(folder, name), '');
-        // One that can't even be read.
+        // A record that can't be read.
         if (!name.startsWith('loop')) continue;
         await rm(join(folder, name));
         await mkdir(join(folder, name));
@@ -245,7 +245,7 @@ describe('the journal of a node', () => {
     }
   });
 
-  it('in a directory is on the disk before an act: the record before its name, the name before the act', async () => {
+  it('in a directory is durable before an act: the record before its name, the name before the act', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kedge-journal-'));
     const probe = await open(directory);
     const prototype = Object.getPrototypeOf(probe) as FileHandle;
@@ -280,7 +280,7 @@ describe('the journal of a node', () => {
     }
   });
 
-  it('holds a state after it is recorded, and after what an earlier process left of it is undone', async () => {
+  it('creates a state after recording it, and after undoing the state of an earlier process', async () => {
     const told: string[] = [];
     const texts = new Map<string, string>();
     const files: JournalFiles = {
@@ -305,7 +305,7 @@ describe('the journal of a node', () => {
     expect(told).to.deep.equal(['undone', 'recorded', 'work']);
   });
 
-  it('leaves what is wanted as it is, and recorded', async () => {
+  it('keeps wanted states and their records', async () => {
     const journal = memoryJournal();
     const made = (): Promise<void> => Promise.resolve();
     for (const state of [mount('a'), loop('a'), mount('b'), loop('b')])
@@ -319,7 +319,7 @@ describe('the journal of a node', () => {
     expect((await journal.replay()).states).to.deep.equal([mount('a'), loop('a')]);
   });
 
-  it('tells the error of a work also when undoing it fails', async () => {
+  it('reports the error of the work even if its undo fails', async () => {
     const journal = memoryJournal();
     const error: unknown = await journal
       .hold(

@@ -5,13 +5,13 @@ import { DriverError } from '../contract/errors.js';
 import type { LoopRecord } from './loop-record.js';
 import { draftEnding, replaceFile, syncFolder } from '../node/replace-file.js';
 
-/** Something of the node's kernel that outlives the process that made it. */
+/** Kernel state of the node that outlives the process that created it. */
 export type NodeState =
   /** A frozen file system; nothing can be written until it is thawed. */
   | {
       readonly type: 'freeze';
       readonly uid: string;
-      /** The device that it is on, such as `/dev/loop3`. */
+      /** The device of the file system, such as `/dev/loop3`. */
       readonly device: string;
     }
   /** A loop device over a file. */
@@ -35,15 +35,15 @@ export interface JournalFiles {
   write(name: string, text: string): Promise<void>;
   /** Succeeds for a name that does not exist. */
   remove(name: string): Promise<void>;
-  /** Keeps a text where it is no longer listed; gives the place. */
+  /** Moves a text out of the list; returns its new path. */
   setAside(name: string): Promise<string>;
 }
 
 /** A record of a journal. */
 export interface JournalContent {
-  /** Freezes first, then mounts, then loop devices, as they are to be undone. */
+  /** In the order of their undo: freezes, mounts, loop devices. */
   readonly states: readonly NodeState[];
-  /** Those of `states` whose record could not be read: it was written again. */
+  /** The states whose damaged record was rewritten. */
   readonly repaired: readonly NodeState[];
   /** Places of records that can't be read; they were set aside. */
   readonly damaged: readonly string[];
@@ -63,13 +63,13 @@ export class NodeJournal {
     this.#files = files;
   }
 
-  /** Records a state and makes it. When `act` fails the record stays: it may have been made in part. */
+  /** Records a state, then creates it. If `act` fails the record is kept, because the state may exist in part. */
   async make<T>(state: NodeState, act: () => Promise<T>): Promise<T> {
     await this.#begin(state);
     return act();
   }
 
-  /** Undoes a state and forgets it. When `act` fails the record stays. */
+  /** Undoes a state, then removes its record. If `act` fails the record is kept. */
   async undo<T>(state: NodeState, act: () => Promise<T>): Promise<T> {
     const result = await act();
     await this.forget(state);
@@ -77,8 +77,8 @@ export class NodeJournal {
   }
 
   /**
-   * Runs `work`, which creates a state and undoes it before it succeeds. The same state left by a process that died is
-   * undone first. If `work` fails, its state is undone too.
+   * Runs `work`, which creates a state and undoes it before it succeeds. The same state of a dead process is undone
+   * first. If `work` fails, its state is undone too.
    */
   async hold(
     state: NodeState,
@@ -98,7 +98,7 @@ export class NodeJournal {
     await this.forget(state);
   }
 
-  /** Whether a state is recorded: made, or about to be. */
+  /** Whether a state is recorded: it exists, or is about to be created. */
   async has(state: NodeState): Promise<boolean> {
     return (await this.#files.read(nameOf(state))) !== undefined;
   }
@@ -124,7 +124,7 @@ export class NodeJournal {
     return typeof read === 'object' && read.type === 'loop' ? read : undefined;
   }
 
-  /** Forgets a state that is undone. Idempotent. */
+  /** Removes the record of an undone state. Idempotent. */
   forget(state: NodeState): Promise<void> {
     return this.#files.remove(nameOf(state));
   }
@@ -134,8 +134,8 @@ export class NodeJournal {
   }
 
   /**
-   * All states recorded. The name of a damaged record identifies its subject, if the node still has the
-   * place. Another damaged record is set aside, so that it keeps no other one from being undone.
+   * All recorded states. A damaged record is identified by its name, if the node still has its place. Otherwise it is
+   * set aside, so that it does not prevent the undo of others.
    */
   async replay(places: NodePlaces = () => Promise.resolve([])): Promise<JournalContent> {
     const states: NodeState[] = [];
@@ -171,13 +171,13 @@ export class NodeJournal {
       const text = await this.#files.read(name);
       return text === undefined ? undefined : (parse(text) ?? 'damaged');
     } catch {
-      // Told by the answer; one bad block must not keep the others from being undone.
+      // Reported in the result; one bad block must not prevent the undo of the others.
       return 'damaged';
     }
   }
 }
 
-/** The error of a work, with what its undoing failed with. */
+/** The error of the work together with the error of its undo. */
 function bothFailed(error: unknown, undoing: unknown): DriverError {
   const { kind, message, retryAfterMs, operation } = DriverError.from(error);
   const second = DriverError.from(undoing).message;
@@ -188,13 +188,13 @@ function bothFailed(error: unknown, undoing: unknown): DriverError {
   });
 }
 
-/** Undefined for a text that is no record. */
+/** Parses a record; undefined if it is damaged. */
 function parse(text: string): NodeState | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // Told by the answer.
+    // Reported in the result.
     return undefined;
   }
   if (typeof value !== 'object' || value === null) return undefined;
@@ -207,7 +207,7 @@ function parse(text: string): NodeState | undefined {
   return undefined;
 }
 
-/** The name of a state, for any paths. */
+/** The name of a state's record; its path is hashed, because it may contain any characters. */
 function nameOf(state: NodeState): string {
   const place =
     state.type === 'freeze' ? state.device : state.type === 'loop' ? state.file : state.target;
@@ -215,7 +215,7 @@ function nameOf(state: NodeState): string {
   return `${state.type}-${state.uid}-${hash}`;
 }
 
-/** The state that a record has its name from; undefined when its place is none of `places`. */
+/** The state of a record name; undefined if its place is not one of `places`. */
 function stateNamed(name: string, places: readonly string[]): NodeState | undefined {
   const [, type, uid] = /^(freeze|loop|mount)-(.+)-[0-9a-f]{16}$/.exec(name) ?? [];
   if (type === undefined || uid === undefined) return undefined;
@@ -227,7 +227,7 @@ function stateNamed(name: string, places: readonly string[]): NodeState | undefi
     .find((state) => nameOf(state) === name);
 }
 
-/** A journal that ends with the process: for tests, and for tools that undo what they do. */
+/** A journal in memory, for tests and for tools that undo their own states. */
 export function memoryJournal(): NodeJournal {
   const texts = new Map<string, string>();
   return new NodeJournal({
@@ -250,7 +250,7 @@ export function memoryJournal(): NodeJournal {
 
 const damagedEnding = '.damaged';
 
-/** A journal in a directory of this node, which is made with mode 0700. */
+/** A journal in a directory of this node, which is created with mode 0700. */
 export function directoryJournal(directory: string): NodeJournal {
   const absentIsUndefined = async <T>(work: Promise<T>): Promise<T | undefined> => {
     try {

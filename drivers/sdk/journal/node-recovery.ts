@@ -17,17 +17,17 @@ export interface NodeUndo {
 /** The result of a recovery. */
 export interface Recovery {
   readonly undone: readonly NodeState[];
-  /** Still recorded: tried again by the next recovery. */
+  /** States that are still recorded; the next recovery retries them. */
   readonly failed: readonly { readonly state: NodeState; readonly error: DriverError }[];
-  /** Their records were damaged, and were written again by what the node has. */
+  /** States whose damaged records were rewritten from the state of the node. */
   readonly repaired: readonly NodeState[];
   /** Places of records that could not be read and were set aside. */
   readonly damaged: readonly string[];
 }
 
 /**
- * Undoes unwanted resources in the journal, freezes first. Run at the start: freezes before anything else is done
- * with volumes, as no process wants those of another one.
+ * Undoes unwanted resources in the journal, freezes first. Runs at the start. Freezes must be undone before other
+ * work on volumes, because freezes of an earlier process are never wanted.
  */
 export async function recoverNode(
   journal: NodeJournal,

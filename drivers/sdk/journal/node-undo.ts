@@ -9,7 +9,7 @@ import type { NodeJournal } from './node-journal.js';
 import type { NodeUndo } from './node-recovery.js';
 import { demandCommand } from '../node/run-command.js';
 
-/** File systems that drivers make. */
+/** File systems that drivers create. */
 const fileSystems = ['ext4', 'xfs'] as const;
 
 /** Undoes states of this node with the programs of the host. */
@@ -22,7 +22,7 @@ export function nodeUndo(host: NodeHost, journal: NodeJournal, signal: AbortSign
   };
 }
 
-/** Loop devices with their files, and what is mounted anywhere. What can't be found out is left out. */
+/** Loop devices, their files, and the mount points of all mount namespaces. Unreadable ones are omitted. */
 async function placesOfNode(host: NodeHost, signal: AbortSignal): Promise<readonly string[]> {
   const places = new Set<string>();
   const loops = await loopTable(host.run, signal).catch(() => []);
@@ -34,7 +34,7 @@ async function placesOfNode(host: NodeHost, signal: AbortSignal): Promise<readon
 
 /**
  * Detaches every loop device over a file, also one whose file was removed since.
- * @throws DriverError InUse while one is mounted in any mount namespace, or has another file than is there now
+ * @throws DriverError InUse while one is mounted in any mount namespace, or its file was replaced
  */
 export async function detachLoops(
   host: NodeHost,
@@ -48,9 +48,9 @@ export async function detachLoops(
 }
 
 /**
- * Thaws the file system on a device, wherever it is mounted: here, in the mount namespace of another
- * process, or, after its last mount went while it was frozen, nowhere. Success when it is not frozen.
- * @throws DriverError Unavailable when it is frozen and stays so
+ * Thaws the file system on a device: mounted here, in another mount namespace, or no longer mounted. Succeeds if it
+ * is not frozen.
+ * @throws DriverError Unavailable if it stays frozen
  */
 export async function thawDevice(
   host: NodeHost,

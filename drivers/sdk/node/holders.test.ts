@@ -1,19 +1,19 @@
 import { expect } from 'chai';
 import { type Holder, type Holders, joinHolders } from './holders.js';
 
-describe('holders that several sources know of', () => {
+describe('holders from several sources', () => {
   const source = (...holders: readonly Holder[]): Holders => ({
     holders: () => Promise.resolve(holders),
   });
   const shell: Holder = { type: 'files', pid: 7, command: 'sh' };
-  const container: Holder = { type: 'other', name: 'container web', wayOut: 'stop it' };
+  const container: Holder = { type: 'other', name: 'container web', remedy: 'stop it' };
 
-  it('are all of them, each told once', async () => {
+  it('are all listed once', async () => {
     const joined = joinHolders(source(), source(shell), source(container, shell));
     expect(await joined.holders({ directory: '/data' })).to.deep.equal([shell, container]);
   });
 
-  it('are nobody’s to guess when one of the sources can not tell', async () => {
+  it('are unknown if one of the sources fails', async () => {
     const broken: Holders = { holders: () => Promise.reject(new Error('can not tell')) };
     const asked: unknown = await joinHolders(source(shell), broken)
       .holders({ device: '/dev/loop3' })

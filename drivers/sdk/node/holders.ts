@@ -10,7 +10,7 @@ export interface HeldVolume {
 
 /** A holder that blocks unmount, detach or delete of a volume. */
 export type Holder =
-  /** A process with open files in it, or whose working directory or root it is. */
+  /** A process with open files, its working directory or its root in the volume. */
   | { readonly type: 'files'; readonly pid: number; readonly command: string }
   /** A process in whose mount namespace it is mounted. */
   | {
@@ -18,7 +18,7 @@ export type Holder =
       readonly pid: number;
       readonly command: string;
       readonly target: string;
-      /** True for a mount that the asking process sees, too. */
+      /** True for a mount in the mount namespace of this process. */
       readonly here: boolean;
     }
   /** A block device that the kernel made of it: device-mapper, software RAID, a loop device. */
@@ -26,7 +26,7 @@ export type Holder =
   /** Memory that is swapped out to it. */
   | { readonly type: 'swap'; readonly path: string }
   /** Something that a further source knows, such as a container. */
-  | { readonly type: 'other'; readonly name: string; readonly wayOut: string };
+  | { readonly type: 'other'; readonly name: string; readonly remedy: string };
 
 /** Finds holders of volumes in the kernel or a runtime. */
 export interface Holders {
@@ -34,7 +34,7 @@ export interface Holders {
   holders(volume: HeldVolume): Promise<readonly Holder[]>;
 }
 
-/** One port over several sources; each holder is listed once. */
+/** Combines several sources; each holder is listed once. */
 export function joinHolders(...sources: readonly Holders[]): Holders {
   return {
     async holders(volume) {
@@ -44,7 +44,7 @@ export function joinHolders(...sources: readonly Holders[]): Holders {
   };
 }
 
-const toldMax = 10;
+const namedMax = 10;
 
 function nameOf(holder: Holder): string {
   switch (holder.type) {
@@ -63,7 +63,7 @@ function nameOf(holder: Holder): string {
   }
 }
 
-function wayOutOf(holder: Holder): string {
+function remedyOf(holder: Holder): string {
   switch (holder.type) {
     case 'files':
       return `end process ${holder.pid}`;
@@ -80,7 +80,7 @@ function wayOutOf(holder: Holder): string {
     case 'swap':
       return `turn it off (swapoff ${shownName(holder.path)})`;
     case 'other':
-      return holder.wayOut;
+      return holder.remedy;
   }
 }
 
@@ -89,8 +89,8 @@ export function describeHolders(holders: readonly Holder[]): string {
   const [first] = holders;
   if (!first)
     return 'held by a process or mount that kedged can not see; find it as root (lsof, findmnt)';
-  const names = holders.slice(0, toldMax).map(nameOf);
-  const more = holders.length > toldMax ? `, and ${holders.length - toldMax} more` : '';
-  const ways = [...new Set(holders.slice(0, toldMax).map(wayOutOf))];
+  const names = holders.slice(0, namedMax).map(nameOf);
+  const more = holders.length > namedMax ? `, and ${holders.length - namedMax} more` : '';
+  const ways = [...new Set(holders.slice(0, namedMax).map(remedyOf))];
   return `held by ${names.join(', ')}${more}; ${ways.join(', ')}`;
 }

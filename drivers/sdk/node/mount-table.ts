@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 export interface MountEntry {
   /** `major:minor` of the device. */
   readonly device: string;
-  /** Directory of the file system that is mounted. */
+  /** The mounted directory of the file system. */
   readonly root: string;
   readonly target: string;
   readonly readOnly: boolean;
@@ -21,7 +21,7 @@ export function unescapeMountField(text: string): string {
   );
 }
 
-/** Reads the text of a mountinfo file. Lines that can't be read are passed over. */
+/** Reads the text of a mountinfo file. Invalid lines are skipped. */
 export function parseMountTable(text: string): readonly MountEntry[] {
   return text.split('\n').flatMap((line): MountEntry[] => {
     const [before = '', after = ''] = line.split(' - ');
@@ -43,7 +43,7 @@ export function parseMountTable(text: string): readonly MountEntry[] {
 
 /**
  * The present mounts of this process. Read until two reads agree: the kernel gives no consistent view while mounts
- * come and go (kubernetes/mount-utils found that out).
+ * change (see kubernetes/mount-utils).
  */
 export async function readMountTable(
   file = '/proc/self/mountinfo',
@@ -57,7 +57,7 @@ export async function readMountTable(
   return parseMountTable(before);
 }
 
-/** The mount at exactly this path: the last one, where several are stacked. */
+/** The mount at exactly this path: the last one, if several are stacked. */
 export async function mountAt(target: string): Promise<MountEntry | undefined> {
   return (await readMountTable()).filter((entry) => entry.target === target).at(-1);
 }

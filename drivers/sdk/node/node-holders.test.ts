@@ -28,7 +28,7 @@ describe('processes that hold a directory', function () {
     await rm(directory, { recursive: true });
   });
 
-  it('a process with 10,000 descriptors is found by its last one, with few reads under way', async () => {
+  it('a process with 10,000 descriptors is found by its last one, with few concurrent reads', async () => {
     const file = join(directory, 'last');
     await writeFile(file, '');
     child = spawn(process.execPath, ['-e', opener, file], { stdio: ['pipe', 'pipe', 'inherit'] });

@@ -5,10 +5,10 @@ import { type Holder, type Holders, joinHolders } from './holders.js';
 import { deviceNumber, readMountTable, unescapeMountField } from './mount-table.js';
 import { commandOf, processIds, processMounts } from './process-mounts.js';
 
-/** A file of sysfs that was opened before its device went answers ENODEV or ENXIO, one of proc ESRCH. */
+/** Errors of an absent path. Files of a removed device (sysfs) fail with ENODEV or ENXIO, of a process with ESRCH. */
 const absent = ['ENOENT', 'ENOTDIR', 'ENODEV', 'ENXIO', 'ESRCH'];
 
-/** An answer that is empty where the path is absent: the device or the process went meanwhile. */
+/** The result of a read, or `empty` if the device or the process no longer exists. */
 async function unlessAbsent<T>(reading: Promise<T>, empty: T): Promise<T> {
   try {
     return await reading;
@@ -29,7 +29,7 @@ async function partsOf(device: string): Promise<readonly string[]> {
   return [name, ...below.filter((entry) => entry.startsWith(name))];
 }
 
-/** Descriptors of a process that are read at once: a process may have a million. */
+/** Maximum number of concurrently read descriptors of a process, which may have a million. */
 const descriptorsAtOnce = 64;
 
 /** Names of the links to the open files of a process. Empty for a process that ended or belongs to another user. */
@@ -141,7 +141,7 @@ const swapSpace: Holders = {
 
 /**
  * The holders of volumes on this node: processes with open files, mount namespaces and the kernel. Runtimes whose
- * workloads can't be seen so are joined to it.
+ * workloads are not visible this way add their own source.
  */
 export const nodeHolders: Holders = joinHolders(
   processesWithFiles,

@@ -7,19 +7,19 @@ import type { RunCommand } from './run-command.js';
 /** The type of a path; symbolic links are not followed. */
 export type FileKind = 'absent' | 'directory' | 'file' | 'link' | 'blockDevice' | 'other';
 
-/** A directory that is held open: it stays the same one, also when it is unmounted or moved. */
+/** An open directory, which stays the same if it is unmounted or moved. */
 export interface OpenedDirectory {
-  /** Number of the device that it is on, as the mount table names it. */
+  /** Number of its device, as in the mount table. */
   readonly device: string;
-  /** Leads to it from any program of this node, until it is closed. */
+  /** A path to the directory for all programs of this node, until it is closed. */
   readonly path: string;
   close(): Promise<void>;
 }
 
-/** Room on a disk. */
+/** Free space of a disk. */
 export interface DiskRoom {
   readonly bytes: number;
-  /** Undefined where the file system makes as many as it has room for. */
+  /** Free inodes; undefined if the file system does not limit them. */
   readonly files: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface HostFiles {
     path: string,
     options: { readonly mode: number; readonly parents?: boolean },
   ): Promise<void>;
-  /** A new folder for this process alone, below the folder for temporary files. */
+  /** Creates a folder for this process alone in the folder for temporary files. */
   makeTemporaryFolder(prefix: string): Promise<string>;
   /** Removes an empty folder. */
   removeFolder(path: string): Promise<void>;
@@ -45,19 +45,19 @@ export interface HostFiles {
   /** Makes names that were created, renamed or removed in a folder durable. */
   syncFolder(path: string): Promise<void>;
   size(path: string): Promise<bigint>;
-  /** Device number and inode, by which a file that takes the place of another one is told; undefined for none. */
+  /** Device number and inode, which distinguish a file from its replacement; undefined if it is absent. */
   identity(path: string): Promise<string | undefined>;
   /** Free bytes and inodes on the disk of a folder. */
   room(folder: string): Promise<DiskRoom>;
-  /** Makes a file where there is none, and makes it longer where it is shorter; durable. */
+  /** Creates a missing file, and extends a shorter one; durable. */
   extend(path: string, bytes: number): Promise<void>;
-  /** Whether head and tail of a device hold nothing but zeros. @throws Error when that can't be read */
+  /** Whether head and tail of a device contain only zeros. @throws Error if they can't be read */
   startsAndEndsBlank(device: string, sizeBytes: bigint): Promise<boolean>;
 }
 
 /**
  * A node as drivers and agent use it: child processes, the mount table, freezes and files. Each call is one
- * step, before and after which a process may die; a test can stand in for it and kill at any of them.
+ * step. Tests replace the node to kill a process before or after any step.
  */
 export interface NodeHost {
   /** Runs a program. Freezing, loop devices and mounting are done by programs. */
@@ -67,21 +67,21 @@ export interface NodeHost {
   readonly holders: Holders;
   /** The work queue of this process: serializes work per key. */
   readonly turns: KeyedQueue;
-  /** The mounts of this process; of several at one path the last one counts. */
+  /** The mounts of this process; the last one at a path is on top. */
   mounts(): Promise<readonly MountEntry[]>;
   /** The mounts of all mount namespaces, that of this process first. */
   processMounts(): AsyncIterable<ProcessMounts>;
-  /** Number of a device, as the mount table names it. @throws Error ENOENT */
+  /** Number of a device, as in the mount table. @throws Error ENOENT */
   deviceNumber(device: string): Promise<string>;
   /** Whether any mount namespace may have a file system of a device. */
   hasFileSystem(device: string): Promise<boolean>;
-  /** Not through a link. */
+  /** Opens a directory without following a link. */
   openDirectory(path: string): Promise<OpenedDirectory>;
-  /** @throws Error when `signal` is aborted */
+  /** Waits. @throws Error if `signal` is aborted */
   pause(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The mount at exactly this path: the last one, where several are stacked. */
+/** The mount at exactly this path: the last one, if several are stacked. */
 export async function mountOn(host: NodeHost, target: string): Promise<MountEntry | undefined> {
   return (await host.mounts()).filter((entry) => entry.target === target).at(-1);
 }

@@ -5,7 +5,7 @@ import { type MountEntry, parseMountTable } from './mount-table.js';
 /** The mounts of a mount namespace, as a process sees them. */
 export interface ProcessMounts {
   readonly pid: number;
-  /** The namespace, such as `mnt:[4026531841]`; empty where it may not be read. */
+  /** The namespace, such as `mnt:[4026531841]`; empty if it may not be read. */
   readonly namespace: string;
   readonly mounts: readonly MountEntry[];
 }
@@ -21,8 +21,8 @@ export async function commandOf(pid: number): Promise<string> {
 }
 
 /**
- * The mounts of all mount namespaces of this node, this one first: one process each for every namespace and root. A
- * process that ended meanwhile, or that another user's is, tells nothing.
+ * The mounts of all mount namespaces of this node, this one first, from one process per namespace and root.
+ * Processes that ended or belong to another user are skipped.
  */
 export async function* processMounts(): AsyncGenerator<ProcessMounts> {
   const seen = new Set<string>();

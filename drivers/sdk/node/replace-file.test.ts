@@ -17,7 +17,7 @@ describe('replacing a file as a whole', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('syncs the new content before it gets the name, and the folder after that', async () => {
+  it('syncs the new content before the rename, and the folder after it', async () => {
     await writeFile(path, 'old');
     const seen: string[] = [];
     const sync = Reflect.get(handles, 'sync');
@@ -34,14 +34,14 @@ describe('replacing a file as a whole', () => {
     expect(seen).to.deep.equal(['file synced, old is there', 'folder synced, new is there']);
   });
 
-  it('takes the place of a longer draft that a crash left, and is for its owner alone', async () => {
+  it('replaces a longer draft that a crash left, and sets mode 0600', async () => {
     await writeFile(`${path}.new`, 'half of a longer text');
     await replaceFile(path, 'new');
     expect(await readFile(path, 'utf8')).to.equal('new');
     expect((await stat(path)).mode & 0o777).to.equal(0o600);
   });
 
-  it('leaves the old file where it fails', async () => {
+  it('keeps the old file if it fails', async () => {
     await writeFile(path, 'old');
     const error: unknown = await replaceFile(join(path, 'below'), 'new').catch((e: unknown) => e);
     expect(error).to.have.property('code', 'ENOTDIR');

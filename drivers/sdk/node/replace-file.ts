@@ -1,7 +1,7 @@
 import { open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Ending of what {@link replaceFile} writes until it is whole. After a crash one may be left; the next call takes its place. */
+/** Ending of the temporary file of {@link replaceFile}. One may remain after a crash; the next call replaces it. */
 export const draftEnding = '.new';
 
 /** Makes names that were created, renamed or removed in a folder durable. */
@@ -15,14 +15,14 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Writes a file that its owner alone may read, durably: after a crash at any moment there is the old one or the
- * whole new one. Two calls about one path must not overlap.
+ * Replaces a file durably, with mode 0600: after a crash either the old or the complete new file exists. Calls for
+ * one path must not overlap.
  */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}${draftEnding}`;
   const file = await open(draft, 'w', 0o600);
   try {
-    // A draft that was there keeps its mode otherwise.
+    // An existing draft would keep its mode.
     await file.chmod(0o600);
     await file.writeFile(text);
     await file.sync();

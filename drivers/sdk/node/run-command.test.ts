@@ -8,7 +8,7 @@ import { runCommand } from './run-command.js';
 describe('a program that a driver runs', () => {
   const { signal } = new AbortController();
 
-  it('resolves with its exit code and its words', async () => {
+  it('resolves with its exit code and its output', async () => {
     const script = 'echo out; echo err >&2; exit 3';
     expect(await runCommand('sh', ['-c', script], signal)).to.deep.equal({
       exitCode: 3,
@@ -17,7 +17,7 @@ describe('a program that a driver runs', () => {
     });
   });
 
-  it('did not end in time once aborted, with whatever exit code it ends then', async () => {
+  it('is a Timeout if it was aborted, whatever its exit code', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-run-'));
     const ready = join(folder, 'ready');
     await runCommand('mkfifo', [ready], signal);

@@ -19,13 +19,13 @@ export type RunCommand = (
   signal: AbortSignal,
 ) => Promise<CommandResult>;
 
-/** An aborted program has this long to clean up before it is killed, milliseconds. */
+/** Time of an aborted program to clean up before SIGKILL, milliseconds. */
 const abortGraceMs = 5_000;
 
 /**
  * Runs a program without a shell, in the C locale. Any exit code resolves, unless it was aborted. Its standard
  * input is a pipe that stays open as long as this process lives. An aborted program gets SIGTERM, and SIGKILL five
- * seconds later; the promise settles when it ended, or then.
+ * seconds later; the promise settles when it has ended, at the latest then.
  * @throws DriverError Unavailable naming a program that is not installed, Timeout when aborted.
  */
 export const runCommand: RunCommand = (command, args, signal) =>
@@ -60,7 +60,7 @@ export const runCommand: RunCommand = (command, args, signal) =>
     signal.addEventListener('abort', abort, { once: true });
   });
 
-/** Like {@link runCommand}, and any exit code but 0 is an error with the program's own words. */
+/** Like {@link runCommand}, but an exit code other than 0 is an error with the program's output. */
 export async function demandCommand(
   run: RunCommand,
   command: string,
@@ -100,10 +100,10 @@ function installation(programs: readonly string[]): string {
   return `install it (package ${names.join(', ')} on Debian and Ubuntu)`;
 }
 
-const tellMissing = 'for p; do command -v "$p" >/dev/null || echo "$p"; done';
+const missingNames = 'for p; do command -v "$p" >/dev/null || echo "$p"; done';
 
 /**
- * Makes sure that programs are installed, before something is made that needs them later.
+ * Checks that programs are installed, before resources are created that need them later.
  * @throws DriverError Unavailable naming the missing ones and their packages
  */
 export async function demandPrograms(
@@ -111,7 +111,7 @@ export async function demandPrograms(
   programs: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  const { stdout } = await run('sh', ['-c', tellMissing, 'sh', ...programs], signal);
+  const { stdout } = await run('sh', ['-c', missingNames, 'sh', ...programs], signal);
   const missing = stdout.split('\n').filter((name) => name !== '');
   if (missing.length === 0) return;
   throw new DriverError(

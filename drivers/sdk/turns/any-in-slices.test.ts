@@ -18,11 +18,11 @@ describe('a test of many items in slices', () => {
     return { found, atOnce, read: read.length };
   }
 
-  it('has no more than a slice under way, and reads all where nothing is found', async () => {
+  it('tests at most one slice concurrently, and all items if none matches', async () => {
     expect(await tested(105, -1)).to.deep.equal({ found: false, atOnce: 10, read: 105 });
   });
 
-  it('ends with the slice in which something was found, also with the last and with none', async () => {
+  it('ends with the slice of the first match, also the last slice, and without items', async () => {
     expect(await tested(105, 12)).to.deep.equal({ found: true, atOnce: 10, read: 20 });
     expect(await tested(105, 104)).to.deep.equal({ found: true, atOnce: 10, read: 105 });
     expect(await tested(0, 0)).to.deep.equal({ found: false, atOnce: 0, read: 0 });

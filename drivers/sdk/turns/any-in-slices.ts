@@ -1,6 +1,6 @@
 /**
- * Whether `test` holds of any item. A slice of items is tested at once, and the rest is not read after a slice
- * in which it held: what is read of a large source stays small, and other work gets its turn between slices.
+ * Whether `test` is true for any item. The items of a slice are tested concurrently, and reading stops after a slice
+ * with a match. A large source needs little memory, and other work runs between slices.
  */
 export async function anyInSlices<T>(
   items: Iterable<T> | AsyncIterable<T>,

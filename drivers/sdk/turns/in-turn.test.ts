@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { inTurn } from './in-turn.js';
 
 describe('work in turn', () => {
-  it('runs work about one key in the order of the calls, also after a failure', async () => {
+  it('runs work for one key in the order of the calls, also after a failure', async () => {
     const order: string[] = [];
     const step = (name: string, fails = false) =>
       inTurn('volume', async () => {
@@ -27,7 +27,7 @@ describe('work in turn', () => {
     );
   });
 
-  it('does not hold up work about another key', async () => {
+  it('does not delay work for another key', async () => {
     let release = (): void => undefined;
     const held = inTurn('one', () => new Promise<void>((resolve) => (release = resolve)));
     expect(await inTurn('two', async () => 'done')).to.equal('done');

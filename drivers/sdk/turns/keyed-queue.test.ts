@@ -3,7 +3,7 @@ import { DriverError } from '../contract/errors.js';
 import { KeyedQueue } from './keyed-queue.js';
 
 describe('work by key', () => {
-  it('runs one after the other for a key, side by side for others, and goes on after a failure', async () => {
+  it('is sequential per key, parallel for different keys, and continues after a failure', async () => {
     const work = new KeyedQueue();
     const log: string[] = [];
     let release: () => void = () => undefined;
@@ -25,7 +25,7 @@ describe('work by key', () => {
     expect(work.size, 'nothing is kept').to.equal(0);
   });
 
-  it('ends a call at once that is given up before its turn, and never runs its work', async () => {
+  it('rejects a call at once that is aborted before its turn, and never runs its work', async () => {
     const work = new KeyedQueue();
     let release: () => void = () => undefined;
     const slow = work.run('a', () => new Promise<void>((resolve) => (release = resolve)));

@@ -13,8 +13,8 @@ export class KeyedQueue {
 
   /**
    * Runs `work` when all earlier work under `key` has ended.
-   * @param signal aborted before its turn: `work` is not run, and the call ends at once
-   * @throws DriverError Unavailable when `signal` is aborted before the turn; what `work` throws
+   * @param signal aborts a waiting call: it rejects at once, and `work` is not run
+   * @throws DriverError Unavailable if `signal` is aborted before the turn; the error of `work`
    */
   run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#tails.get(key) ?? Promise.resolve();

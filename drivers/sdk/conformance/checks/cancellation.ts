@@ -23,7 +23,7 @@ async function givenUp(
   return (await running) === undefined;
 }
 
-/** Calls with a signal that is aborted before, and while they run, end in time. */
+/** Checks that calls end in time if their signal is aborted before or during the call. */
 async function cancelled(
   trial: Trial,
   what: string,
@@ -41,7 +41,7 @@ async function cancelled(
   await withinTime(`${what}, its signal aborted while it ran,`, cancelTimeoutMs, running);
 }
 
-/** Calls that are given up. */
+/** Checks of cancelled calls. */
 export const cancellation: readonly Check[] = [
   {
     name: 'cancelled-calls-end',

@@ -6,7 +6,7 @@ import { kindOf } from '../demand-kind.js';
 
 const timesAtOnce = 4;
 
-/** The same call several times at once, each of an instance of its own. */
+/** Makes the same call concurrently, each time on a separate driver instance. */
 async function atOnce<T>(call: () => Promise<T>): Promise<readonly T[]> {
   return Promise.all(Array.from({ length: timesAtOnce }, call));
 }
@@ -16,7 +16,7 @@ function demandOne(what: string, values: readonly string[]): void {
   demand(different.size === 1, `concurrent calls of ${what} returned ${[...different].join(', ')}`);
 }
 
-/** Calls at once. */
+/** Checks of concurrent calls. */
 export const concurrency: readonly Check[] = [
   {
     name: 'provisions-at-once-make-one',

@@ -7,7 +7,7 @@ import type { Trial } from '../trial.js';
 
 const wrongCredential = 'kedge-conformance-wrong-credential';
 
-/** Calls that a driver must refuse; what they end with is judged by every call's watch. */
+/** Makes calls that a driver must refuse; {@link watchedDriver} checks their errors. */
 async function provokeErrors(trial: Trial, parameters: Parameters): Promise<void> {
   const driver = await trial.driver();
   const { handle } = await trial.provision();
@@ -22,7 +22,7 @@ async function provokeErrors(trial: Trial, parameters: Parameters): Promise<void
   await kindOf(driver.observeSnapshot({ ...request, handle: undefined }));
 }
 
-/** Refusals, their errors, and values that errors must not contain. */
+/** Checks of refusals, their errors, and values that errors must not contain. */
 export const errors: readonly Check[] = [
   {
     name: 'errors-are-driver-errors',
@@ -46,7 +46,7 @@ export const errors: readonly Check[] = [
             !description.includes(wrongCredential),
             `validateParameters quotes the value of ${key}`,
           );
-      // Success says nothing: some providers ask for the credential later.
+      // Success proves nothing: some providers check the credential later.
       await kindOf(driver.provision({ ...trial.request(trial.identity()), parameters }));
     },
   },
@@ -107,7 +107,7 @@ export const errors: readonly Check[] = [
         .mountRequest(mixed)
         .catch((error: unknown) => ({ refused: error }));
       if (!('refused' in request)) {
-        // Accepted: then it must be the volume of the identity.
+        // If the call succeeds, it must have used the volume of the identity.
         const mounted = await trial.mountAs(request);
         const label = await labelOf(mounted.path);
         demand(

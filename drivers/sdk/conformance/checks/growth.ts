@@ -12,7 +12,7 @@ async function expand(trial: Trial, made: Made, sizeBytes: bigint): Promise<bigi
   return (await (await trial.driver()).expand(request)).sizeBytes;
 }
 
-/** A volume grows, never shrinks, and keeps its content. */
+/** Checks that a volume grows, never shrinks, and keeps its content. */
 export const growth: readonly Check[] = [
   {
     name: 'expand-reaches-its-size',

@@ -4,7 +4,7 @@ import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, writeContent } from '../content.js';
 
-/** The same call again gives the same answer and one resource, and costs no data. */
+/** Checks that a repeated call returns the same answer, creates one resource, and keeps all data. */
 export const idempotency: readonly Check[] = [
   {
     name: 'provision-answers-the-same',

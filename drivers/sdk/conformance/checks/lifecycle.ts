@@ -51,7 +51,7 @@ export const lifecycle: readonly Check[] = [
     needs: ['ownsData'],
     body: async (trial) => {
       const driver = await trial.driver();
-      // A handle as the driver gives them: there is no other way to know how they look.
+      // A real handle, because the suite does not know their format.
       const made = await trial.provision();
       await trial.delete(made);
       const never = { ...trial.context(trial.identity()), handle: undefined };

@@ -14,14 +14,14 @@ async function writable(path: string): Promise<boolean> {
   try {
     await writeFile(probe, '');
   } catch {
-    // Whatever keeps it from being written.
+    // Any error means that the file can't be written.
     return false;
   }
   await rm(probe);
   return true;
 }
 
-/** Mounting formats only what it may, follows nothing, and ends when it says so. */
+/** Checks that mounts format only blank devices with consent, follow no links, and end at unmount. */
 export const mounts: readonly Check[] = [
   {
     name: 'read-only-is-obeyed',
@@ -176,7 +176,7 @@ export const mounts: readonly Check[] = [
       const made = await trial.provision();
       const device = await realpath(await trial.device(made));
       await (await trial.driver()).detach(trial.call(made));
-      // Either the node is gone, or it leads to nothing: a loop device stays without its file.
+      // Either the device node is removed, or it has no content: a loop device remains without its file.
       const file = await open(device, 'r').catch(() => undefined);
       const bytes = await file?.read(Buffer.alloc(512), 0, 512, 0).catch(() => undefined);
       await file?.close();
@@ -201,7 +201,7 @@ export const mounts: readonly Check[] = [
       const covered = (await mountAt(outside)) !== undefined;
       const names = await readdir(outside);
       await kindOf((await trial.driver()).unmount(request));
-      // Below a mount nothing is removed, whatever is there.
+      // Nothing below a mount is removed.
       if ((await mountAt(outside)) === undefined) {
         await rm(join(outside, 'precious'), { force: true });
         await rm(request.target, { force: true });

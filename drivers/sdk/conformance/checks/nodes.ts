@@ -4,7 +4,7 @@ import { demandContent, writeContent } from '../content.js';
 import { demandRefusal, kindOf } from '../demand-kind.js';
 import type { Trial } from '../trial.js';
 
-/** The second node. The need `otherNode` makes sure of it. */
+/** The second node, which the need `otherNode` guarantees. */
 function otherNode(trial: Trial): string {
   return trial.options.otherNode ?? trial.leaveOut('the option "otherNode" is not set');
 }
@@ -14,7 +14,7 @@ function demandOneNode(trial: Trial): void {
     trial.leaveOut('the driver has no access mode ReadWriteOnce');
 }
 
-/** A volume is attached to the requested node, and to one node at a time. */
+/** Checks that a volume is attached to the requested node, and to one node at a time. */
 export const nodes: readonly Check[] = [
   {
     name: 'unknown-nodes-are-refused',

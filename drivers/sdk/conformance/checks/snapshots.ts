@@ -21,7 +21,7 @@ async function written(trial: Trial, label: string): Promise<Made> {
   return made;
 }
 
-/** Restores into a new volume and demands its content. */
+/** Restores into a new volume and checks its content. */
 async function demandRestored(
   trial: Trial,
   snapshot: MadeSnapshot,
@@ -35,7 +35,7 @@ async function demandRestored(
 
 const needs = ['content', 'snapshots'] as const;
 
-/** A snapshot is of one time, of one source, and depends on neither what came before nor after. */
+/** Checks that a snapshot has the content of one source at one time, independent of other writes. */
 export const snapshots: readonly Check[] = [
   {
     name: 'snapshots-are-of-their-time',

@@ -16,7 +16,7 @@ import { DriverError } from '../../contract/errors.js';
 import { memoryOperations } from '../../contract/operations.js';
 import type { KnownVolume, MutantMemory } from './mutant.js';
 
-/** Outlives the calls: what a mutant does of itself is not cancelled with them. */
+/** Never aborted: the calls that a mutant makes itself are not cancelled. */
 const { signal } = new AbortController();
 
 /** Whether a driver has the volume. */
@@ -30,7 +30,7 @@ export async function exists(driver: SynchronousDriver, context: CallContext): P
   );
 }
 
-/** The oldest living volume that fits. */
+/** The oldest existing volume that matches. */
 export function findVolume(
   memory: MutantMemory,
   fits: (volume: VolumeIdentity) => boolean,
@@ -46,7 +46,7 @@ export function mountOf(
   return [...memory.mounted.values()].find(({ volume }) => volume.uid === uid);
 }
 
-/** Works with the content of a volume, where it is mounted, or mounted for this. */
+/** Runs work on the content of a volume, which is mounted if necessary. */
 export async function withContent(
   driver: SynchronousDriver,
   memory: MutantMemory,
@@ -99,7 +99,7 @@ export async function makeStray(
   return (await driver.provision(stray)).handle;
 }
 
-/** An identity for a snapshot that the mutant makes on its own. */
+/** An identity for a snapshot that the mutant creates itself. */
 export function straySnapshot(memory: MutantMemory, source: HandleRequest): SnapshotRequest {
   const { volume, parameters, node, handle } = source;
   const operations = memoryOperations();
@@ -109,7 +109,7 @@ export function straySnapshot(memory: MutantMemory, source: HandleRequest): Snap
   return request;
 }
 
-/** The handle that a volume shows which has another one's storage. */
+/** The handle of a volume that uses another one's storage. */
 function shownHandle(real: KnownVolume, volume: VolumeIdentity): string {
   const { handle } = real;
   return handle.includes(real.volume.uid)
@@ -118,8 +118,8 @@ function shownHandle(real: KnownVolume, volume: VolumeIdentity): string {
 }
 
 /**
- * Calls about some volumes reach another volume's storage, under a handle of their own.
- * @param realOf the volume that has the storage; undefined for a volume that has its own.
+ * Redirects the calls for some volumes to another volume's storage, under a separate handle.
+ * @param realOf the volume with the storage; undefined for a volume with its own.
  */
 export function aliasing(
   driver: SynchronousDriver,

@@ -6,7 +6,7 @@ import type { Mutant } from './mutant.js';
 
 const pageBytes = 4096;
 
-/** Cuts every file to whole pages: what a page cache loses that is not flushed. */
+/** Truncates every file to whole pages, as a page cache that is not flushed. */
 async function cutTails(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
@@ -16,7 +16,7 @@ async function cutTails(folder: string): Promise<void> {
   }
 }
 
-/** Faults in keeping what was written. */
+/** Faults in keeping written data. */
 export const dataMutants: readonly Mutant[] = [
   {
     name: 'detach-loses-unflushed-data',

@@ -10,7 +10,7 @@ import type { SynchronousDriver } from '../../provider/synchronous-driver.js';
 import { DriverError } from '../../contract/errors.js';
 import type { Mutant } from './mutant.js';
 
-/** Replaces what some calls throw. */
+/** Replaces the errors of some calls. */
 function rethrowing(
   driver: SynchronousDriver,
   change: (error: unknown, request: { readonly parameters: Parameters }) => unknown,

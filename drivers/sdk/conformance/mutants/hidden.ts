@@ -16,7 +16,7 @@ function uidOf(name: string): string {
   return [...parts, hex.slice(20, 32)].join('-');
 }
 
-/** Faults that show only in the second look: after a failure, to a neighbour, in an older instance. */
+/** Faults that appear elsewhere: after a failure, in another volume, in an older instance. */
 export const hiddenMutants: readonly Mutant[] = [
   {
     name: 'snapshots-keyed-by-name',

@@ -9,7 +9,7 @@ import type { Mutant } from './mutant.js';
 import { nodeMutants } from './nodes.js';
 import { snapshotMutants } from './snapshots.js';
 
-/** Ways to break a correct driver. The suite notices every one. */
+/** Ways to break a correct driver. The suite detects every one. */
 export const mutants: readonly Mutant[] = [
   ...lifecycleMutants,
   ...idempotencyMutants,

@@ -3,7 +3,7 @@ import { demandCommand, runCommand } from '../../node/run-command.js';
 import { aliasing, findVolume, mountOf } from './damage.js';
 import type { KnownVolume, Mutant, MutantMemory } from './mutant.js';
 
-/** The volume whose storage another one was given; chosen once, when it is made. */
+/** The volume whose storage a volume uses; chosen once, when the volume is created. */
 function chosen(
   memory: MutantMemory,
   uid: string,
@@ -20,7 +20,7 @@ const gone = (uid: string): never => {
   throw new DriverError('NotFound', `volume ${uid} does not exist`);
 };
 
-/** Faults in making, finding and deleting volumes. */
+/** Faults in creating, observing and deleting volumes. */
 export const lifecycleMutants: readonly Mutant[] = [
   {
     name: 'volumes-share-storage',

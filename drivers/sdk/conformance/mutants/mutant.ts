@@ -8,7 +8,7 @@ import type {
 import type { SynchronousDriver } from '../../provider/synchronous-driver.js';
 import { delegate } from '../delegate.js';
 
-/** A volume that a driver made. */
+/** A volume that a driver created. */
 export type KnownVolume = ProvisionRequest & {
   readonly handle: string;
   /** The snapshot that it was restored from. */
@@ -17,7 +17,7 @@ export type KnownVolume = ProvisionRequest & {
 
 /** State that a faulty driver shares between its instances, like a provider. */
 export interface MutantMemory {
-  /** Volumes that were made and not deleted, by uid, oldest first. */
+  /** Existing volumes, by uid, oldest first. */
   readonly volumes: Map<string, KnownVolume>;
   /** Volumes that were deleted, by uid, oldest first. */
   readonly deleted: Map<string, KnownVolume>;
@@ -27,17 +27,17 @@ export interface MutantMemory {
   readonly mounted: Map<string, MountRequest & { readonly path: string }>;
   /** Snapshots by uid, oldest first; `made` is the answer's handle. */
   readonly snapshots: Map<string, SnapshotRequest & { readonly made: string }>;
-  /** Volumes that the mutant made on its own; they are deleted after it was tried. */
+  /** Volumes that the mutant created itself; deleted after the trial. */
   readonly strays: Map<string, ProvisionRequest>;
-  /** Snapshots that the mutant made on its own. */
+  /** Snapshots that the mutant created itself. */
   readonly straySnapshots: Map<string, SnapshotRequest>;
-  /** Calls under way, by what they are about. */
+  /** Running calls, by uid. */
   readonly running: Map<string, Promise<unknown>>;
-  /** Whatever else a mutant has to know. */
+  /** Further state of a mutant. */
   readonly notes: Map<string, string>;
 }
 
-/** A memory of nothing. */
+/** An empty memory. */
 export function emptyMemory(): MutantMemory {
   return {
     volumes: new Map(),
@@ -58,20 +58,20 @@ export interface Mutant {
   readonly name: string;
   /** The fault, in one sentence. */
   readonly breaks: string;
-  /** It answers success and loses, mixes or exposes data: only a look at the data tells. */
+  /** Whether calls return success but lose, mix or expose data, so that only the data shows the fault. */
   readonly silent: boolean;
   /** Name of the check that must fail for it. */
   readonly killedBy: string;
-  /** It changes nothing in a driver that attaches no device. */
+  /** Whether the mutant has no effect on a driver without devices. */
   readonly needsDevice?: boolean;
   /**
-   * The methods that it replaces. `driver` is correct, and what its calls did is in `memory`. Called for
-   * every instance that a check asks for, with the same memory.
+   * The replaced methods. `driver` is correct, and `memory` has the effects of its calls. Called for every instance
+   * that a check creates, with the same memory.
    */
   readonly change: (driver: SynchronousDriver, memory: MutantMemory) => Partial<SynchronousDriver>;
 }
 
-/** The correct driver, its successful calls recorded. */
+/** The correct driver with its successful calls recorded. */
 export function remembering(driver: SynchronousDriver, memory: MutantMemory): SynchronousDriver {
   const { volumes, deleted, attached, mounted, snapshots } = memory;
   const made = (request: ProvisionRequest, handle: string, snapshot?: SnapshotIdentity): void => {

@@ -2,7 +2,7 @@ import { DriverError } from '../../contract/errors.js';
 import { mountOf } from './damage.js';
 import type { Mutant } from './mutant.js';
 
-/** Faults in where volumes are attached. */
+/** Faults in the choice of the node. */
 export const nodeMutants: readonly Mutant[] = [
   {
     name: 'wrong-node-accepted',

@@ -6,7 +6,7 @@ import { DriverError } from '../../contract/errors.js';
 import { erase, exists, straySnapshot, withContent } from './damage.js';
 import type { Mutant } from './mutant.js';
 
-/** Takes the snapshot again: its point in time is now. */
+/** Recreates the snapshot with the present point in time. */
 async function retake(driver: SynchronousDriver, request: SnapshotRequest): Promise<void> {
   if (!(await exists(driver, request))) return;
   const { signal } = new AbortController();
@@ -15,7 +15,7 @@ async function retake(driver: SynchronousDriver, request: SnapshotRequest): Prom
   await driver.createSnapshot(call);
 }
 
-/** Faults in snapshots and what is restored from them. */
+/** Faults in snapshots and restored volumes. */
 export const snapshotMutants: readonly Mutant[] = [
   {
     name: 'snapshots-share-blocks',
