@@ -167,7 +167,7 @@ export function kindTypes(set, comments) {
     const sensitive = message.fields.filter((field) => field.proto.options?.debugRedact);
     if (sensitive.length > 0)
       module.text +=
-        `/** Fields of {@link ${name}} whose values nothing may tell. */\n` +
+        `/** Fields of {@link ${name}} whose values must not be shown. */\n` +
         `export const ${lower(name)}Sensitive = ${list(sensitive.map((f) => f.jsonName))} as const;\n\n`;
     if (getOption(message, listed))
       module.text +=
@@ -208,7 +208,7 @@ export function kindTypes(set, comments) {
       ([path, to]) => `  ${quoted(path)}: ${quoted(to)},\n`,
     );
     module.text +=
-      `/** What the .proto says of the kind {@link ${name}}, for its declaration. */\n` +
+      `/** The declaration of the kind {@link ${name}} in its .proto file. */\n` +
       `export const ${lower(name)}Schema = {\n` +
       `  kind: ${quoted(message.name)},\n  plural: ${quoted(plural)},\n` +
       `  shortNames: ${list(shortNames)},\n  scope: ${quoted(scope)},\n` +
@@ -218,7 +218,7 @@ export function kindTypes(set, comments) {
       `} as const;\n\n`;
     if (references.length > 0)
       module.text +=
-        `/** Fields of {@link ${name}} that name something, by their path: a kind, or a port of the controllers. */\n` +
+        `/** The references of {@link ${name}}, by field path: a kind, or a port of the controllers. */\n` +
         `export const ${lower(name)}References = {\n${references.join('')}} as const;\n\n`;
   };
 
@@ -243,12 +243,12 @@ export function kindTypes(set, comments) {
     files[`${module.name}.ts`] = `${header}${imports.sort().join('')}\n${module.text.trimEnd()}\n`;
   }
   files['index.ts'] =
-    `${header}/** The kinds of kedged as its controllers have them: absent is absent, enumerations are texts. */\n` +
+    `${header}/** The kinds of kedged for controllers: absent fields are undefined, enumerations are unions of literals. */\n` +
     [...modules.keys()]
       .sort()
       .map((name) => `export * from './${name}.js';\n`)
       .join('') +
-    `\n/** Fields that are stored and no part of the API, with their numbers. */\n` +
+    `\n/** Stored fields that are not part of the API, with their numbers. */\n` +
     `export const hiddenFields: Readonly<Record<string, Readonly<Record<string, number>>>> = {\n${hidden.join('')}};\n`;
   return files;
 }

@@ -31,7 +31,7 @@ export function foreignCheckout(root) {
       if (error.code !== 'EACCES') continue;
       const { uid } = statSync(root);
       if (uid !== own)
-        return `This checkout belongs to ${nameOf(uid)}, and you are ${nameOf(own)}: you can't install or build in it. Take a copy of your own:\n\n  cp -r ${root.replace(/\/$/, '')} ~/kedge && cd ~/kedge && npm start\n`;
+        return `This checkout belongs to ${nameOf(uid)}, and you are ${nameOf(own)}: you can't install or build in it. Use your own copy:\n\n  cp -r ${root.replace(/\/$/, '')} ~/kedge && cd ~/kedge && npm start\n`;
       return `${whole} belongs to ${nameOf(statSync(whole).uid)}, and you are ${nameOf(own)}, probably after a start with sudo. Make it yours:\n\n  sudo chown -R ${own}:${process.getgid?.()} ${root.replace(/\/$/, '')}\n`;
     }
   }

@@ -92,7 +92,7 @@ export function install() {
 
 /**
  * The compiler of builds: TypeScript 7, which is native and takes an eighth of the time. The linter and the reference
- * need the programming interface of TypeScript 6, so both are installed, and only this path names one for certain.
+ * need the programming interface of TypeScript 6, so both are installed, and only this path is unambiguous.
  */
 export const compiler = 'node_modules/typescript-7/bin/tsc';
 

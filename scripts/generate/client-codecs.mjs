@@ -2,7 +2,7 @@
 // descriptors, so these functions never decode a request or encode a response.
 import { createFileRegistry } from '@bufbuild/protobuf';
 
-/** Names of the messages, as ts-proto writes them, that are part of a request and of a response. */
+/** Names of the messages of requests and of responses, as ts-proto writes them. */
 export function messagesOf(set) {
   const requests = new Set();
   const responses = new Set();
@@ -60,6 +60,6 @@ export function withoutServerCodecs(text, { requests, responses }) {
     served,
   );
   return ended.includes('notServed()')
-    ? `${ended}\nfunction notServed(): never {\n  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");\n}\n`
+    ? `${ended}\nfunction notServed(): never {\n  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");\n}\n`
     : ended;
 }

@@ -98,7 +98,7 @@ const options = {
   logLevel: 'warning',
 };
 
-/** Bundles both programs of a checkout beside what was compiled: see cmd/bin/main-of.mjs. */
+/** Bundles both programs of a checkout beside the compiled files: see cmd/bin/main-of.mjs. */
 export async function bundleCheckout() {
   const folder = join(root, 'cmd/dist');
   for (const name of readdirSync(folder))

@@ -1151,5 +1151,5 @@ interface MessageFns<T> {
 }
 
 function notServed(): never {
-  throw new globalThis.Error("stubs are of clients: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
 }

@@ -14,7 +14,7 @@ export interface RegistryAuth {
   readonly dockerConfigJson?: string;
 }
 
-/** Fields of {@link RegistryAuth} whose values nothing may tell. */
+/** Fields of {@link RegistryAuth} whose values must not be shown. */
 export const registryAuthSensitive = ['password', 'token', 'dockerConfigJson'] as const;
 
 /** Registries of images, with credentials. */
@@ -24,7 +24,7 @@ export interface Registry extends ApiObject {
   readonly auth?: RegistryAuth;
 }
 
-/** What the .proto says of the kind {@link Registry}, for its declaration. */
+/** The declaration of the kind {@link Registry} in its .proto file. */
 export const registrySchema = {
   kind: 'Registry',
   plural: 'registries',

@@ -9,7 +9,7 @@ export interface Configmap extends ApiObject {
   readonly version?: number;
 }
 
-/** What the .proto says of the kind {@link Configmap}, for its declaration. */
+/** The declaration of the kind {@link Configmap} in its .proto file. */
 export const configmapSchema = {
   kind: 'Configmap',
   plural: 'configmaps',
@@ -19,7 +19,7 @@ export const configmapSchema = {
   immutableFields: [],
 } as const;
 
-/** Fields of {@link Configmap} that name something, by their path: a kind, or a port of the controllers. */
+/** The references of {@link Configmap}, by field path: a kind, or a port of the controllers. */
 export const configmapReferences = {
   'namespace': 'Namespace',
 } as const;

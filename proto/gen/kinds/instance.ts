@@ -98,7 +98,7 @@ export interface Instance extends ApiObject {
   readonly imageDigest?: string;
 }
 
-/** What the .proto says of the kind {@link Instance}, for its declaration. */
+/** The declaration of the kind {@link Instance} in its .proto file. */
 export const instanceSchema = {
   kind: 'Instance',
   plural: 'instances',
@@ -109,7 +109,7 @@ export const instanceSchema = {
   initialStatus: { status: 'Pending', restartCount: 0 },
 } as const;
 
-/** Fields of {@link Instance} that name something, by their path: a kind, or a port of the controllers. */
+/** The references of {@link Instance}, by field path: a kind, or a port of the controllers. */
 export const instanceReferences = {
   'namespace': 'Namespace',
   'service': 'Service',

@@ -12,7 +12,7 @@ export interface Namespace extends ApiObject {
   readonly conditions?: readonly Condition[];
 }
 
-/** What the .proto says of the kind {@link Namespace}, for its declaration. */
+/** The declaration of the kind {@link Namespace} in its .proto file. */
 export const namespaceSchema = {
   kind: 'Namespace',
   plural: 'namespaces',

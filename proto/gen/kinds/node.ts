@@ -20,7 +20,7 @@ export interface Node extends ApiObject {
   readonly capacity?: Readonly<Record<string, string>>;
 }
 
-/** What the .proto says of the kind {@link Node}, for its declaration. */
+/** The declaration of the kind {@link Node} in its .proto file. */
 export const nodeSchema = {
   kind: 'Node',
   plural: 'nodes',

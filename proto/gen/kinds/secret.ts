@@ -9,10 +9,10 @@ export interface Secret extends ApiObject {
   readonly version?: number;
 }
 
-/** Fields of {@link Secret} whose values nothing may tell. */
+/** Fields of {@link Secret} whose values must not be shown. */
 export const secretSensitive = ['data'] as const;
 
-/** What the .proto says of the kind {@link Secret}, for its declaration. */
+/** The declaration of the kind {@link Secret} in its .proto file. */
 export const secretSchema = {
   kind: 'Secret',
   plural: 'secrets',
@@ -22,7 +22,7 @@ export const secretSchema = {
   immutableFields: [],
 } as const;
 
-/** Fields of {@link Secret} that name something, by their path: a kind, or a port of the controllers. */
+/** The references of {@link Secret}, by field path: a kind, or a port of the controllers. */
 export const secretReferences = {
   'namespace': 'Namespace',
 } as const;

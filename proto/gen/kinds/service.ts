@@ -154,7 +154,7 @@ export interface Service extends ApiObject {
   readonly conditions?: readonly Condition[];
 }
 
-/** What the .proto says of the kind {@link Service}, for its declaration. */
+/** The declaration of the kind {@link Service} in its .proto file. */
 export const serviceSchema = {
   kind: 'Service',
   plural: 'services',
@@ -165,7 +165,7 @@ export const serviceSchema = {
   initialStatus: { status: 'Pending', readyInstances: 0, currentInstances: 0 },
 } as const;
 
-/** Fields of {@link Service} that name something, by their path: a kind, or a port of the controllers. */
+/** The references of {@link Service}, by field path: a kind, or a port of the controllers. */
 export const serviceReferences = {
   'namespace': 'Namespace',
   'envFrom[].secret': 'Secret',

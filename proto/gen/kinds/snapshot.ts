@@ -41,7 +41,7 @@ export interface Snapshot extends ApiObject {
   readonly failedWith?: string;
 }
 
-/** What the .proto says of the kind {@link Snapshot}, for its declaration. */
+/** The declaration of the kind {@link Snapshot} in its .proto file. */
 export const snapshotSchema = {
   kind: 'Snapshot',
   plural: 'snapshots',
@@ -52,7 +52,7 @@ export const snapshotSchema = {
   initialStatus: { status: 'Pending', attempts: 0 },
 } as const;
 
-/** Fields of {@link Snapshot} that name something, by their path: a kind, or a port of the controllers. */
+/** The references of {@link Snapshot}, by field path: a kind, or a port of the controllers. */
 export const snapshotReferences = {
   'namespace': 'Namespace',
   'source.volume': 'Volume',

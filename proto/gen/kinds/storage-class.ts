@@ -30,7 +30,7 @@ export interface StorageClass extends ApiObject {
   readonly configuredDefault?: boolean;
 }
 
-/** What the .proto says of the kind {@link StorageClass}, for its declaration. */
+/** The declaration of the kind {@link StorageClass} in its .proto file. */
 export const storageClassSchema = {
   kind: 'StorageClass',
   plural: 'storageclasses',
@@ -40,7 +40,7 @@ export const storageClassSchema = {
   immutableFields: ['driver'],
 } as const;
 
-/** Fields of {@link StorageClass} that name something, by their path: a kind, or a port of the controllers. */
+/** The references of {@link StorageClass}, by field path: a kind, or a port of the controllers. */
 export const storageClassReferences = {
   'driver': 'driver',
   'parameters{}': 'Secret',

@@ -98,7 +98,7 @@ export interface Volume extends ApiObject {
   readonly totalInodes?: string;
 }
 
-/** What the .proto says of the kind {@link Volume}, for its declaration. */
+/** The declaration of the kind {@link Volume} in its .proto file. */
 export const volumeSchema = {
   kind: 'Volume',
   plural: 'volumes',
@@ -109,7 +109,7 @@ export const volumeSchema = {
   initialStatus: { status: 'Pending', attempts: 0 },
 } as const;
 
-/** Fields of {@link Volume} that name something, by their path: a kind, or a port of the controllers. */
+/** The references of {@link Volume}, by field path: a kind, or a port of the controllers. */
 export const volumeReferences = {
   'namespace': 'Namespace',
   'storageClassName': 'StorageClass',
