@@ -93,7 +93,7 @@ const bounds: readonly {
   },
 ];
 
-describe('what one object may hold', function () {
+describe('the lists of one object', function () {
   this.timeout(60_000);
   for (const { what, plural, max, body } of bounds)
     it(`${what} of ${plural}: ${max}, and one more is refused with the number`, async () => {
@@ -113,7 +113,7 @@ describe('what one object may hold', function () {
       expect((await create('most', max)).status).to.equal(200);
     });
 
-  it('fields that do not exist: of very many the first hundred are told, and how many more', async () => {
+  it('unknown fields: the first hundred are reported, with the number of the others', async () => {
     await using api = await JudgedApi.start();
     const { status, body } = await call(api, {
       method: 'POST',

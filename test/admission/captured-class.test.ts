@@ -16,7 +16,7 @@ function expectViolation({ status, body }: Answer, field: string, message: RegEx
   expect(about.map(({ description }) => description).join('; ')).to.match(message);
 }
 
-describe('a volume and the class that it names', () => {
+describe('a volume and its class', () => {
   let api: JudgedApi;
   beforeEach(async () => {
     api = await JudgedApi.start();
@@ -63,7 +63,7 @@ describe('a volume and the class that it names', () => {
       expect(await api.store.get(volumes, key)).to.deep.equal(before);
     });
 
-  it('a reference to a secret is in no volume of a class that is not there yet', async () => {
+  it('a volume of a class that does not exist yet can not refer to a secret', async () => {
     const parameters = { region: 'r', apiToken: 'secret:token.infra.svc/k' };
     const written = { ...volume, storageClassName: 'later', parameters };
     const answer = await api.rest('POST', path, written, 'clerk');
@@ -75,14 +75,14 @@ describe('a volume and the class that it names', () => {
     expectViolation(judged, 'parameters.apiToken', /namespace infra.*not permitted to read/);
   });
 
-  it('without its class, :resize is judged by the driver that it captured', async () => {
+  it('without its class, :resize is validated by the captured driver', async () => {
     await orphan('local-host', {}, provisioned('local-host', { hostPath: '/data/x' }));
     const { status, body } = await api.rest('POST', `${path}/v:resize`, { size: '2Gi' });
     expect(status).to.equal(412);
     expect(body).to.include({ reason: 'ExpandUnsupported' });
   });
 
-  it('without its class, a driver that can grow a volume still may', async () => {
+  it('without its class, a volume can still grow if its driver supports it', async () => {
     await orphan('local', {}, provisioned('local'));
     const grown = await api.ok('POST', `${path}/v:resize`, { size: '2Gi' });
     expect(grown).to.include({ size: '2Gi', storageClassName: 'gone' });
@@ -101,13 +101,13 @@ describe('a volume and the class that it names', () => {
     expect((await put({ labels: { kept: 'yes' } })).status).to.equal(200);
   });
 
-  it('another class of the same name does not judge what an earlier one made', async () => {
+  it('a later class of the same name does not apply to volumes of an earlier one', async () => {
     await orphan('local', {}, provisioned('local'));
     await api.store.create(storageClasses, { name: 'gone', driver: 'local-host' });
     expect((await put({ size: '2Gi' })).status).to.equal(200);
   });
 
-  it('one that nothing was made of can name another class once its own is gone', async () => {
+  it('one that no driver was called for can name another class once its own was deleted', async () => {
     await orphan('local', {}, {});
     expectViolation(
       await put({}),
@@ -119,12 +119,12 @@ describe('a volume and the class that it names', () => {
     expect(mended.body).to.include({ storageClassName: 'local' });
   });
 
-  it('one that a driver was asked for keeps its class', async () => {
+  it('one that a driver was called for keeps its class', async () => {
     await orphan('local', {}, { driver: 'local', status: 'Provisioning' });
     expectViolation(await put({ storageClassName: 'local' }), 'storageClassName', /is immutable/);
   });
 
-  it('a snapshot of one without its class is judged by the driver that it captured', async () => {
+  it('a snapshot of one without its class is validated by the captured driver', async () => {
     await orphan('local-host', {}, provisioned('local-host', { hostPath: '/data/x' }));
     const snapshot = { name: 's', source: { volume: 'v' } };
     const answer = await api.rest('POST', '/v1/namespaces/default/snapshots', snapshot);

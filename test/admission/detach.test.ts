@@ -6,7 +6,7 @@ import { JudgedApi } from './judged-api.js';
 const path = '/v1/namespaces/default/volumes';
 const key = { namespace: 'default', name: 'v' };
 
-describe('detach of a volume that several nodes have', () => {
+describe('detach of a volume that is attached to several nodes', () => {
   let api: JudgedApi;
   beforeEach(async () => {
     api = await JudgedApi.start();
@@ -36,18 +36,18 @@ describe('detach of a volume that several nodes have', () => {
     return Object.fromEntries(attachments.map(({ node, state }) => [node, state]));
   }
 
-  it('takes it by force from those that do not answer, and from no other', async () => {
+  it('with force detaches it only from nodes that do not answer', async () => {
     await api.ok('POST', `${path}/v:detach`, { force: true });
     expect(await states()).to.deep.equal({ alive: 'Attached', off: 'Detaching' });
   });
 
-  it('takes it without force only from claims that are gone', async () => {
+  it('without force detaches it only from nodes of deleted claims', async () => {
     await api.store.deleteByName(instances, { namespace: 'default', name: 'on-alive' });
     await api.ok('POST', `${path}/v:detach`, {});
     expect(await states()).to.deep.equal({ alive: 'Detaching', off: 'Attached' });
   });
 
-  it('is refused where there is none to take it from, and names the one that force would help with', async () => {
+  it('is refused without such a node, and names the node for which force is possible', async () => {
     const silent = await api.rest('POST', `${path}/v:detach`, {});
     expect(silent.status).to.equal(412);
     expect(JSON.stringify(silent.body)).to.contain('"NodeLost"').and.to.contain('use --force');

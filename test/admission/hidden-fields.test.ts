@@ -31,7 +31,7 @@ const subjects: readonly {
   },
 ];
 
-describe('fields that are stored and no part of the API', () => {
+describe('stored fields that are not part of the API', () => {
   let api: JudgedApi;
   let client: Client;
   before(async () => {
@@ -70,7 +70,7 @@ describe('fields that are stored and no part of the API', () => {
     return call(`${kind}Service.Get`.replace('.', '/'), request);
   };
 
-  it('are those of the subjects here', () => {
+  it('are those of the subjects in this test', () => {
     expect(Object.keys(hiddenFields).sort()).to.deep.equal(
       subjects.map(({ kind }) => kind.kind).sort(),
     );
@@ -101,7 +101,7 @@ describe('fields that are stored and no part of the API', () => {
       expect(bytes.includes(marker)).to.equal(false);
     });
 
-    it(`of ${kind.kind} are not taken: over REST by name, over gRPC by number`, async () => {
+    it(`of ${kind.kind} are refused: over REST by name, over gRPC by number`, async () => {
       for (const [name, value] of Object.entries(hidden)) {
         const written = await api.rest('PUT', `${path}/status`, { [name]: value });
         expect(written.status, name).to.equal(400);

@@ -5,14 +5,14 @@ import { JudgedApi } from './judged-api.js';
 const path = '/v1/namespaces/default';
 const size = { size: '1Gi', accessMode: 'ReadWriteOnce' };
 
-describe('what a volume may be called, and what may change once it is provisioned', () => {
+describe('the name of a volume, and its changes once it is provisioned', () => {
   let api: JudgedApi;
   beforeEach(async () => {
     api = await JudgedApi.start();
   });
   afterEach(() => api[Symbol.asyncDispose]());
 
-  it('names of volumes that a claimTemplate makes are taken for each of its replicas, and for no other', async () => {
+  it('volume names of a claimTemplate are reserved for each of its replicas, and for no more', async () => {
     await api.ok('POST', `${path}/services`, {
       ...{ name: 's', runtime: 'container', image: 'busybox', scale: 3 },
       volumes: [
@@ -26,7 +26,7 @@ describe('what a volume may be called, and what may change once it is provisione
     expect((await make('m-s-3')).status).to.equal(200);
   });
 
-  it('parameters stay as they are once the volume has a handle', async () => {
+  it('parameters are immutable once the volume has a handle', async () => {
     const hostPath = (place: string) => ({ parameters: { hostPath: place } });
     await api.ok('POST', '/v1/storageclasses', {
       name: 'host',

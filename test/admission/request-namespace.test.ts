@@ -15,7 +15,7 @@ const isExec = ({ clientStreaming }: MethodInfo): boolean => clientStreaming;
 /** Cluster-scoped although its message is shared, and requests about rights, which act on no object. */
 const clusterWide = [
   'AuthService',
-  // Images are of a node.
+  // Images belong to a node.
   'ImageService',
   ...allKinds.filter(({ scope }) => scope === 'Cluster').map(({ kind }) => `${kind}Service`),
 ];
@@ -40,7 +40,7 @@ function requestOf(method: MethodInfo, given: JsonObject): JsonObject {
   };
 }
 
-describe('a request is read once: over gRPC, of every method with a namespace', () => {
+describe('a request is parsed once: over gRPC, of every method with a namespace', () => {
   const authorized: (string | undefined)[] = [];
   const touched: Partial<ObjectKey>[] = [];
   let api: JudgedApi;

@@ -22,15 +22,15 @@ describe('a volume of a driver that can not grow volumes', () => {
   const resize = (): Promise<{ readonly status: number }> =>
     api.rest('POST', `${path}/v:resize`, { size: '2Gi' });
 
-  it('is made with a larger size where it was not made yet, and keeps its size once it was', async () => {
+  it('can be resized before it is provisioned, and not after', async () => {
     expect((await resize()).status).to.equal(200);
     await reachState(api.store, volumes, key, 'Available', { driver: 'local-host', handle: 'h' });
     expect((await api.rest('POST', `${path}/v:resize`, { size: '3Gi' })).status).to.equal(412);
   });
 });
 
-describe('a volume that does not reach the size that was asked for', () => {
-  it('goes back to any size that it has, and not below', async () => {
+describe('a volume that does not reach the requested size', () => {
+  it('can be resized to its current size or more, and not below', async () => {
     await using api = await JudgedApi.start();
     const size = { size: '999Ti', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
     await api.ok('POST', path, { name: 'v', ...size });

@@ -15,7 +15,7 @@ describe('reuse of a Released volume', () => {
   });
   afterEach(() => api[Symbol.asyncDispose]());
 
-  it('is refused as NotProvisioned without a handle, and leaves the volume as it is', async () => {
+  it('is refused as NotProvisioned without a handle, and does not change the volume', async () => {
     await reachState(api.store, volumes, key, 'Released', { driver: 'local', handle: '' });
     const { status, body } = await api.rest('POST', `${path}/v:reuse`, {});
     expect(status).to.equal(412);

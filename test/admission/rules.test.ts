@@ -73,12 +73,12 @@ async function inOrder(rule: LookingRule, first: WriteCall, second: WriteCall): 
   return await rest(api, second);
 }
 
-describe('rules that look at other objects', () => {
+describe('rules that read other objects', () => {
   for (const rule of lookingRules)
     describe(rule.rule, () => {
       const { write, against, refused, mirrored, guard } = rule;
 
-      it('is judged again when what it looked at changes before the commit', async () => {
+      it('is validated again if the object that it read changes before the commit', async () => {
         expectRefused(await interleave(rule, write, against), refused);
       });
 
@@ -105,7 +105,7 @@ describe('rules that look at other objects', () => {
         return;
       }
 
-      it('its mirror is judged again too', async () => {
+      it('its mirror is validated again too', async () => {
         expectRefused(await interleave(rule, against, write), mirrored);
       });
 
@@ -144,7 +144,7 @@ describe('rules that look at other objects', () => {
 });
 
 describe('judged writes', () => {
-  it('under contention are judged a bounded number of times, then Aborted says what was in the way', async () => {
+  it('under contention are validated a bounded number of times, then Aborted names the conflicting object', async () => {
     let contended = false;
     await using api = await JudgedApi.start({ contended: () => contended });
     contended = true;
@@ -159,7 +159,7 @@ describe('judged writes', () => {
     expect((await api.rest('POST', path, body)).status).to.equal(200);
   });
 
-  it("a caller's own stale version is told at once", async () => {
+  it("a caller's own stale version is reported at once", async () => {
     await using api = await JudgedApi.start();
     const path = '/v1/storageclasses/local';
     const body = { name: 'local', driver: 'local', metadata: { resourceVersion: '1' } };
@@ -169,7 +169,7 @@ describe('judged writes', () => {
     expect(api.attempts).to.deep.equal([]);
   });
 
-  it('a dry run is judged and stores nothing', async () => {
+  it('a dry run is validated and stores nothing', async () => {
     await using api = await JudgedApi.start();
     const before = api.store.revision;
     const path = '/v1/storageclasses?dryRun=true';
@@ -217,7 +217,7 @@ describe('judged writes', () => {
     expect((await scaled).body).to.deep.include({ scale: 3, command: ['new'] });
   });
 
-  it('a cast judged beside an object that it does not change checks that one', async () => {
+  it('a cast checks the version of an object that its rules read and that it does not change', async () => {
     await using api = await JudgedApi.start();
     await api.ok('POST', '/v1/storageclasses', { name: 'c', driver: 'local' });
     const { metadata: _, ...object } = await api.ok('GET', '/v1/storageclasses/c');
@@ -235,7 +235,7 @@ describe('judged writes', () => {
     expect(results.map(({ action }) => action)).to.deep.equal(['created', 'created']);
   });
 
-  it("a status write that no rule saw is in nobody's way", async () => {
+  it('a status write of fields that no rule read causes no conflict', async () => {
     await using api = await JudgedApi.start();
     const volumes = '/v1/namespaces/default/volumes';
     const volume = {

@@ -6,14 +6,14 @@ import { JudgedApi } from './judged-api.js';
 const path = '/v1/namespaces/default/volumes';
 const volume = { size: '1Gi', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
 
-describe('a volume beside what others made or will make', () => {
+describe('a volume beside those of services', () => {
   let api: JudgedApi;
   beforeEach(async () => {
     api = await JudgedApi.start();
   });
   afterEach(() => api[Symbol.asyncDispose]());
 
-  it('may have the name of a replica that its service does not have, and of none that it has', async () => {
+  it('may have the name of a replica beyond the scale of a service, and not of one within it', async () => {
     const claimTemplate = { size: '1Gi', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
     await api.ok('POST', '/v1/namespaces/default/services', {
       name: 'db',
@@ -27,7 +27,7 @@ describe('a volume beside what others made or will make', () => {
     await api.ok('POST', path, { ...volume, name: 'data-db-2' });
   });
 
-  it('changes its parameters until it is provisioned, and not after that', async () => {
+  it('can change its parameters only until it is provisioned', async () => {
     const put = (parameters: object) =>
       api.rest('PUT', `${path}/v`, { ...volume, name: 'v', parameters });
     await api.ok('POST', path, { ...volume, name: 'v', parameters: { backing: 'directory' } });

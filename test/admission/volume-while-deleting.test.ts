@@ -30,7 +30,7 @@ describe('a volume that is being deleted', () => {
   const retain = (): Promise<{ status: number; body: Record<string, unknown> }> =>
     api.rest('PUT', `${path}/v`, { ...body, reclaimPolicy: 'retain' });
 
-  it('gets another policy also when its namespace is being deleted, where nothing else is changed', async () => {
+  it('can get another policy while its namespace is being deleted, if nothing else is changed', async () => {
     await api.ok('POST', path, { ...body, name: 'other' });
     await api.ok('DELETE', '/v1/namespaces/doomed?cascade=true');
     expect(await api.store.get(namespaces, { name: 'doomed' })).to.have.nested.property(
@@ -49,7 +49,7 @@ describe('a volume that is being deleted', () => {
     }
   });
 
-  it('keeps its policy while its driver may be deleting the data, and says since when', async () => {
+  it('keeps its policy while its driver may be deleting the data, and reports since when', async () => {
     await begins();
     const { status, body: told } = await retain();
     expect(status).to.equal(412);
@@ -59,7 +59,7 @@ describe('a volume that is being deleted', () => {
     expect((await api.rest('PUT', `${path}/v`, body)).status).to.equal(200);
   });
 
-  it('gets another policy once its driver answered that it deleted nothing', async () => {
+  it('can get another policy once its driver answered that it deleted nothing', async () => {
     await begins();
     const call = { call: 'delete', startedAt: '2026-01-01T00:00:01.000Z', nextTryAt: '' };
     const refused = { ...call, outcome: 'PermissionDenied', message: 'no' };
@@ -67,7 +67,7 @@ describe('a volume that is being deleted', () => {
     expect((await retain()).status).to.equal(200);
   });
 
-  it('is judged again when the deletion of the data begins before the policy is stored', async () => {
+  it('is validated again if the deletion of the data begins before the policy is stored', async () => {
     const hold = api.hold();
     const written = retain();
     await hold.judged;

@@ -46,7 +46,7 @@ describe('access to a running daemon', () => {
     expect((await daemon.rest('GET', '/v1/nodes/')).status).to.equal(200);
   });
 
-  it('bootstrap is for calls from the machine itself, not for pages, foreign names and proxies', async () => {
+  it('bootstrap accepts only direct calls from the machine itself: no pages, foreign host names or proxies', async () => {
     const [host = '', port = ''] = daemon.restAddress.split(':');
     const bootstrap = (headers: Readonly<Record<string, string>>): Promise<string> =>
       new Promise((resolve, reject) => {
@@ -79,7 +79,7 @@ describe('access to a running daemon', () => {
     }
   });
 
-  it('a namespace beside the one of the path is refused', async () => {
+  it('a namespace that differs from the path is refused', async () => {
     const path = '/v1/namespaces/default/volumes';
     expect((await daemon.rest('GET', `${path}?namespace=default`)).status).to.equal(200);
     const other = await daemon.rest('GET', `${path}?namespace=system`);
@@ -96,7 +96,7 @@ describe('access to a running daemon', () => {
     );
   });
 
-  it('tokens are told once, never listed with their secret, and end at once when deleted', async () => {
+  it('a token is shown once, never listed with its secret, and invalid as soon as it is deleted', async () => {
     const made = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'nobody' });
     const text = String(made.token);
     const listed = JSON.stringify(await daemon.list('/v1/auth/tokens'));
@@ -109,7 +109,7 @@ describe('access to a running daemon', () => {
     expect((await daemon.rest('GET', '/v1/auth/whoami', undefined, text)).status).to.equal(401);
   });
 
-  it('a token is judged like any object: no unknown field, no finalizer, nothing the server stamps', async () => {
+  it('a token is validated like any object: no unknown field, no finalizer, no field that the server sets', async () => {
     const path = '/v1/auth/tokens';
     for (const bad of [{ subject: 'nobody', foo: 1 }, {}, { subject: 'nobody', ttlSeconds: -1 }])
       expect((await daemon.rest('POST', path, bad)).status, JSON.stringify(bad)).to.equal(400);
@@ -120,7 +120,7 @@ describe('access to a running daemon', () => {
     expect((made.metadata as { finalizers: string[] }).finalizers).to.deep.equal([]);
   });
 
-  it('built-in policies can be read and neither changed nor deleted', async () => {
+  it('built-in policies can be read, but not changed or deleted', async () => {
     const policy = await daemon.ok('GET', '/v1/admin/policies/root');
     expect(policy.builtin).to.equal(true);
     const body = { name: 'root', rules: [] };
@@ -128,7 +128,7 @@ describe('access to a running daemon', () => {
     expect((await daemon.rest('DELETE', '/v1/admin/policies/root')).status).to.equal(412);
   });
 
-  it('generated gRPC stubs see what REST sees, and watch it', async () => {
+  it('generated gRPC stubs read and watch the same objects as REST', async () => {
     const client = new VolumeServiceClient(daemon.grpcAddress, credentials.createInsecure());
     const metadata = new Metadata();
     metadata.set('authorization', `Bearer ${daemon.token}`);
@@ -162,7 +162,7 @@ describe('access to a running daemon', () => {
     client.close();
   });
 
-  it('bad protobuf is InvalidArgument, bad JSON is 400', async () => {
+  it('malformed protobuf is InvalidArgument, malformed JSON is 400', async () => {
     const client = new Client(daemon.grpcAddress, credentials.createInsecure());
     const metadata = new Metadata();
     metadata.set('authorization', `Bearer ${daemon.token}`);

@@ -66,7 +66,7 @@ describe('values of secrets that parameters refer to', function () {
     expect(await told()).to.not.contain('hidden-place');
   });
 
-  it('two volumes that get one path from secrets are one storage anyway', async () => {
+  it('two volumes with the same path from secrets share one storage', async () => {
     await volume('again', 'place');
     await until('volumes/again', 'Available');
     for (const name of ['v', 'again'])

@@ -204,7 +204,7 @@ describe('guesses of hidden values', function () {
 
   for (const of of hidden)
     for (const [path, attack] of Object.entries(paths))
-      it(`a right guess and a wrong one end alike, of a ${of.kind} by ${path}`, async () => {
+      it(`a right and a wrong guess have the same outcome: ${of.kind}, ${path}`, async () => {
         const outcomes: string[] = [];
         for (const guess of [right, wrong]) {
           const name = `g${guess.length}-${Object.keys(paths).indexOf(path)}${guess === right ? 'r' : 'w'}`;
@@ -244,7 +244,7 @@ describe('guesses of hidden values', function () {
       expect(await put(right, daemon.token)).to.equal(2);
     });
 
-  it('a cast without a right is refused alike, whether the object exists', async () => {
+  it('a cast without a right has the same refusal, whether or not the object exists', async () => {
     await daemon.ok('POST', '/v1/admin/users', { name: 'powerless', policies: [] });
     const { token: weak } = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'powerless' });
     await daemon.ok('POST', `${base}/secrets`, { name: 'there', data: { k: right } });

@@ -14,7 +14,7 @@ describe('rotation of the key-encryption key while running', function () {
   });
   after(() => daemon.dispose());
 
-  it('seals everything again, restarts nothing, and what was sealed opens after a kill -9', async () => {
+  it('reseals all values without a restart, and they open after a kill -9', async () => {
     await daemon.ok('POST', `${base}/secrets`, { name: 's', data: { k: 'sesame' } });
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'cloud',
@@ -66,7 +66,7 @@ describe('rotation of the key-encryption key while running', function () {
     expect((await daemon.ok('GET', `${base}/secrets/s`)).version).to.equal(1);
   });
 
-  it('needs a right of its own', async () => {
+  it('needs a separate right', async () => {
     await daemon.ok('POST', '/v1/admin/users', { name: 'reader', policies: ['readonly'] });
     const { token } = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'reader' });
     const refused = await daemon.rest('POST', '/v1/admin/keys:rotate', {}, String(token));

@@ -4,7 +4,7 @@ import { eventually } from 'kedge/testing';
 import { workload } from '../daemon.js';
 import { base, denied, type JsonObject, NodeCaller } from '../nodes/node-caller.js';
 
-describe("what a node's token writes into volumes", function () {
+describe("writes of a node's token to volumes", function () {
   this.timeout(180_000);
   let caller: NodeCaller;
   before(async () => {
@@ -12,7 +12,7 @@ describe("what a node's token writes into volumes", function () {
   });
   after(() => caller[Symbol.asyncDispose]());
 
-  it('reads no secret by naming it in the status of a volume that it holds', async () => {
+  it('can not read a secret by naming it in the status of its volume', async () => {
     for (const name of ['mine', 'disk']) {
       const driverParameters = { x: 'secret:treasure/token' };
       const refusals = await caller.write('Volume', name, { driverParameters });
@@ -79,7 +79,7 @@ describe("what a node's token writes into volumes", function () {
     ],
   ];
   for (const [what, given, message] of statuses)
-    it(`writes nothing that rights follow from into a volume: ${what}`, async () => {
+    it(`can not write a field of a volume that grants rights: ${what}`, async () => {
       const here = (value: unknown): unknown =>
         JSON.parse(JSON.stringify(value).replaceAll('"here"', JSON.stringify(caller.node)));
       const status = here(given) as JsonObject;
@@ -96,7 +96,7 @@ describe("what a node's token writes into volumes", function () {
       expect((await caller.rest('GET', `${base}/volumes/foreign`)).status).to.equal(403);
     });
 
-  it('keeps its right to what was captured when the class of a volume that it holds is gone', async () => {
+  it('keep the right to captured secrets when the class of the volume is deleted', async () => {
     const path = join(caller.daemon.home, 'host', 'captured');
     await caller.daemon.ok('POST', `${base}/secrets`, { name: 'place', data: { path } });
     await caller.daemon.ok('POST', '/v1/storageclasses', {
@@ -122,13 +122,13 @@ describe("what a node's token writes into volumes", function () {
     await eventually('the end of the right', async () => (await place()) === 403);
   });
 
-  it('reads the credentials that the class of a volume which it is to attach names', async () => {
+  it('include the right to read the credentials of the class of a volume to attach', async () => {
     expect((await caller.rest('GET', `${base}/secrets/credential?reveal=true`)).status).to.equal(
       200,
     );
   });
 
-  it('keeps the records of operations of a volume while its node attaches it, and no longer', async () => {
+  it('include the operation records of a volume only while its node attaches it', async () => {
     const { metadata } = await caller.daemon.ok('GET', `${base}/volumes/disk`);
     const name = String((metadata as { readonly uid: unknown }).uid);
     const object = JSON.stringify({ name, of: 'Volume', key: 'default/disk', effects: {} });
@@ -177,7 +177,7 @@ describe("what a node's token writes into volumes", function () {
     await caller.asRoot({ type: 'DELETE_BY_NAME', kind, name });
   });
 
-  it('reports what a node reports: its attachments, and handle and size of what only it reaches', async () => {
+  it('include its attachments, and handle and size of volumes on its own disk', async () => {
     const { volume } = workload(caller.daemon, 'idle', '');
     await caller.daemon.ok('POST', `${base}/volumes`, volume);
     const idle = await eventually('the volume', async () => {

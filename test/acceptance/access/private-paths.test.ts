@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../daemon.js';
 
-describe('what gives power over the daemon and lies outside its data directory', function () {
+describe('private files outside the data directory', function () {
   this.timeout(180_000);
   let keys: string;
   let daemon: TestDaemon;
@@ -22,7 +22,7 @@ describe('what gives power over the daemon and lies outside its data directory',
     await rm(keys, { recursive: true });
   });
 
-  it('is not seen by a workload: the token of its user, and the key-encryption key', async () => {
+  it('are hidden from workloads: the token of the user, and the key-encryption key', async () => {
     const contexts = join(daemon.home, 'config/kedge/config.yaml');
     daemon.token = await eventually('the token', async () => {
       const text = await readFile(contexts, 'utf8').catch(() => '');

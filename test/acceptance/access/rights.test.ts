@@ -22,7 +22,7 @@ describe('rights in a running daemon', function () {
     return token(name);
   };
 
-  it('nobody grants what they do not have: users, policies, tokens, attached policies', async () => {
+  it('a user can not grant rights that it lacks: by users, policies, tokens, attached policies', async () => {
     const rules = [
       { resources: ['users', 'policies', 'tokens'], verbs: ['*'], namespaces: all },
       { resources: ['volumes'], verbs: ['get'], namespaces: ['dev'] },
@@ -56,7 +56,7 @@ describe('rights in a running daemon', function () {
     expect((await daemon.rest('POST', '/v1/cast', cast)).body.message).to.contain('token create');
   });
 
-  it('a user that is deleted and created again does not get the tokens of the one before', async () => {
+  it('a recreated user does not own the tokens of the deleted one', async () => {
     const old = await user('phoenix', ['readonly']);
     const ask = async (text: string): Promise<string> => {
       const { status, body } = await daemon.rest('GET', `${base}/volumes`, undefined, text);
@@ -69,7 +69,7 @@ describe('rights in a running daemon', function () {
     expect(await ask(young)).to.match(/^200/);
   });
 
-  it('the account of a node has nothing of the node that gets the name after it', async () => {
+  it('the account of a deleted node has no rights on a later node of the same name', async () => {
     await daemon.ok('POST', '/v1/nodes', { name: 'far' });
     const account = { kind: 'serviceAccount', node: 'far' };
     const old = await user('agent-far', ['node'], account);
@@ -89,7 +89,7 @@ describe('rights in a running daemon', function () {
     await daemon.ok('DELETE', '/v1/nodes/far');
   });
 
-  it('a policy and a user that are cast together belong together', async () => {
+  it('a policy and its user can be created by one cast', async () => {
     const rules = [{ resources: ['volumes'], verbs: ['list'], namespaces: ['default'] }];
     const objects = [
       { kind: 'User', object: { name: 'newcomer', policies: ['newcomers'] } },
@@ -174,7 +174,7 @@ describe('rights in a running daemon', function () {
       await ends(text, 'InvalidToken');
     });
 
-    it('when its policy is taken away, or says less', async () => {
+    it('when its policy is detached or restricted', async () => {
       const rules = [{ resources: ['volumes'], verbs: ['watch'], namespaces: ['default'] }];
       await daemon.ok('POST', '/v1/admin/policies', { name: 'watchers', rules });
       const secret = await user('demoted', ['watchers']);
@@ -189,7 +189,7 @@ describe('rights in a running daemon', function () {
     });
   });
 
-  it('a token makes none that is good for longer than itself, and takes along those it made', async () => {
+  it('a token creates none with a longer validity, and its revocation revokes those that it created', async () => {
     await user('renter', ['root']);
     await user('guest', ['readonly']);
     const maker = await daemon.ok('POST', '/v1/auth/tokens', {
@@ -226,7 +226,7 @@ describe('rights in a running daemon', function () {
     expect(await statuses()).to.deep.equal([401, 401]);
   });
 
-  it('a token that was made for somebody else does no more than its maker may', async () => {
+  it('a token for another user has at most the rights of its creator', async () => {
     await user('lender', ['root']);
     await user('borrower', ['readwrite']);
     const lender = await token('lender');
@@ -247,7 +247,7 @@ describe('rights in a running daemon', function () {
     expect(read.status).to.equal(200);
   });
 
-  it('the last use of a token is told, to the minute', async () => {
+  it('the last use of a token is shown, to the minute', async () => {
     await user('user-of-token', ['readonly']);
     const secret = await token('user-of-token', { description: 'used' });
     const used = async (): Promise<unknown> =>
@@ -257,7 +257,7 @@ describe('rights in a running daemon', function () {
     await eventually('the use', async () => (await used()) !== '');
   });
 
-  it("an agent's token reaches its own node, what is bound to it, and what that needs", async () => {
+  it("an agent's token has access to its node, the objects bound to it, and their dependencies", async () => {
     const [node] = await daemon.list('/v1/nodes');
     const own = await user('agent-own', ['node'], {
       kind: 'serviceAccount',
@@ -316,7 +316,7 @@ describe('rights in a running daemon', function () {
     );
   });
 
-  it('the audit log tells who did what with which result, and never a secret', async () => {
+  it('the audit log has subject, action and result of each call, and never a secret', async () => {
     const sesame = 'open-sesame-4711';
     await daemon.ok('POST', `${base}/secrets`, { name: 'audited', data: { k: sesame } });
     await daemon.ok('GET', `${base}/secrets/audited?reveal=true`);

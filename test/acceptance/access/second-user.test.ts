@@ -40,7 +40,7 @@ describe('a second user of the machine', function () {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('types npm start in a copy of their own, and what it prints works as printed', async () => {
+  it('can run npm start in a separate copy, and the printed commands work as printed', async () => {
     const shared = '/var/tmp/kedge';
     const own = `${shared}-${id}`;
     await mkdir(shared, { recursive: true, mode: 0o700 });
@@ -101,12 +101,12 @@ describe('a second user of the machine', function () {
 
   for (const { title, prepare, expected } of [
     {
-      title: 'is told that a checkout is not theirs before anything is installed',
+      title: 'gets an error before anything is installed if the checkout belongs to another user',
       prepare: async () => {},
       expected: /^This checkout belongs to root \(uid 0\), and you are uid 64124: .*\n\n {2}cp -r /,
     },
     {
-      title: 'is told that a checkout is not theirs when a build fails',
+      title: 'gets an error about the owner of the checkout if a build fails',
       prepare: async () => {
         await mkdir(join(folder, 'node_modules/typescript-7/bin'), { recursive: true });
         await writeFile(join(folder, 'node_modules/.package-lock.json'), '');
@@ -116,7 +116,7 @@ describe('a second user of the machine', function () {
       expected: /FAILED build[^]*This checkout belongs to root \(uid 0\)[^]*cp -r /,
     },
     {
-      title: 'is told what a start with sudo left in a checkout of theirs',
+      title: 'gets an error that names the files of a start with sudo in their checkout',
       prepare: async () => {
         await mkdir(join(folder, 'node_modules'));
         execFileSync('chown', [`${id}:${id}`, folder]);

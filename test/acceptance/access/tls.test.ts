@@ -101,7 +101,7 @@ describe('TLS on both ports', function () {
       socket.on('error', reject);
     });
 
-  it('is spoken by REST, gRPC and the command line, and certificates follow their files', async () => {
+  it('is used by REST, gRPC and the command line, and changed certificate files are reloaded', async () => {
     const copy = (name: string) =>
       execFileSync('sh', ['-c', `cp ${name}.crt live.crt && cp ${name}.key live.key`], {
         cwd: folder,
@@ -139,7 +139,7 @@ describe('TLS on both ports', function () {
     expect((await rest('GET', '/v1/nodes', false)).status).to.equal(200);
   });
 
-  it('mutual: without a certificate of the authority nobody is let in, with one a token is needed too', async () => {
+  it('mutual: both a certificate of the authority and a token are required', async () => {
     daemon = await TestDaemon.start({ environment: files('server', true), bootstrap: false });
     const failed = await rest('POST', '/v1/admin/bootstrap', false).then(
       () => undefined,
@@ -169,7 +169,7 @@ describe('TLS on both ports', function () {
     }
   });
 
-  it('beyond loopback only with TLS; a certificate without its key is refused by name', async () => {
+  it('a non-loopback address requires TLS; a certificate without its key is refused by name', async () => {
     daemon = await TestDaemon.start();
     const check = (environment: Record<string, string>, ...flags: string[]) =>
       finish(

@@ -48,7 +48,7 @@ describe('user and capabilities of a service in a running daemon', function () {
     expect(await idIn('owned')).to.match(/^uid=1234 gid=0\(root\) groups=0\(root\)$/);
   });
 
-  it('a user that the node does not have is the reason why an instance fails', async () => {
+  it('a user that does not exist on the node is the reason of a Failed instance', async () => {
     await daemon.ok('POST', `${path}/services`, service('strange', { user: 'kedge-nobody' }));
     const failed = await eventually('the failure', async () => {
       const { body } = await daemon.rest('GET', `${path}/instances/strange-0`);
@@ -59,7 +59,7 @@ describe('user and capabilities of a service in a running daemon', function () {
     );
   });
 
-  it('a capability beyond the default needs the verb elevate, and leaving the template alone does not', async () => {
+  it('a capability beyond the default needs the verb elevate; an unchanged template does not', async () => {
     await daemon.ok('POST', '/v1/admin/users', { name: 'dev', policies: ['readwrite'] });
     const made = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'dev' });
     const as = (method: string, at: string, body: object) =>

@@ -6,7 +6,7 @@ import { TestDaemon } from '../daemon.js';
 describe('optimistic concurrency', function () {
   this.timeout(600_000);
 
-  it('100 clients that count up one object lose no update, over both transports', async () => {
+  it('100 clients that increment a counter in one object lose no update, over both transports', async () => {
     const daemon = await TestDaemon.start();
     const path = '/v1/namespaces/default/configmaps';
     try {

@@ -117,7 +117,7 @@ describe('cursors and page tokens of a running daemon', function () {
     return String(answer.nextPageToken);
   };
 
-  it('no page token opens a namespace that its bearer may not list', async () => {
+  it('a page token gives no access to a namespace that its bearer may not list', async () => {
     const token = await user('reader', ['default']);
     const reader = clientOf(token);
     const wrong = 'InvalidArgument ValidationFailed';
@@ -149,7 +149,7 @@ describe('cursors and page tokens of a running daemon', function () {
     expect(await page(mine)).to.equal('given');
   });
 
-  it('rights are judged again at each page', async () => {
+  it('rights are checked at each page', async () => {
     const token = await user('leaver', ['default']);
     const pageToken = await begin({ namespace: 'default' }, clientOf(token));
     expect(await page({ token, namespace: 'default', pageToken })).to.equal('given');
@@ -159,7 +159,7 @@ describe('cursors and page tokens of a running daemon', function () {
     );
   });
 
-  it('somebody who gets the name of a deleted user later is given none of its pages', async () => {
+  it('a later user of the same name can not use the page tokens of a deleted user', async () => {
     const token = await user('recycled', ['default']);
     const pageToken = await begin({ namespace: 'default' }, clientOf(token));
     await daemon.ok('DELETE', '/v1/admin/users/recycled');
@@ -221,10 +221,10 @@ describe('cursors and page tokens of a running daemon', function () {
     stop.abort();
   });
 
-  it('a watch from a position of another store, of the future or of no form is refused by name', async () => {
+  it('a watch from a position of another store, in the future or of an invalid form is refused by name', async () => {
     const { resourceVersion } = (await daemon.ok('GET', base)) as { resourceVersion: string };
     const [revision, storeId] = resourceVersion.split('.');
-    // So that a watch from there has events.
+    // A later write, so that a watch from the position has an event.
     await daemon.ok('POST', base, { name: 'later', data: {} });
     const other = '00000000-0000-4000-8000-000000000000';
     const watch = async (text: string, header = false): Promise<Verdict> => {
@@ -257,7 +257,7 @@ describe('cursors and page tokens of a running daemon', function () {
     }
   });
 
-  it('a page token is no cursor, and a cursor is no page token', async () => {
+  it('a page token is not a cursor, and a cursor is not a page token', async () => {
     const { resourceVersion } = (await daemon.ok('GET', base)) as { resourceVersion: string };
     const pageToken = await begin({ namespace: 'default' });
     const mine = { token: daemon.token, namespace: 'default', pageToken: resourceVersion };
@@ -267,7 +267,7 @@ describe('cursors and page tokens of a running daemon', function () {
     );
   });
 
-  it('a cursor where the version of an object belongs is refused with that reason', async () => {
+  it('a cursor in place of an object version is refused with that reason', async () => {
     const { resourceVersion } = (await daemon.ok('GET', base)) as { resourceVersion: string };
     const wrong = 'InvalidArgument ValidationFailed';
     const object = { name: 'a', data: { text: 'new' }, metadata: { resourceVersion } };
@@ -295,7 +295,7 @@ describe('cursors and page tokens of a running daemon', function () {
     expect((await daemon.ok('GET', `${base}/a`)).data).to.deep.equal({ text: 'a of default' });
   });
 
-  it('page tokens of before a restart are expired, and resumed watches go on', async () => {
+  it('after a restart page tokens are expired, and resumed watches continue', async () => {
     const pageToken = await begin({ namespace: 'default' });
     const { resourceVersion } = (await daemon.ok('GET', base)) as { resourceVersion: string };
     await daemon.crash();

@@ -89,7 +89,7 @@ describe('hostile input', function () {
     await demandServing();
   });
 
-  it('a field that a request does not have is refused by its number, over gRPC in every method', async () => {
+  it('an unknown field of a request is refused by its number, in every gRPC method', async () => {
     const schemas = apiSchemas();
     const client = new Client(daemon.grpcAddress, credentials.createInsecure());
     const metadata = new Metadata();
@@ -174,7 +174,7 @@ describe('hostile input', function () {
     await demandServing();
   });
 
-  it('what is not HTTP at all closes the connection, on both ports', async () => {
+  it('data that is not HTTP closes the connection, on both ports', async () => {
     const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
     const send = (port: number, data: Buffer): Promise<void> =>
       new Promise((resolve) => {
@@ -212,7 +212,7 @@ describe('hostile input', function () {
     await demandServing();
   });
 
-  it('connections that send slowly are cut, and nobody waits for them', async () => {
+  it('slow connections are closed, and delay no other request', async () => {
     const sockets: Socket[] = [];
     let closed = 0;
     for (let n = 0; n < 300; n += 1) {
@@ -232,7 +232,7 @@ describe('hostile input', function () {
     await eventually('all of them to be cut', () => closed === sockets.length, 90_000);
   });
 
-  it('opening and closing connections over and over leaves memory flat', async () => {
+  it('opening and closing many connections leaks no memory', async () => {
     const cycles = Number(process.env.KEDGE_CONNECTION_CYCLES ?? 100_000);
     const ports = [portOf(daemon.grpcAddress), portOf(daemon.restAddress)];
     const once = (n: number): Promise<void> =>

@@ -26,7 +26,7 @@ describe('metrics of a running daemon', function () {
   const scrape = async (): Promise<string> =>
     (await fetch(`http://${daemon.opsAddress}/metrics`)).text();
 
-  it('are all that the guides promise', async () => {
+  it('include all metrics of the guides', async () => {
     const names = [...(await promised('observability.md')), ...(await promised('operating.md'))];
     expect(names).to.include.members([
       'workqueue_depth',
@@ -38,7 +38,7 @@ describe('metrics of a running daemon', function () {
     for (const name of names) expect(text, name).to.contain(`# TYPE ${name} `);
   });
 
-  it('count the runs and the queue of every controller, the agent included', async () => {
+  it('count the runs and the queue of every controller, including the agent', async () => {
     const { volume, service } = workload(daemon, 'counted', 'sleep 600');
     await daemon.ok('POST', `${base}/volumes`, volume);
     await daemon.ok('POST', `${base}/services`, service);
@@ -59,7 +59,7 @@ describe('metrics of a running daemon', function () {
     expect(text).to.contain('workqueue_depth{name="agent"}');
   });
 
-  it('show a reconcile of the agent that goes on', async () => {
+  it('show a running reconcile of the agent', async () => {
     await eventually('the gauge of the agent', async () =>
       (await scrape()).includes('workqueue_longest_running_processor_seconds{name="agent"}'),
     );

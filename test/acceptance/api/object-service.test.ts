@@ -101,7 +101,7 @@ describe('the object service of a running daemon', function () {
     );
 
   for (const subject of subjects)
-    it(`shows "${subject}" of each kind what REST shows, and no more`, async () => {
+    it(`shows "${subject}" the same objects of each kind as REST`, async () => {
       for (const [kind, path] of Object.entries(kinds)) {
         const rest = await daemon.rest('GET', path, undefined, tokens[subject]);
         const list = await asked(subject, 'List', { kind, namespace: 'default' });
@@ -133,7 +133,7 @@ describe('the object service of a running daemon', function () {
       }
     });
 
-  it('lets an agent touch what belongs to its node, and nothing else, however the transaction is made up', async () => {
+  it('lets an agent write only objects of its node, whatever else the transaction contains', async () => {
     const [node] = await daemon.list('/v1/nodes');
     const name = String(node?.name);
     const status = { type: 'UPDATE_STATUS', kind: 'Node', name, object: '{"status":"Ready"}' };
@@ -166,7 +166,7 @@ describe('the object service of a running daemon', function () {
     }
   });
 
-  it('does nothing that no single call does: tokens, instances and facts of the installation', async () => {
+  it('refuses writes that no single call permits: tokens, instances and facts of the installation', async () => {
     const codeOf = async (operation: JsonObject): Promise<string> =>
       call('root', 'Transact', { operations: [operation] }).then(
         () => 'OK',
@@ -184,7 +184,7 @@ describe('the object service of a running daemon', function () {
     expect(String(object)).to.not.contain('secretHash');
   });
 
-  it('writes finalizers, and nothing else, of a kind whose service has no Update', async () => {
+  it('writes only the finalizers of a kind whose service has no Update', async () => {
     const where = { kind: 'Instance', namespace: 'default', name: 'bound-0' };
     const codeOf = async (subject: string, object: JsonObject): Promise<string> =>
       call(subject, 'Transact', {
@@ -236,7 +236,7 @@ describe('the object service of a running daemon', function () {
     expect(String(after)).to.not.contain('a test');
   });
 
-  it('never answers a masked value, whatever is done to the object', async () => {
+  it('never returns a masked value, whatever the operation', async () => {
     const secret = { kind: 'Secret', namespace: 'default', name: 'used' };
     const { object } = await call('writer', 'Get', secret);
     const text = String(object);
@@ -250,7 +250,7 @@ describe('the object service of a running daemon', function () {
     expect((kept.data as JsonObject).k).to.equal('sesame');
   });
 
-  it('ends a watch as soon as the right to it is taken away', async () => {
+  it('ends a watch as soon as the right to it is revoked', async () => {
     const rules = [{ resources: ['volumes'], verbs: ['watch'], namespaces: ['default'] }];
     await daemon.ok('POST', '/v1/admin/policies', { name: 'watcher', rules });
     await daemon.ok('POST', '/v1/admin/users', { name: 'watcher', policies: ['watcher'] });
@@ -272,7 +272,7 @@ describe('the object service of a running daemon', function () {
     expect(error?.code).to.equal('PermissionDenied');
   });
 
-  it('is the store of an election for who may write leases', async () => {
+  it('can be the store of an election, with the right to write leases', async () => {
     await using store = await RemoteStore.connect({
       server: daemon.grpcAddress,
       token: tokens.root ?? '',

@@ -30,7 +30,7 @@ const problem = 'application/problem+json';
 const eventStream = 'text/event-stream';
 const jsonLines = 'application/x-ndjson';
 
-describe('what a daemon answers, against its own OpenAPI document', function () {
+describe('responses of a daemon, compared with its OpenAPI document', function () {
   this.timeout(120_000);
   let daemon: TestDaemon;
   let document: Document;
@@ -127,7 +127,7 @@ describe('what a daemon answers, against its own OpenAPI document', function () 
     }
   }
 
-  it('each operation has a summary of its own, and the server is the one that was asked', () => {
+  it('each operation has its own summary, and the server of the document is the called one', () => {
     const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
     const summaries = operations.map(({ summary }) => summary ?? '');
     for (const [at, { operationId }] of operations.entries())
@@ -139,7 +139,7 @@ describe('what a daemon answers, against its own OpenAPI document', function () 
     expect(told).to.deep.equal([`http://${daemon.restAddress}/`]);
   });
 
-  it('each refusal has the members that the document gives it, as JSON and as a problem', async () => {
+  it('each refusal has the documented members, as JSON and as a problem', async () => {
     const one = '/v1/namespaces/{namespace}/volumes/{name}';
     const all = '/v1/namespaces/{namespace}/volumes';
     const text = { 'content-type': json };
@@ -174,7 +174,7 @@ describe('what a daemon answers, against its own OpenAPI document', function () 
       }
   });
 
-  it('each watch sends events as the document has them: the state, a change, a bookmark, a failure', async () => {
+  it('each watch sends the documented events: the state, a change, a bookmark, a failure', async () => {
     const watches = Object.entries(document.paths).flatMap(([path, { get }]) =>
       get?.responses['200']?.content[eventStream] && get.responses['200'].content[json]
         ? [{ path, operation: get }]
@@ -216,7 +216,7 @@ describe('what a daemon answers, against its own OpenAPI document', function () 
     demandEvents(schema, events, 'configmaps');
   });
 
-  it('logs, commands and backups stream what the document says', async () => {
+  it('logs, commands and backups stream the documented events', async () => {
     const logs = operationOf('GET', '/v1/namespaces/{namespace}/logs/{name}');
     const lines = await eventually('two lines', async () => {
       const response = await ask(`${base}/logs/told-0`);

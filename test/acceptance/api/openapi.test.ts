@@ -108,12 +108,12 @@ describe('the OpenAPI document and the server', function () {
     expect((await daemon.rest('GET', '/v1/openapi.json', undefined, null)).status).to.equal(401);
   });
 
-  it('says something about every operation', () => {
+  it('describes every operation', () => {
     for (const { path, method, operation } of operations())
       expect(operation, `${method} ${path}`).to.have.property('description');
   });
 
-  it('every route answers as it says: valid requests, in the order of a life', async () => {
+  it('every route answers valid requests as documented, in the order of a life cycle', async () => {
     const names: Record<string, string> = {
       instances: 'fix-0',
       logs: 'fix-0',
@@ -190,7 +190,7 @@ describe('the OpenAPI document and the server', function () {
     }
   });
 
-  it('every stream says that it is one', async () => {
+  it('every stream is documented as one', async () => {
     const streams = operations().filter(
       ({ operation }) => !operation.responses['200']?.content?.['application/json'],
     );
@@ -211,7 +211,7 @@ describe('the OpenAPI document and the server', function () {
     }
   });
 
-  it('what it does not allow is refused with its error body: unknown parameters, fields and types', async () => {
+  it('undocumented requests are refused with the documented error body: unknown parameters, fields and types', async () => {
     for (const { path, method, operation } of operations()) {
       const label = `${method} ${path}`;
       const at = path.replace('{namespace}', 'default').replace('{name}', 'missing');

@@ -14,7 +14,7 @@ async function codeOf(promise: Promise<unknown>): Promise<StatusCode | 'OK'> {
 }
 
 describe('lists', () => {
-  it('come over gRPC in pages that every client takes, without being asked for a limit, and whole over REST', async () => {
+  it('are paged over gRPC even without a limit, so that every client accepts them, and complete over REST', async () => {
     const daemon = await TestDaemon.start();
     try {
       using client = kedgeClient({ server: daemon.grpcAddress, token: daemon.token });
@@ -77,7 +77,7 @@ describe('gRPC health and reflection', () => {
   });
   after(() => daemon.dispose());
 
-  it('health tells of the server, of a service, and not of what is not served', async () => {
+  it('health reports the server and its services, and NotFound for others', async () => {
     using client = over('grpc.health.v1');
     const check = (service: string) => client.call('Health.Check', { service });
     expect((await check('')).status).to.equal('SERVING');
@@ -91,7 +91,7 @@ describe('gRPC health and reflection', () => {
     expect(await codeOf(nobody.call('Health.Check', {}))).to.equal('Unauthenticated');
   });
 
-  it('reflection lists the services, and gives files by symbol and by name with what they import', async () => {
+  it('reflection lists the services, and returns files with their imports by symbol and by name', async () => {
     using client = over('grpc.reflection.v1');
     const ask = async (...questions: readonly JsonObject[]): Promise<JsonObject[]> => {
       const answers: JsonObject[] = [];
@@ -155,7 +155,7 @@ describe('the typed client', function () {
     }
   });
 
-  it('calls methods by name, typed, with zero values there', async () => {
+  it('calls typed methods by name, with zero values set', async () => {
     const me = await client.methods.auth.whoAmI({});
     expect(me).to.deep.include({ subject: 'root', policies: ['root'], expiresAt: '' });
     const { items } = await client.methods.storageClass.list({ limit: 1 });
@@ -174,7 +174,7 @@ describe('the typed client', function () {
     expect(names).to.deep.equal(Array.from({ length: 7 }, (_, n) => `page-${n}`));
   });
 
-  it('waits for a condition, also for an object to come or to go, and says what it saw in vain', async () => {
+  it('waits for a condition, a creation or a deletion, and reports the last state after the timeout', async () => {
     const waiting = client.volumes.waitFor(key('awaited'), (v) => v?.status === 'Available', {
       timeoutMs: 60_000,
     });
@@ -200,7 +200,7 @@ describe('the typed client', function () {
     expect(await gone).to.equal(undefined);
   });
 
-  it('goes on over a kill -9 of the server: reads are tried again, watches resume, creates are not doubled', async () => {
+  it('survives a kill -9 of the server: reads are retried, watches resume, objects are created once', async () => {
     const stop = new AbortController();
     const seen: string[] = [];
     const { revision } = await client.configmaps.list();

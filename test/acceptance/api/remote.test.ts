@@ -89,7 +89,7 @@ describe('a remote client', function () {
       await daemon.ok('DELETE', `/v1/namespaces/default/volumes/${name}`);
   });
 
-  it('gets a new token when the old one is no longer good, once', async () => {
+  it('requests a new token once when the old one is no longer valid', async () => {
     token = 'kedge_0000_worthless';
     const { items } = await client.resource(namespaces).list();
     expect(items.map((namespace) => namespace.name)).to.include('default');

@@ -12,7 +12,7 @@ interface Raw {
   readonly body: Buffer;
 }
 
-describe('REST to the letter', () => {
+describe('the semantics of REST', () => {
   let daemon: TestDaemon;
   before(async () => {
     daemon = await TestDaemon.start({ environment: { KEDGE_SERVER_CORS_ORIGINS: origin } });
@@ -103,7 +103,7 @@ describe('REST to the letter', () => {
     );
   });
 
-  it('lists are packed for clients that take gzip, and the same for those that do not', async () => {
+  it('lists are compressed for clients that accept gzip, and the same for others', async () => {
     for (let n = 0; n < 80; n += 1) await configmap(`packed-${n}`, { text: 'x'.repeat(500) });
     const path = `${base}/configmaps`;
     const plain = await raw('GET', path, { 'accept-encoding': 'identity' });
@@ -119,7 +119,7 @@ describe('REST to the letter', () => {
     expect((json(small).items as unknown[]).length).to.equal(2);
   });
 
-  it('what is no path is 404, what takes another method is 405 with Allow; both have the error body', async () => {
+  it('an unknown path is 404, another method is 405 with Allow; both have the error body', async () => {
     const none = await raw('GET', `${base}/nothing`);
     expect([none.status, json(none).reason]).to.deep.equal([404, 'RouteNotFound']);
     const other = await raw('PATCH', `${base}/configmaps/x`);
@@ -151,7 +151,7 @@ describe('REST to the letter', () => {
     expect(json(answer).detail).to.contain('none');
   });
 
-  it('pages of the configured origin may call, and no other', async () => {
+  it('only pages of the configured origin may call', async () => {
     const allowed = await raw('GET', '/v1/nodes', { origin });
     expect(allowed.headers['access-control-allow-origin']).to.equal(origin);
     const foreign = await raw('GET', '/v1/nodes', { origin: 'https://evil.example.com' });
@@ -168,7 +168,7 @@ describe('REST to the letter', () => {
     expect((await ask('https://evil.example.com')).status).to.equal(401);
   });
 
-  it('field selectors choose by what is shown, also in watches; masked values can not be guessed', async () => {
+  it('field selectors compare shown values, also in watches; masked values can not be guessed', async () => {
     await raw('POST', `${base}/secrets`, {}, { name: 'guess', data: { k: 'red' } });
     const count = async (kind: string, selector: string): Promise<number> =>
       (await daemon.list(`${base}/${kind}?fieldSelector=${encodeURIComponent(selector)}`)).length;
@@ -208,7 +208,7 @@ describe('REST to the letter', () => {
     expect(bad.status).to.equal(400);
   });
 
-  it('registries mask their credentials, keep them through a masked write, and judge references', async () => {
+  it('registries mask credentials, keep them in a masked write, and validate references', async () => {
     const registry = {
       name: 'hub',
       registry: 'registry.example.com:5000',

@@ -215,7 +215,7 @@ describe('1,000 watchers on one busy kind', function () {
     return Number(/VmRSS:\s+(\d+)/.exec(text)?.[1]) / 1_024;
   };
 
-  it('are all told everything in order; those that do not read cost bounded memory and slow nobody', async () => {
+  it('all receive every event in order; those that do not read use bounded memory and delay no other', async () => {
     const base = `/v1/namespaces/${namespace}/configmaps`;
     await daemon.ok('POST', base, { name: 'busy', data: { n: '0' } });
     const { resourceVersion } = (await daemon.ok('GET', base)) as { resourceVersion: string };

@@ -15,16 +15,16 @@ describe('writes to a running daemon', () => {
   const volumes = '/v1/namespaces/default/volumes';
   const good = { name: 'v', size: '1Gi', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
   const refusals: readonly [string, object, string, RegExp][] = [
-    ['a size that is none', { size: '10Gx' }, 'size', /10Gx.*quantity/],
+    ['an invalid size', { size: '10Gx' }, 'size', /10Gx.*quantity/],
     [
       'an access mode the driver lacks (2.2)',
       { accessMode: 'ReadWriteMany' },
       'accessMode',
       /not supported by driver local/,
     ],
-    ['an access mode that is none', { accessMode: 'Sometimes' }, 'accessMode', /ReadWriteOnce/],
+    ['an unknown access mode', { accessMode: 'Sometimes' }, 'accessMode', /ReadWriteOnce/],
     ['an unknown field', { sizee: '1Gi' }, 'sizee', /not a field/],
-    ['a name that is no DNS label', { name: 'A_b' }, 'name', /DNS-1123/],
+    ['a name that is not a DNS label', { name: 'A_b' }, 'name', /DNS-1123/],
     ['another namespace than the path', { namespace: 'system' }, 'namespace', /differs/],
     [
       'a class that does not exist',
@@ -32,7 +32,7 @@ describe('writes to a running daemon', () => {
       'storageClassName',
       /nope.*does not exist/,
     ],
-    ['a map value that is no string', { labels: { a: 1 } }, 'labels.a', /quotes/],
+    ['a map value that is not a string', { labels: { a: 1 } }, 'labels.a', /quotes/],
     [
       'a malformed secret reference',
       { parameters: { x: 'secret:y' } },
@@ -65,7 +65,7 @@ describe('writes to a running daemon', () => {
       expect(await daemon.list(volumes)).to.deep.equal([]);
     });
 
-  it('all violations are told at once', async () => {
+  it('all violations are reported in one answer', async () => {
     const { body } = await daemon.rest('POST', volumes, { name: 'A', size: 'x', foo: 1 });
     expect(String(body.message)).to.match(/foo.*/);
     for (const part of ['accessMode', 'name', 'size', 'foo']) expect(body.message).to.contain(part);
@@ -87,7 +87,7 @@ describe('writes to a running daemon', () => {
     expect(put).to.include({ status: 'Available', handle: settled.handle });
   });
 
-  it('UpdateStatus takes status fields that fit, and nothing else of the object', async () => {
+  it('UpdateStatus writes only valid status fields', async () => {
     const body = { reason: 'Told', size: '9Gi', metadata: {} };
     const told = await daemon.ok('PUT', `${volumes}/v/status`, body);
     expect(told).to.include({ reason: 'Told', size: '1Gi' });
@@ -112,7 +112,7 @@ describe('writes to a running daemon', () => {
     expect(grown.size).to.equal('2Gi');
   });
 
-  it('dry run judges everything and stores nothing', async () => {
+  it('dry run validates everything and stores nothing', async () => {
     const dry = await daemon.rest('POST', `${volumes}?dryRun=true`, { ...good, name: 'dry' });
     expect(dry.status).to.equal(200);
     expect((await daemon.rest('GET', `${volumes}/dry`)).status).to.equal(404);
@@ -128,7 +128,7 @@ describe('writes to a running daemon', () => {
     expect(second.body.message).to.contain('first');
   });
 
-  it('a class in use can not be deleted, a namespace with content neither', async () => {
+  it('neither a class in use nor a namespace with content can be deleted', async () => {
     expect((await daemon.rest('DELETE', '/v1/storageclasses/local')).status).to.equal(412);
     await daemon.ok('POST', '/v1/namespaces', { name: 'full' });
     await daemon.ok('POST', '/v1/namespaces/full/volumes', good);
@@ -222,12 +222,12 @@ describe('writes to a running daemon', () => {
       /env\.a-b.*letters, digits/,
     ],
     [
-      'a prefix that no variable begins with',
+      'a prefix that is not valid in a variable name',
       { envFrom: [{ configmap: 'c', prefix: '9.' }] },
       /envFrom\[0\]\.prefix.*"9\."/,
     ],
-    ['a user that is no name or uid', { user: 'a b' }, /user.*"a b".*1000:1000/],
-    ['a uid that stands for none', { user: '4294967295' }, /user.*"4294967295"/],
+    ['a user that is neither a name nor a uid', { user: 'a b' }, /user.*"a b".*1000:1000/],
+    ['the uid that means no user', { user: '4294967295' }, /user.*"4294967295"/],
     [
       'an unknown capability',
       { capabilities: ['net_bind_service', 'fly'] },
@@ -262,7 +262,7 @@ describe('writes to a running daemon', () => {
     expect((await daemon.ok('POST', `${path}/one:scale`, { scale: 0 })).scale).to.equal(0);
   });
 
-  it('rule 10: a missing secret is InvalidParameters, and heals by itself when it appears', async () => {
+  it('rule 10: a missing secret is InvalidParameters until it is created', async () => {
     const parameters = { hostPath: 'secret:paths/p', createIfMissing: 'true' };
     const body = { ...good, name: 'healing', storageClassName: 'local-host', parameters };
     await daemon.ok('POST', volumes, body);
@@ -280,7 +280,7 @@ describe('writes to a running daemon', () => {
     });
   });
 
-  it('a volume whose class is deleted while it fails stays Failed, says so, and heals with the class', async () => {
+  it('a Failed volume of a deleted class stays Failed with that reason until the class is created', async () => {
     const cls = { name: 'fading', driver: 'local-host', parameters: { hostPath: 'secret:none/p' } };
     await daemon.ok('POST', '/v1/storageclasses', cls);
     await daemon.ok('POST', volumes, { ...good, name: 'faded', storageClassName: 'fading' });

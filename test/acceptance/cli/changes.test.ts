@@ -60,12 +60,12 @@ describe('commands that change an object', function () {
     expect(metadata.annotations).to.deep.equal({ owner: 'ada' });
   });
 
-  it('one of several objects that is not there keeps the others from nothing', async () => {
+  it('a missing object does not prevent the change of others', async () => {
     const said = await run('label volume/absent volume/other colour=blue', 4);
     expect(said).to.contain('volumes/other labels changed').and.contain('absent');
   });
 
-  it('patch changes what it names and removes what is null', async () => {
+  it('patch changes the given fields and removes those that are null', async () => {
     expect(await run(['patch', 'volume', 'data', '--patch', '{"size": "32Mi"}'])).to.contain(
       'volumes/data patched',
     );
@@ -79,7 +79,7 @@ describe('commands that change an object', function () {
     );
   });
 
-  it('patch refuses fields that are not there, those of the server, and another version', async () => {
+  it('patch refuses unknown fields, those of the server, and another version', async () => {
     const refused = async (patch: string, code: number) =>
       run(['patch', 'volume', 'data', '-p', patch], code);
     expect(await refused('siez: 1Gi', 6)).to.contain('siez: is not a field; did you mean size?');
@@ -92,7 +92,7 @@ describe('commands that change an object', function () {
     expect((await stored(`${volumes}/data`)).size).to.equal('32Mi');
   });
 
-  it('a patch that meets other writers is made again, and loses none of their changes', async () => {
+  it('a patch that conflicts with other writers is retried, and keeps their changes', async () => {
     const writers = Array.from({ length: 4 }, (_, n) =>
       run(['patch', 'configmap/settings', '-p', `data: {writer-${n}: done}`]),
     );
@@ -131,7 +131,7 @@ describe('commands that change an object', function () {
       readFile(/kept in (\S+):/.exec(said)?.[1] ?? 'nowhere', 'utf8');
     before(() => mkdir(join(daemon.home, 'tmp'), { recursive: true }));
 
-    it('writes what the editor stored, and says when nothing was changed', async () => {
+    it('writes the edited object, and reports if nothing was changed', async () => {
       const changed = await edit(`sed -i 's/^size: .*/size: 64Mi/' "$1"`, 'volume data');
       expect(changed).to.deep.equal({ code: 0, said: 'volumes/data changed\n' });
       expect((await stored(`${volumes}/data`)).size).to.equal('64Mi');
@@ -152,7 +152,7 @@ describe('commands that change an object', function () {
       expect(await run('secret reveal login')).to.equal('password: tide\nuser: ada\n');
     });
 
-    it('tells a conflict, writes nothing, and keeps the text', async () => {
+    it('reports a conflict, writes nothing, and keeps the text', async () => {
       const meanwhile = `"${process.execPath}" cmd/bin/kedge.mjs label volume/data by=other >&2`;
       const { code, said } = await edit(
         `sed -i 's/^size: .*/size: 128Mi/' "$1"; ${meanwhile}`,
@@ -178,7 +178,7 @@ describe('commands that change an object', function () {
     });
   });
 
-  it('scale tells from how many to how many, and takes services alone', async () => {
+  it('scale prints the old and the new number, and accepts only services', async () => {
     expect(await run('scale service/web --replicas 2')).to.equal(
       'services/web scaled from 1 to 2\n',
     );

@@ -34,7 +34,7 @@ class Going {
   }
 }
 
-describe('commands that go on while the daemon is killed and started again', function () {
+describe('commands that continue while the daemon is killed and restarted', function () {
   this.timeout(180_000);
   let daemon: TestDaemon;
   before(async () => {
@@ -59,7 +59,7 @@ describe('commands that go on while the daemon is killed and started again', fun
     ...more,
   });
 
-  it('logs -f shows each line once, and says that it waits', async () => {
+  it('logs -f shows each line once, and reports that it waits', async () => {
     const script = 'n=0; while :; do n=$((n+1)); echo line $n; sleep 0.05; done';
     await daemon.ok('POST', '/v1/namespaces/default/services', service('counts', script));
     const lines = (text: string): number[] =>
@@ -84,7 +84,7 @@ describe('commands that go on while the daemon is killed and started again', fun
     await daemon.ok('DELETE', '/v1/namespaces/default/services/counts');
   });
 
-  it('logs -f goes on after a stop in order, too', async () => {
+  it('logs -f also continues after a graceful stop', async () => {
     const path = '/v1/namespaces/default/services';
     await daemon.ok('POST', path, service('quiet', 'echo run; exec sleep 600'));
     const logs = new Going(daemon, 'logs', 'quiet', '-f');
@@ -99,7 +99,7 @@ describe('commands that go on while the daemon is killed and started again', fun
     expect(await logs.ended).to.equal(0);
   });
 
-  it('exec does not end as if all were well when the daemon stops or dies', async () => {
+  it('exec does not end with success if the daemon stops or dies', async () => {
     await daemon.ok('POST', '/v1/namespaces/default/services', service('held', 'exec sleep 600'));
     const command = ['exec', 'held-0', '--', 'sh', '-c', 'echo begun; exec sleep 600'];
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
@@ -115,7 +115,7 @@ describe('commands that go on while the daemon is killed and started again', fun
     }
   });
 
-  it('a cast that waits ends when it runs, and get events -w goes on', async () => {
+  it('a waiting cast ends when its service runs, and get events -w continues', async () => {
     const file = join(daemon.home, 'slow.yaml');
     await writeFile(
       file,

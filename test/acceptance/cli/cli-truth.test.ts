@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { type Finished, TestDaemon } from '../daemon.js';
 
-describe('kedge cast tells whether it runs', function () {
+describe('kedge cast reports whether objects run', function () {
   this.timeout(180_000);
   let daemon: TestDaemon;
   before(async () => {
@@ -30,7 +30,7 @@ describe('kedge cast tells whether it runs', function () {
     return stderr;
   };
 
-  it('a volume is not told as grown before it is', async () => {
+  it('a volume is not reported as grown before it is', async () => {
     const spec = { storageClassName: 'local', accessMode: 'ReadWriteOnce' };
     const parameters = { backing: 'image' };
     const path = '/v1/namespaces/default/volumes';
@@ -51,7 +51,7 @@ describe('kedge cast tells whether it runs', function () {
     });
   });
 
-  it('what holds nothing is told so', async () => {
+  it('an empty result is reported', async () => {
     await daemon.ok('POST', '/v1/namespaces/default/secrets', { name: 'hollow' });
     expect((await daemon.cli('secret', 'reveal', 'hollow')).stderr).to.contain(
       'contains no values',
@@ -61,26 +61,26 @@ describe('kedge cast tells whether it runs', function () {
     expect(none.stderr).to.contain('No configmaps found');
   });
 
-  it('a command that is not found is no success, and is named', async () => {
+  it('a command that is not found is a failure that names it', async () => {
     expect(refused(await cast('missing', '[nosuch-program]'))).to.contain(
       "Instance default/missing-0: can't be started: command nosuch-program is not found in its PATH",
     );
   });
 
-  it('a file that is not executable is no success, and is named', async () => {
+  it('a file that is not executable is a failure that names it', async () => {
     const file = join(daemon.home, 'files', 'script');
     await writeFile(file, '#!/bin/sh\n');
     await chmod(file, 0o644);
     expect(refused(await cast('plain', `[${file}]`))).to.contain(`${file} is not executable`);
   });
 
-  it('a command that ends is no success, whatever its exit code; its last output is shown', async () => {
+  it('a command that ends is a failure, whatever its exit code; its last output is shown', async () => {
     const failed = refused(await cast('fails', '[sh, -c, "echo the reason; exit 1"]'));
     expect(failed).to.contain('ended with exit code 1').and.contain('\n  the reason\n');
     expect(refused(await cast('ends', '[sh, -c, exit 0]'))).to.contain('ended with exit code 0');
   });
 
-  it('a crash loop is no success, though each run begins', async () => {
+  it('a crash loop is a failure although each run begins', async () => {
     const stderr = refused(await cast('loops', '[sh, -c, "echo begun; sleep 1; exit 3"]'));
     expect(stderr).to.contain('ended with exit code 3').and.contain('  begun');
   });
@@ -102,7 +102,7 @@ describe('kedge cast tells whether it runs', function () {
     expect(instance.stdout).to.match(/^Cause: +Volume default\/absent-node: /m);
   });
 
-  it('a workload is ready once it has run for minReadySeconds, and says how long that takes', async () => {
+  it('a workload is ready once it has run for minReadySeconds, and reports the remaining time', async () => {
     const path = '/v1/namespaces/default';
     const service = {
       name: 'slow',

@@ -16,7 +16,7 @@ describe('kedge get --watch', function () {
   afterEach(() => watching?.kill('SIGKILL'));
   after(() => daemon.dispose());
 
-  it('minds the selector, and goes on after a kill -9 of the server, which it tells', async () => {
+  it('applies the selector, continues after a kill -9 of the server, and reports the outage', async () => {
     const put = (name: string, show: string) =>
       daemon.ok('POST', base, { name, labels: { show }, data: {} });
     await put('first', 'yes');
@@ -55,7 +55,7 @@ describe('kedge get --watch', function () {
     expect(await ended).to.equal(0);
   });
 
-  it('against a server that is not there ends with the error', async () => {
+  it('ends with the error if the server is unreachable at the start', async () => {
     const environment = { ...daemon.cliEnvironment, KEDGE_SERVER: '127.0.0.1:1' };
     const done = await finish(process.execPath, [kedge, 'get', 'configmaps', '-w'], environment);
     expect(done.code).to.not.equal(0);

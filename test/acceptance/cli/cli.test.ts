@@ -36,7 +36,7 @@ describe('the command line on the examples', function () {
     expect(entry).to.equal(true);
   });
 
-  it('cast -n puts what names no namespace into it, also beside cluster-scoped objects', async () => {
+  it('cast -n applies to objects without a namespace, also beside cluster-scoped objects', async () => {
     const file = join(daemon.home, 'placed.yaml');
     await writeFile(
       file,
@@ -48,7 +48,7 @@ describe('the command line on the examples', function () {
     expect(stdout).to.contain('+ Configmap placed/here created');
   });
 
-  it('cast tells and writes a change of annotations, and nothing once they are as given', async () => {
+  it('cast reports and writes changed annotations, and changes nothing when they match', async () => {
     const file = join(daemon.home, 'annotated.yaml');
     const cast = async (metadata: string, ...more: string[]): Promise<string> => {
       await writeFile(file, `kind: Configmap\nname: annotated\n${metadata}data:\n  a: b\n`);
@@ -80,7 +80,7 @@ describe('the command line on the examples', function () {
     expect(cast.stdout).to.not.match(/created|updated/);
   });
 
-  it('get, describe and logs tell what happens', async () => {
+  it('get, describe and logs show the state', async () => {
     const get = await daemon.cli('get', 'volumes');
     expect(get.stdout).to.match(
       /^NAME +CLASS +STATUS +SIZE +MODE +CLAIM +AGE\njournal +local-host +Bound/,
@@ -99,7 +99,7 @@ describe('the command line on the examples', function () {
     expect(logs.stdout).to.match(/^\S+ entry \d+ by journal-0\n$/);
   });
 
-  it('three replicas on local wait with the runtimes this node has, and have their volumes', async () => {
+  it('three replicas on local wait without a container runtime, with their volumes provisioned', async () => {
     const cast = await daemon.cli('cast', join(examples, 'replicas.yaml'));
     expect(cast.code).to.equal(1);
     expect(cast.stderr).to.match(
@@ -163,7 +163,7 @@ describe('the command line on the examples', function () {
     expect((await daemon.cli('cast', file)).stderr).to.match(/bad\.yaml:\d+/);
   });
 
-  it('exit codes tell what kind of failure it was; no colours into a pipe', async () => {
+  it('exit codes distinguish kinds of failures; no colours into a pipe', async () => {
     expect((await daemon.cli('nonsense')).code).to.equal(2);
     expect((await daemon.cli('get', 'volumes', 'missing')).code).to.equal(4);
     expect((await daemon.cli('get', 'teapots')).code).to.equal(6);
@@ -189,7 +189,7 @@ describe('the command line on the examples', function () {
     expect(again.stdout).to.contain('root');
   });
 
-  it('login takes an answer that holds a token, and says when one holds none', async () => {
+  it('login accepts a response with a token, and refuses one without', async () => {
     const { environment, grpcAddress, token } = daemon;
     const script = `printf %s "$ANSWER" | "$NODE" cmd/bin/kedge.mjs login --server ${grpcAddress}`;
     const login = (answer: object) =>
@@ -222,7 +222,7 @@ describe('the command line on the examples', function () {
     await daemon.ok('DELETE', '/v1/namespaces/default/services/two');
   });
 
-  it('get --watch goes on showing changes', async () => {
+  it('get --watch shows later changes', async () => {
     const child = spawn(process.execPath, ['cmd/bin/kedge.mjs', 'get', 'namespaces', '--watch'], {
       cwd: root,
       env: {
@@ -249,7 +249,7 @@ describe('the command line on the examples', function () {
 describe('the local profile of npm start', function () {
   this.timeout(180_000);
 
-  it('bootstraps itself, stores a context, prints three commands, and finds its data again', async () => {
+  it('bootstraps itself, stores a context, prints three commands, and keeps its data over a restart', async () => {
     const daemon = await TestDaemon.start({ arguments: ['--local'] });
     try {
       const greeted = () =>

@@ -50,7 +50,7 @@ describe('completion', function () {
       .map((line) => line.split('\t')[0] ?? '');
   };
 
-  it('offers commands, options, types, names, fields and values, as far as they fit', async () => {
+  it('offers matching commands, options, types, names, fields and values', async () => {
     const cases: readonly (readonly [readonly string[], readonly string[]])[] = [
       [['descr'], ['describe']],
       [['volume', 'ret'], ['retry-provision']],
@@ -90,7 +90,7 @@ describe('completion', function () {
       .and.not.include('__complete');
   });
 
-  it('without a server offers what it knows, and no error', async () => {
+  it('without a server offers commands and options, and prints no error', async () => {
     const away = { ...environment, KEDGE_SERVER: '127.0.0.1:1' };
     const ask = (...words: readonly string[]) =>
       spawnSync('kedge', ['__complete', '--', ...words], { env: away, encoding: 'utf8' });
@@ -107,7 +107,7 @@ describe('completion', function () {
         this.skip();
       });
 
-      it('is a script that the shell reads', async () => {
+      it('is a script that the shell accepts', async () => {
         const file = join(daemon.home, `completion.${shell}`);
         await writeFile(file, await run(`completion ${shell}`));
         const done = spawnSync(shell, ['-n', file], { encoding: 'utf8', env: environment });

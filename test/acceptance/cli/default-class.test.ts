@@ -25,7 +25,7 @@ describe('the default class in what kedge get prints', function () {
     );
   };
 
-  it('is "configured" for the one of the configuration, and "true" for one that says so itself', async () => {
+  it('is "configured" for the class of the configuration, and "true" for one with that field', async () => {
     expect(await defaults()).to.deep.equal({
       local: 'false',
       'local-host': 'configured',
@@ -39,7 +39,7 @@ describe('the default class in what kedge get prints', function () {
     expect(await defaults()).to.deep.equal({ local: 'false', 'local-host': 'true', own: 'false' });
   });
 
-  it('is no change when it is cast again, though another configuration names another one', async () => {
+  it('is not a change when it is cast again under another configuration', async () => {
     const got = await daemon.cli('get', 'sc', '-o', 'yaml');
     expect(got.stdout).to.contain('configuredDefault: true');
     const file = join(daemon.home, 'classes.yaml');

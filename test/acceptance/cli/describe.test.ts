@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { TestDaemon } from '../daemon.js';
 
-describe('kedge describe of what the server describes no further', function () {
+describe('kedge describe of kinds without a description of the server', function () {
   this.timeout(180_000);
   const hidden = 'the-hidden-value-4711';
   let daemon: TestDaemon;
@@ -30,14 +30,14 @@ describe('kedge describe of what the server describes no further', function () {
     return stdout;
   };
 
-  it('user tells their policies', async () => {
+  it('user shows its policies', async () => {
     const text = await described('user', 'ada');
     expect(text)
       .to.match(/^Kind: +User$/m)
       .and.match(/^Policies: +look, readonly$/m);
   });
 
-  it('policy tells each rule in a line', async () => {
+  it('policy shows one rule per line', async () => {
     const text = await described('policy', 'look');
     expect(text).to.match(
       /^Rules 1: +(?=.*resources=volumes)(?=.*verbs=get, list)(?=.*namespaces=prod)/m,
@@ -62,7 +62,7 @@ describe('kedge describe of what the server describes no further', function () {
     }
   });
 
-  it('what is not there ends with exit code 4 and names it', async () => {
+  it('a missing object ends with exit code 4 and its name', async () => {
     for (const type of ['user', 'policy', 'secret']) {
       const { code, stdout, stderr } = await daemon.cli('describe', type, 'nobody');
       expect(code).to.equal(4);

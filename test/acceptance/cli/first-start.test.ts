@@ -42,7 +42,7 @@ describe('the first start of a local daemon', function () {
     }
   };
 
-  it('that finds its port taken leaves its user the access that it made', async () => {
+  it('with a port in use keeps the created access of its user', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     try {
@@ -56,14 +56,14 @@ describe('the first start of a local daemon', function () {
     }
   });
 
-  it('that can store no access for its user makes none, and says why', async () => {
+  it('that can not store the access creates none, and reports the reason', async () => {
     await failsFirst(
       (data) => start(data, '127.0.0.1:0', '/dev/null/config'),
       /\/dev\/null\/config\/kedge\/config.yaml can't be (read|written) \(ENOTDIR.*XDG_CONFIG_HOME/,
     );
   });
 
-  it('in a directory that can not be made names the directory and the setting', async () => {
+  it('in a directory that can not be created names the directory and the setting', async () => {
     const { code, stderr } = await start('/dev/null/data', '127.0.0.1:0', '/dev/null/config');
     expect(code, stderr).to.equal(1);
     expect(stderr).to.match(
@@ -72,10 +72,10 @@ describe('the first start of a local daemon', function () {
   });
 });
 
-describe('kedge login where its file can not be written', function () {
+describe('kedge login if its file can not be written', function () {
   this.timeout(60_000);
 
-  it('says which file, and what to set instead', async () => {
+  it('names the file, and the variables to set instead', async () => {
     const daemon = await TestDaemon.start();
     try {
       const said = await finish(

@@ -16,7 +16,7 @@ describe('the installation on the command line', function () {
   });
   after(() => daemon.dispose());
 
-  it('status tells daemon, nodes, counts, and what is not ready with its cause', async () => {
+  it('status shows the daemon, nodes, counts, and each object that is not ready with its cause', async () => {
     const { service } = workload(daemon, 'web', 'sleep 600');
     await daemon.ok('POST', `${base}/services`, { ...service, volumes: [] });
     await run('wait service/web --for status=Running');
@@ -42,7 +42,7 @@ describe('the installation on the command line', function () {
     expect(json.notReady.map(({ object }) => object)).to.include('Service default/broken');
   });
 
-  it('status shows what the caller may see, and tells what that leaves out', async () => {
+  it('status shows the kinds that the caller may list, and names the others', async () => {
     const rules = [{ resources: ['volumes'], verbs: ['get', 'list'], namespaces: ['*'] }];
     await daemon.ok('POST', '/v1/admin/policies', { name: 'volumes', rules });
     await daemon.ok('POST', '/v1/admin/users', { name: 'eve', policies: ['volumes'] });
@@ -63,7 +63,7 @@ describe('the installation on the command line', function () {
     }
   });
 
-  it('can-i refuses words that are no verb and no resource: "no" would be no answer', async () => {
+  it('can-i refuses unknown verbs and resources instead of answering "no"', async () => {
     expect(await run('auth can-i delete volumes')).to.equal('yes\n');
     expect(await run('auth can-i delte volumes', 6)).to.contain('did you mean delete?');
     expect(await run('auth can-i delete volums', 6)).to.contain('did you mean volumes?');
@@ -71,14 +71,14 @@ describe('the installation on the command line', function () {
     expect(await run('auth can-i --list')).to.match(/^secrets .*reveal/m);
   });
 
-  it('token list shows tokens and no secret of one', async () => {
+  it('token list shows tokens without their secrets', async () => {
     const made = await daemon.cli('token', 'create', 'root', '--description', 'for the list');
     const list = await run('token list');
     expect(list).to.contain('for the list').and.not.contain(made.stdout.trim());
     expect(await run('token list -o name')).to.match(/^tokens\/\w+$/m);
   });
 
-  it('context lists, chooses and forgets, and shows no token', async () => {
+  it('context lists, selects and deletes contexts, and shows no token', async () => {
     const { KEDGE_SERVER: _server, KEDGE_TOKEN: _token, ...rest } = daemon.cliEnvironment;
     const environment = { ...process.env, ...rest, TOKEN: daemon.token };
     const sh = async (line: string, code = 0): Promise<string> => {
@@ -110,7 +110,7 @@ describe('the installation on the command line', function () {
     expect(await readFile(file, 'utf8')).to.not.contain('first');
   });
 
-  it('says its version in both forms', async () => {
+  it('prints its version in both forms', async () => {
     expect(await run('version')).to.equal(await run('--version'));
   });
 });

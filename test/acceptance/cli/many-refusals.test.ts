@@ -26,7 +26,7 @@ describe('a cast of 150 wrong volumes', function () {
     object: { ...volume, namespace: 'default' },
   }));
 
-  it('is refused by the command line, which tells the first ones and how many more there are', async () => {
+  it('is refused on the command line with the first violations and the number of the others', async () => {
     const file = join(daemon.home, 'wrong.yaml');
     const documents = wrong.map(
       ({ name, size, accessMode }) =>
@@ -43,7 +43,7 @@ describe('a cast of 150 wrong volumes', function () {
     expect(listed).to.deep.include({ items: [] });
   });
 
-  it('over gRPC leaves its connection as it was: a watch goes on, and so do calls', async () => {
+  it('over gRPC does not affect its connection: a watch and calls continue', async () => {
     using client = new ApiClient({
       server: daemon.grpcAddress,
       token: daemon.token,

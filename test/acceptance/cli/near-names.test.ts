@@ -33,7 +33,7 @@ describe('a misspelt word on the command line', function () {
     ['gte volumes', 2, 'Did you mean get?'],
     ['get volumes --outptu json', 2, 'Did you mean --output?'],
   ] as const)
-    it(`is told with what is meant: kedge ${line}`, async () => {
+    it(`is reported with a suggestion: kedge ${line}`, async () => {
       const ended = await daemon.cli(...line.split(' '));
       expect(ended.code, ended.stderr).to.equal(code);
       expect(ended.stdout).to.equal('');
@@ -41,7 +41,7 @@ describe('a misspelt word on the command line', function () {
       if (said.includes('nothing')) expect(ended.stderr).to.not.match(/did you mean|There is/i);
     });
 
-  it('names nothing to somebody who may not list', async () => {
+  it('has no suggestion for a caller without the right to list', async () => {
     const rules = [{ resources: ['volumes'], verbs: ['get'], namespaces: ['default'] }];
     await daemon.ok('POST', '/v1/admin/policies', { name: 'get-only', rules });
     await daemon.ok('POST', '/v1/admin/users', { name: 'eve', policies: ['get-only'] });

@@ -32,7 +32,7 @@ describe('objects on the command line', function () {
     return path;
   };
 
-  it('get takes several types, several names and TYPE/NAME, and tells what is not there', async () => {
+  it('get accepts several types, several names and TYPE/NAME, and reports missing objects', async () => {
     const tables = await run('get all');
     for (const name of ['volumes/one', 'services/web', 'instances/web-0', 'secrets/login'])
       expect(tables).to.contain(name);
@@ -48,7 +48,7 @@ describe('objects on the command line', function () {
     expect(await run('get all -n staging', 4)).to.contain('staging');
   });
 
-  it('get of a name looks in all namespaces where it is told to', async () => {
+  it('get of a name with -A searches all namespaces', async () => {
     await run('create namespace elsewhere');
     await daemon.ok('POST', '/v1/namespaces/elsewhere/volumes', { name: 'one', ...size });
     const both = await run('get volume one -A');
@@ -67,7 +67,7 @@ describe('objects on the command line', function () {
     await run('delete volume one -n elsewhere');
   });
 
-  it('cast says how the namespace is made that it lacks, in words of the file', async () => {
+  it('cast prints the command and the YAML that create a missing namespace', async () => {
     const path = await file('nowhere.yaml', 'kind: Configmap\nname: a\nnamespace: nowhere\n');
     const said = await run(['cast', path], 4);
     expect(said).to.contain('kedge create namespace nowhere').and.not.contain('ensureNamespace');
@@ -81,7 +81,7 @@ describe('objects on the command line', function () {
     expect((JSON.parse(json) as { readonly items: unknown[] }).items).to.have.length(2);
   });
 
-  it('get prints chosen fields, and refuses those that there are not', async () => {
+  it('get prints selected fields, and refuses unknown ones', async () => {
     const template = '{range .items[*]}{.name}:{.status}{"\\n"}{end}';
     expect(await run(['get', 'volumes', '-o', `jsonpath=${template}`])).to.equal(
       'one:Available\ntwo:Available\n',
@@ -91,7 +91,7 @@ describe('objects on the command line', function () {
     expect(await run('get volume one -o jsonpath={.size', 6)).to.contain('"}" is expected');
   });
 
-  it('describe, restart, health and logs take TYPE/NAME', async () => {
+  it('describe, restart, health and logs accept TYPE/NAME', async () => {
     const both = await run('describe volume/one service/web');
     expect(both)
       .to.match(/Kind: +Volume/)
@@ -110,7 +110,7 @@ describe('objects on the command line', function () {
     );
   });
 
-  it('delete takes several, files, and what is not there when it may be', async () => {
+  it('delete accepts several objects, files, and missing objects with --ignore-not-found', async () => {
     const path = await file(
       'both.yaml',
       'kind: Configmap\nname: a\ndata: {}\n---\nkind: Configmap\nname: b\ndata: {}\n',
@@ -135,7 +135,7 @@ describe('objects on the command line', function () {
     expect(await run(['delete', 'volume/one', '-f', path], 2)).to.contain('--filename');
   });
 
-  it('create makes namespaces, configmaps and secrets without a file', async () => {
+  it('create creates namespaces, configmaps and secrets without a file', async () => {
     expect(await run('create namespace staging')).to.equal('namespaces/staging created\n');
     expect(await run('create namespace staging', 5)).to.contain('exists');
     const env = await file('web.env', '# of the web\nLEVEL=debug\n\nURL=http://a/?b=c\n');
@@ -160,7 +160,7 @@ describe('objects on the command line', function () {
     );
   });
 
-  it('create takes a secret from a pipe, warns of one on the command line, and tells no value', async () => {
+  it('create reads a secret from a pipe, warns about one on the command line, and prints no value', async () => {
     const line = `printf %s sesame | "$NODE" cmd/bin/kedge.mjs create secret piped --from-file word=-`;
     const environment = { ...daemon.cliEnvironment, NODE: process.execPath };
     const piped = await finish('sh', ['-c', line], environment);
@@ -172,7 +172,7 @@ describe('objects on the command line', function () {
     expect(wrong).to.contain('must be KEY=VALUE').and.not.contain('sesame');
   });
 
-  it('diff tells each value that differs, masks secrets, and stores nothing', async () => {
+  it('diff shows each value that differs, masks secrets, and stores nothing', async () => {
     const same = await file(
       'same.yaml',
       'kind: Volume\nname: one\nsize: 16Mi\naccessMode: ReadWriteOnce\n',
@@ -204,7 +204,7 @@ describe('objects on the command line', function () {
     expect(await run(['diff', bad], 6)).to.contain(`${bad}:3`);
   });
 
-  it('explain tells fields as the server describes them', async () => {
+  it('explain shows fields as the server describes them', async () => {
     const volume = await run('explain volume');
     expect(volume).to.match(/^A unit of durable storage/m);
     expect(volume).to.match(/^accessMode +one of several values +required, immutable/m);
@@ -225,7 +225,7 @@ describe('objects on the command line', function () {
     await run('explain volume..size', 2);
   });
 
-  it('events of one object, and as they happen', async () => {
+  it('events shows those of one object, and later ones', async () => {
     expect(await run('events volume/one'))
       .to.contain('Volume/one')
       .and.not.contain('Volume/two');

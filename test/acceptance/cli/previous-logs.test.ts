@@ -14,7 +14,7 @@ describe('kedge logs --previous', function () {
   });
   after(() => daemon.dispose());
 
-  it('shows the run before the present one alone, also after a kill -9 of the daemon', async () => {
+  it('shows only the previous run, also after a kill -9 of the daemon', async () => {
     const script = [
       'n=$(($(cat /data/runs 2>/dev/null || echo 0) + 1)); echo $n >/data/runs',
       'echo "run $n begins"; echo "run $n goes on"',

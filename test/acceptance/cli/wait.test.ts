@@ -47,7 +47,7 @@ describe('kedge wait', function () {
     expect(await run('wait instances --all --for condition=VolumesReady')).to.contain('web-0');
   });
 
-  it('whose time is over ends with exit code 7 and tells how far it is', async () => {
+  it('ends with exit code 7 after its timeout, and reports the state', async () => {
     expect(await run('wait volume/web --for status=Released --timeout 0', 7)).to.match(
       /the condition was not met within 0 s:\n {2}volumes\/web is Bound/,
     );
@@ -57,7 +57,7 @@ describe('kedge wait', function () {
     expect(await run('wait volume/web --for delete --timeout 0', 7)).to.contain('still exists');
   });
 
-  it('for what is not there, or nothing, is no success', async () => {
+  it('for a missing object, or without objects, fails', async () => {
     expect(await run('wait volume/absent --for status=Bound', 4)).to.contain('absent');
     expect(await run('wait snapshots --all --for status=Ready', 4)).to.contain(
       'no snapshots match the selector',
@@ -68,7 +68,7 @@ describe('kedge wait', function () {
     await run('wait volume/web', 2);
   });
 
-  it('a status of before the last change of an object does not count', async () => {
+  it('ignores a status from before the last change of an object', async () => {
     // The condition is still True for the previous template.
     const { service } = workload(daemon, 'web', 'sleep 700');
     await daemon.ok('PUT', `${base}/services/web`, service);
@@ -79,7 +79,7 @@ describe('kedge wait', function () {
     expect(after['observedGeneration']).to.be.at.least(generation);
   });
 
-  it('for a deletion ends when the object is gone, and fails when one that it waits for goes', async () => {
+  it('for a deletion ends when the object is removed, while other waits for it fail', async () => {
     await daemon.ok('POST', `${base}/volumes`, {
       name: 'short',
       size: '16Mi',
@@ -100,7 +100,7 @@ describe('kedge wait', function () {
     expect(second.said).to.match(/was deleted before|does not exist/);
   });
 
-  it('that is interrupted says what goes on, as a cast and a deletion do, and ends with 130', async () => {
+  it('that is interrupted reports what continues, like a cast and a deletion, and ends with 130', async () => {
     const deaf = {
       kind: 'Service',
       name: 'deaf',

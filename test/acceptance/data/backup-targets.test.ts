@@ -15,7 +15,7 @@ const base = '/v1/namespaces/default';
 const program = join(root, 'cmd/bin/kedged.mjs');
 const kedge = join(root, 'cmd/bin/kedge.mjs');
 
-describe('where and how a backup is written', function () {
+describe('the file of a backup', function () {
   this.timeout(180_000);
   let folder: string;
   let daemon: TestDaemon;
@@ -72,7 +72,7 @@ describe('where and how a backup is written', function () {
     }
   }
 
-  it('a backup beside 50 writers holds exactly the writes up to its revision', async () => {
+  it('a backup during 50 concurrent writers contains exactly the writes up to its revision', async () => {
     let writing = true;
     let written = 0;
     const writers = Array.from({ length: 50 }, async (_, writer) => {
@@ -101,7 +101,7 @@ describe('where and how a backup is written', function () {
     expect([...held].sort()).to.deep.equal(expected.map(({ uid }) => uid).sort());
   });
 
-  it('a killed client leaves no backup, and the daemon goes on', async () => {
+  it('a killed client leaves no backup, and the daemon continues', async () => {
     for (let n = 0; n < largeObjects; n += 1) {
       const data = { text: 'y'.repeat(objectBytes) };
       await daemon.ok('POST', `${base}/configmaps`, { name: `large${n}`, data });
@@ -116,7 +116,7 @@ describe('where and how a backup is written', function () {
     await verifyBackup(file);
   });
 
-  it('a client that reads nothing does not hold up the stop of the daemon, and gets no backup', async () => {
+  it('a client that reads nothing does not delay the stop of the daemon, and gets no backup', async () => {
     const target = join(folder, 'slow');
     const { child, ended, said } = await signalledMidway(target, 'SIGSTOP');
     try {
@@ -134,7 +134,7 @@ describe('where and how a backup is written', function () {
     }
   });
 
-  it('only an existing backup can be replaced, and follows no link', async () => {
+  it('only an existing backup can be replaced, and links are not followed', async () => {
     const key = join(daemon.data, 'kek');
     const before = await readFile(key);
     const link = join(folder, 'link');
@@ -153,7 +153,7 @@ describe('where and how a backup is written', function () {
     expect((await daemon.cli('admin', 'backup', file)).code).to.equal(0);
   });
 
-  it('of a stopped daemon it is refused in the data directory', async () => {
+  it('of a stopped daemon can not be in the data directory', async () => {
     const refused = await kedged('restore', join(folder, 'cut.backup'), '--replace');
     expect(refused.code).to.equal(1);
     expect(refused.stderr).to.include('in use by process');

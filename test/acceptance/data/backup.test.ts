@@ -44,7 +44,7 @@ describe('backups of a stopped daemon', function () {
     expect((await kedged(daemon.data, 'restore', file)).code).to.equal(1);
   });
 
-  it('a backup says where the key is and does not hold it, and restores into an empty directory', async () => {
+  it('a backup names the place of the key without containing it, and restores into an empty directory', async () => {
     await daemon.end('SIGTERM');
     const made = await kedged(daemon.data, 'backup', file);
     expect(made.code, made.stderr).to.equal(0);
@@ -85,7 +85,7 @@ describe('backups of a stopped daemon', function () {
     expect((await kedged(data, 'verify', file)).code).to.equal(1);
   });
 
-  it('a restore over a store is refused, and with --replace keeps that store aside', async () => {
+  it('a restore over a store is refused, and with --replace keeps that store in another directory', async () => {
     const refused = await kedged(daemon.data, 'restore', file);
     expect(refused.code).to.equal(1);
     expect(refused.stderr).to.include('--replace').and.include('nothing was changed');
@@ -100,7 +100,7 @@ describe('backups of a stopped daemon', function () {
     await daemon.end('SIGTERM');
   });
 
-  it('a backup that is cut or has a wrong bit is refused by verify and restore', async () => {
+  it('a truncated or damaged backup is refused by verify and restore', async () => {
     const whole = await readFile(file);
     const data = join(folder, 'from-damaged');
     await mkdir(data);
@@ -124,7 +124,7 @@ describe('backups of a stopped daemon', function () {
     expect(await readdir(data)).to.deep.equal(['kek']);
   });
 
-  it('a restore that is killed leaves the store of before or the whole restored one', async () => {
+  it('a killed restore leaves the previous or the complete restored store', async () => {
     const data = join(folder, 'killed');
     await mkdir(data);
     await cp(join(daemon.data, 'kek'), join(data, 'kek'));
@@ -164,7 +164,7 @@ describe('backups of a stopped daemon', function () {
     expect((await kedged(data, ...args)).code).to.equal(0);
   });
 
-  it('a damaged store is listed by salvage with what is lost, and restored from the backup that it writes', async () => {
+  it('salvage lists objects and losses of a damaged store, and writes a backup that restores it', async () => {
     const data = join(folder, 'refused');
     const filter = (path: string): boolean => !/holder$/.test(path);
     await cp(daemon.data, data, { recursive: true, filter });
@@ -189,7 +189,7 @@ describe('backups of a stopped daemon', function () {
     expect((await kedged(fresh, 'verify')).code).to.equal(0);
   });
 
-  it('the commands of the guide do what they say', async () => {
+  it('the commands of the guide work as documented', async () => {
     const guide = await readFile(join(root, 'docs/guides/operating.md'), 'utf8');
     const lines = [...guide.matchAll(/```bash\n([^]*?)```/g)].flatMap(([, text = '']) =>
       text.split('\n').filter((line) => line !== ''),
@@ -208,7 +208,7 @@ describe('backups of a stopped daemon', function () {
     }
   });
 
-  it('a file that can be neither written nor read is named with what to do instead', async () => {
+  it('an unwritable or unreadable file is named with the remedy', async () => {
     const away = join(folder, 'gone', 'store.backup');
     const told: readonly (readonly [readonly string[], RegExp])[] = [
       [
@@ -232,7 +232,7 @@ describe('backups of a stopped daemon', function () {
     expect(existsSync(join(folder, 'gone'))).to.equal(false);
   });
 
-  it('a directory without a store is told as such, and none is made there', async () => {
+  it('a directory without a store is reported as such, and none is created there', async () => {
     const data = join(folder, 'empty');
     await mkdir(data);
     for (const args of [['backup', join(folder, 'none')], ['verify']]) {
@@ -265,7 +265,7 @@ describe('a copy of a cluster beside the original', function () {
       return body.status === status ? body : undefined;
     });
 
-  it('shows its volumes and snapshots as foreign and touches none, also when they are deleted', async () => {
+  it('shows its volumes and snapshots as foreign and calls no driver for them, also at their deletion', async () => {
     const common = {
       size: '16Mi',
       accessMode: 'ReadWriteOnce',
@@ -299,7 +299,7 @@ describe('a copy of a cluster beside the original', function () {
     copy.token = original.token;
     const roots = await readdir(join(original.data, 'volumes'));
 
-    // Before anything asks for them.
+    // Before any request for them.
     for (const kind of ['volumes', 'snapshots']) {
       const items = await copy.list(`${base}/${kind}`);
       const table = (await copy.cli('get', kind)).stdout;
@@ -313,7 +313,7 @@ describe('a copy of a cluster beside the original', function () {
 
     // A foreign volume that is asked to grow waits and reports why.
     await copy.ok('POST', `${base}/volumes/directory:resize`, { size: '32Mi' });
-    await eventually('the volume to be told foreign', async () => {
+    await eventually('the volume to be reported as foreign', async () => {
       const { body } = await copy.rest('GET', `${base}/volumes/directory`);
       return JSON.stringify(body).includes('and this store is a copy of that cluster');
     });
@@ -346,7 +346,7 @@ describe('a copy of a cluster beside the original', function () {
     const own = String((await until(copy, 'volumes/own', 'Available')).handle);
     expect(own.startsWith(copy.data)).to.equal(true);
     await copy.ok('DELETE', `${base}/volumes/own`);
-    await eventually('its own volume to go', async () => {
+    await eventually('its own volume to be deleted', async () => {
       return (await stat(own).catch(() => undefined)) === undefined;
     });
   });

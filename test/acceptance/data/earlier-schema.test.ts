@@ -31,7 +31,7 @@ describe('a data directory that a daemon with schema version 2 left', function (
     }
   });
 
-  it('takes its tokens, each with the rights it had', async () => {
+  it('accepts its tokens with the same rights', async () => {
     const whoami = async (token: string): Promise<unknown> =>
       (await daemon.rest('GET', '/v1/auth/whoami', undefined, token)).body.subject;
     for (const [subject, token] of Object.entries(manifest.tokens))
@@ -44,7 +44,7 @@ describe('a data directory that a daemon with schema version 2 left', function (
     expect(await get('services/reader', reader)).to.equal(200);
   });
 
-  it('gives its tokens to nobody who gets the name of their user later', async () => {
+  it('does not accept its tokens for a later user of the same name', async () => {
     const whoami = async (): Promise<number> =>
       (await daemon.rest('GET', '/v1/auth/whoami', undefined, manifest.tokens.storekeeper)).status;
     expect(await whoami()).to.equal(200);
@@ -55,7 +55,7 @@ describe('a data directory that a daemon with schema version 2 left', function (
     expect(await whoami()).to.equal(401);
   });
 
-  it('opens what was sealed: the secret, and each parameter of classes and volumes', async () => {
+  it('opens all sealed values: the secret, and each parameter of classes and volumes', async () => {
     const { name, data } = manifest.secret;
     const secret = await daemon.ok('GET', `${base}/secrets/${name}?reveal=true`);
     expect(secret.data).to.deep.equal(data);
@@ -79,7 +79,7 @@ describe('a data directory that a daemon with schema version 2 left', function (
     expect(await readFile(file, 'utf8')).to.equal(local.content);
   });
 
-  it('has its volumes on the node that was seen to hold them', async () => {
+  it('has its volumes on the node that was observed to hold them', async () => {
     for (const { name } of [manifest.bound, manifest.local])
       await eventually(`volume ${name} to have its node`, async () => {
         const { topology } = await daemon.ok('GET', `${base}/volumes/${name}`);
@@ -87,7 +87,7 @@ describe('a data directory that a daemon with schema version 2 left', function (
       });
   });
 
-  it('was told where the copy is, with the key, and how to go back', async () => {
+  it('reported the path of the copy, which includes the key, and the rollback steps', async () => {
     const copy = join(daemon.data, 'schema-2-copy');
     const told = daemon.log.split('\n').find((line) => line.startsWith('kedged: the database was'));
     expect(told).to.contain(copy).and.contain('To go back').and.contain('db, high-water, kek');

@@ -97,7 +97,7 @@ describe('a data directory on a full disk', function () {
       90_000,
     );
 
-  it('takes deletions to their end, starts after kill -9, and takes all writes once there is room', async () => {
+  it('completes deletions, starts after kill -9, and accepts all writes once space is free', async () => {
     for (const name of ['one', 'two', 'three']) {
       await create(name);
       await reaches(`volumes/${name}`, 'Available');
@@ -169,7 +169,7 @@ describe('a data directory on a full disk', function () {
     await goes('volumes/a');
   });
 
-  it('has its reserve again after somebody removed it', async () => {
+  it('recreates its reserve after it was removed', async () => {
     await rm(join(data, 'reserve'), { recursive: true });
     await create('one');
     await reserveIs(pieces);
@@ -193,7 +193,7 @@ describe('a data directory on a full disk', function () {
   });
 });
 
-describe('a first start on a disk without room', function () {
+describe('a first start on a disk without space', function () {
   this.timeout(180_000);
 
   before(function () {
@@ -224,7 +224,7 @@ describe('a first start on a disk without room', function () {
     expect(stderr).to.not.match(/damaged|backup/);
   };
 
-  it('that has no byte free says where, and what to do', async () => {
+  it('without a free byte names the directory and the remedy', async () => {
     const data = join(home, 'data');
     await mkdir(data);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', data]);
@@ -236,7 +236,7 @@ describe('a first start on a disk without room', function () {
     expectToldRoom(await start(data), data);
   });
 
-  it('that is too small says where, and what to do', async () => {
+  it('that is too small names the directory and the remedy', async () => {
     const data = join(home, 'data');
     await mountDisk(data, 30);
     expectToldRoom(await start(data), data);

@@ -23,7 +23,7 @@ describe('a backup of a running daemon', function () {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('holds every write that was acknowledged before it began, while 20 writers write', async () => {
+  it('contains every write that was acknowledged before it began, with 20 concurrent writers', async () => {
     const acknowledged = new Set<string>();
     let writing = true;
     const writers = Array.from({ length: 20 }, async (_, writer) => {
@@ -68,7 +68,7 @@ describe('a backup of a running daemon', function () {
     }
   });
 
-  it('needs a right of its own, and is recorded', async () => {
+  it('needs a separate right, and is audited', async () => {
     const as = async (name: string, rules: readonly object[]) => {
       await daemon.ok('POST', '/v1/admin/policies', { name, rules });
       await daemon.ok('POST', '/v1/admin/users', { name, policies: [name] });
@@ -99,7 +99,7 @@ describe('a backup of a running daemon', function () {
     expect(recorded.some((line) => line.includes('keeper'))).to.equal(true);
   });
 
-  it('over REST is the same bytes in server-sent events', async () => {
+  it('over REST has the same bytes in server-sent events', async () => {
     const response = await fetch(`http://${daemon.restAddress}/v1/admin/backups`, {
       method: 'POST',
       headers: { authorization: `Bearer ${daemon.token}`, 'content-type': 'application/json' },
@@ -114,7 +114,7 @@ describe('a backup of a running daemon', function () {
     expect(bytes.includes('kedge-backup-1')).to.equal(true);
   });
 
-  it('to a full disk, and of a daemon that dies in the middle, leaves no file and fails', async () => {
+  it('to a full disk, or of a daemon that is killed meanwhile, fails and leaves no file', async () => {
     // 60 MB exceed the windows of the connection, so the backup is in progress when the daemon is killed.
     for (let n = 0; n < 80; n += 1) {
       const data = { text: 'y'.repeat(750_000) };

@@ -19,7 +19,7 @@ describe('kedged upgrade', function () {
   });
   afterEach(() => rm(data, { recursive: true, force: true }));
 
-  it('--dry-run names each change and makes none; upgrade then makes them', async () => {
+  it('--dry-run prints each change without applying it; upgrade then applies them', async () => {
     await unpackFixture('schema-2/daemon', data);
     for (const time of ['first', 'second']) {
       const planned = await kedged(data, 'upgrade', '--dry-run');
@@ -37,13 +37,13 @@ describe('kedged upgrade', function () {
     expect(after.stdout).to.include('no migration is needed');
   });
 
-  it('fails with exit code 1 where there is no store', async () => {
+  it('fails with exit code 1 without a store', async () => {
     const refused = await kedged(data, 'upgrade', '--dry-run');
     expect(refused.code).to.equal(1);
     expect(refused.stderr).to.include('contains no store');
   });
 
-  it('refuses the directory of a running daemon and says what to do instead', async () => {
+  it('refuses the directory of a running daemon and names the remedy', async () => {
     const daemon = await TestDaemon.start();
     try {
       const refused = await kedged(daemon.data, 'upgrade', '--dry-run');

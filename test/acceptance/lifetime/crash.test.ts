@@ -165,7 +165,7 @@ describe('a daemon that is killed', function () {
     expect(entries).to.deep.equal(entries.map((_, index) => index + 1));
   });
 
-  it('starts a workload again when it dies, with its volume still mounted', async () => {
+  it('restarts a workload that died, with its volume still mounted', async () => {
     const { volume, service } = workload(daemon, 'brief', 'echo run >> /data/runs; exit 1');
     await daemon.ok('POST', volumes, volume);
     await daemon.ok('POST', '/v1/namespaces/default/services', service);

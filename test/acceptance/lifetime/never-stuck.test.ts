@@ -6,7 +6,7 @@ import { TestDaemon, workload } from '../daemon.js';
 
 const base = '/v1/namespaces/default';
 
-describe('deletions of a running daemon end, or say what they wait for', function () {
+describe('deletions of a running daemon end, or report what they wait for', function () {
   this.timeout(180_000);
   let daemon: TestDaemon;
   beforeEach(async () => {
@@ -50,7 +50,7 @@ describe('deletions of a running daemon end, or say what they wait for', functio
     await gone('/v1/namespaces/shop');
   });
 
-  it('a namespace that is being deleted takes the secret that a driver needs, and no other', async () => {
+  it('a namespace that is being deleted accepts the secret that a driver needs, and no other', async () => {
     await daemon.ok('POST', '/v1/namespaces', { name: 'shop' });
     const path = '/v1/namespaces/shop/volumes/v';
     const missing = join(daemon.home, 'host', 'missing');
@@ -76,7 +76,7 @@ describe('deletions of a running daemon end, or say what they wait for', functio
     await gone('/v1/namespaces/shop');
   });
 
-  it('a namespace waits for the user of its volume, says so, and goes on when the user goes', async () => {
+  it('a namespace waits for the user of its volume, reports it, and is deleted after that user', async () => {
     for (const name of ['shop', 'till']) await daemon.ok('POST', '/v1/namespaces', { name });
     const path = '/v1/namespaces/shop/volumes/v';
     await mkdir(join(daemon.home, 'host', 'data'));
@@ -106,7 +106,7 @@ describe('deletions of a running daemon end, or say what they wait for', functio
     await gone('/v1/namespaces/shop');
   });
 
-  it('a service goes whose volume was never attached for want of a secret, also after a kill', async () => {
+  it('a service is deleted although a missing secret prevents the attach of its volume, also after a kill', async () => {
     const host = join(daemon.home, 'host', 'data');
     await mkdir(host);
     await secret('default', host);
@@ -129,7 +129,7 @@ describe('deletions of a running daemon end, or say what they wait for', functio
     await gone(`${base}/volumes/v`);
   });
 
-  it('a running service goes after a kill although the secret of its volume is gone', async () => {
+  it('a running service is deleted after a kill although the secret of its volume was deleted', async () => {
     const host = join(daemon.home, 'host', 'data');
     await mkdir(host);
     await secret('default', host);

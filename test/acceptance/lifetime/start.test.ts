@@ -61,7 +61,7 @@ describe('npm start', function () {
     expect(log).not.to.match(/\/@fastify\/(ajv|fast-json-stringify)-compiler\//);
   });
 
-  it('knows its configuration, and can open its store, before it loads API, controllers and drivers', async () => {
+  it('loads its configuration and the store before API, controllers and drivers', async () => {
     const result = await finish(process.execPath, [compiled, '--check-config'], {
       NODE_DEBUG: 'esm,module',
     });
@@ -73,7 +73,7 @@ describe('npm start', function () {
     expect(result.stderr).not.to.match(/\/drivers\/dist\/index\.js|\/prom-client\//);
   });
 
-  it('says clearly that a port is taken', async () => {
+  it('reports a port in use', async () => {
     const home = await mkdtemp(join(tmpdir(), 'kedge-port-'));
     const server = createServer();
     await new Promise<void>((resolve) => {

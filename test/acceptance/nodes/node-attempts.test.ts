@@ -3,7 +3,7 @@ import { base, NodeCaller, type Refusal, refused } from './node-caller.js';
 
 const where = { namespace: 'default' };
 
-describe("what a node's token tries beside the status of volumes", function () {
+describe("attempts of a node's token other than status writes of volumes", function () {
   this.timeout(180_000);
   let caller: NodeCaller;
   before(async () => {
@@ -70,7 +70,7 @@ describe("what a node's token tries beside the status of volumes", function () {
     ],
     'an instance that ends': (here) =>
       caller.refusal('DELETE', `${base}/instances/disk-0`, { here }),
-    'a service of its own': async () => [
+    'a new service': async () => [
       await caller.refusal('POST', `${base}/services`, {
         name: 'thief',
         runtime: 'process',
@@ -107,7 +107,7 @@ describe("what a node's token tries beside the status of volumes", function () {
         labels: { node: 'here' },
         metadata: { annotations: { node: 'here' } },
       }),
-    'a volume or a snapshot of its own': async () => [
+    'a new volume or snapshot': async () => [
       await caller.refusal('POST', `${base}/volumes`, { name: 'loot' }),
       await caller.refusal('POST', `${base}/snapshots`, {
         name: 'loot',
@@ -164,7 +164,7 @@ describe("what a node's token tries beside the status of volumes", function () {
         await caller.transact({ type: 'CREATE', kind: 'ReconcileRecord', name: 'x', object: '{}' }),
       ];
     },
-    'operations of its own volume that controllers look after': async () => {
+    'operations of its own volume that controllers own': async () => {
       const { metadata } = await caller.daemon.ok('GET', `${base}/volumes/mine`);
       const name = (metadata as { readonly uid: unknown }).uid;
       const own = { idempotencyKey: 'k', controller: 'agent', key: 'default/mine', startedAt: 1 };
@@ -239,7 +239,7 @@ describe("what a node's token tries beside the status of volumes", function () {
       await caller.refusal('PUT', '/v1/admin/users/agent', { name: 'agent', node: 'elsewhere' }),
       await caller.refusal('POST', '/v1/auth/tokens', { subject: 'root' }),
     ],
-    'a comparison with what it may not read': async () => [
+    'a comparison with a value that it may not read': async () => [
       await caller.transact({
         type: 'CHECK',
         kind: 'Secret',
@@ -258,7 +258,7 @@ describe("what a node's token tries beside the status of volumes", function () {
     ],
     'the status of an instance of another node': async () =>
       Object.values(await caller.write('Instance', 'elsewhere-0', { status: 'Running' })),
-    'an event about what is not its own, or in a namespace of others': async (here) => {
+    'an event about a foreign object, or in a foreign namespace': async (here) => {
       const told = { name: 'lie', type: 'Warning', reason: 'Lie' };
       const foreign = { kind: 'Volume', namespace: 'default', name: 'foreign', uid: 'x' };
       const mine = { ...foreign, name: 'mine' };

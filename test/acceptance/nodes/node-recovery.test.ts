@@ -22,7 +22,7 @@ describe('the start of a daemon after a kill', function () {
   });
   afterEach(() => cleanUp(folder));
 
-  it('thaws, unmounts and detaches what the journal of the node names', async () => {
+  it('thaws, unmounts and detaches the states in the journal of the node', async () => {
     const uid = randomUUID();
     const image = join(folder, 'v.img');
     const target = join(folder, 'mounted');

@@ -8,7 +8,7 @@ import { TestDaemon } from '../daemon.js';
 const base = '/v1/namespaces/default';
 const node = 'far-node';
 
-describe("an agent in a process of its own, with its node's token", function () {
+describe("a separate agent process with its node's token", function () {
   this.timeout(300_000);
   let daemon: TestDaemon;
   let agent: AgentProcess;
@@ -114,13 +114,13 @@ describe("an agent in a process of its own, with its node's token", function () 
     });
   }
 
-  it('registers and tells of itself', async () => {
+  it('registers its node and reports its status', async () => {
     const { status, runtimes, labels } = await read(`/v1/nodes/${node}`);
     expect([status, runtimes, labels]).to.deep.equal(['Ready', ['process'], {}]);
     await beats();
   });
 
-  it('is refused once its node is deleted, and goes on with a new account and token', async () => {
+  it('is refused once its node is deleted, and continues with a new account and token', async () => {
     await daemon.ok('DELETE', `/v1/nodes/${node}`);
     await eventually('its refusal', () =>
       agent.log.includes('belongs to a deleted node \\"far-node'),
@@ -137,7 +137,7 @@ describe("an agent in a process of its own, with its node's token", function () 
     await beats();
   });
 
-  it('runs an instance that it is given with its volume, through kills of the agent and the daemon', async () => {
+  it('runs an assigned instance with its volume, over kills of the agent and the daemon', async () => {
     await make('first');
     const { node: where, pid } = await running('first');
     expect(where).to.equal(node);
@@ -173,7 +173,7 @@ describe("an agent in a process of its own, with its node's token", function () 
     expect([left.attachments, left.boundNode]).to.deep.equal([[], '']);
   });
 
-  it('is the only one of its node: a second process with its token is refused its directory, and waits with another', async () => {
+  it('is the only one of its node: a second process can not use its directory, and waits with another one', async () => {
     const refused = agentIn('far');
     refused.launch();
     expect(await refused.ended()).to.equal(1);
@@ -213,7 +213,7 @@ describe("an agent in a process of its own, with its node's token", function () 
     expect(alive(Number(pid)), 'when the instance is gone').to.equal(false);
   });
 
-  it('keeps what it uses from detach --force while it answers; a silent one loses it, and ends what it ran with it', async () => {
+  it('protects its volumes from detach --force while it answers; a silent one loses them, and then ends their workloads', async () => {
     await make('forced');
     const { pid } = await running('forced');
     const detach = (...flags: readonly string[]) =>
@@ -257,7 +257,7 @@ describe("an agent in a process of its own, with its node's token", function () 
     expect(alive(Number(again.pid)), 'when the instance is gone').to.equal(false);
   });
 
-  it('leaves what runs its mounts when it starts again and they were taken meanwhile, and takes them once it has ended', async () => {
+  it('keeps force-detached mounts after a restart until their workload has ended, and then removes them', async () => {
     await make('lost');
     const { pid } = await running('lost');
     const { uid } = (await read(`${base}/volumes/lost`)).metadata as { uid: string };
@@ -289,7 +289,7 @@ describe("an agent in a process of its own, with its node's token", function () 
     expect(await mounts(), 'when nothing runs with it').to.not.contain(uid);
   });
 
-  it('stops its workloads, then lets go of its volumes, and says that it is gone', async () => {
+  it('stops its workloads, then releases its volumes, and reports its stop', async () => {
     await make('second');
     const { pid } = await running('second');
     expect(await agent.end('SIGTERM'), agent.log).to.equal(0);

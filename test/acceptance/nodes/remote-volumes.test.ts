@@ -10,7 +10,7 @@ const base = '/v1/namespaces/default';
 const node = 'far-node';
 type Shown = Readonly<Record<string, unknown>>;
 
-describe('volumes on the disk of an agent in a process of its own', function () {
+describe('volumes on the disk of a separate agent process', function () {
   this.timeout(240_000);
   let daemon: TestDaemon;
   let agent: AgentProcess;
@@ -18,7 +18,7 @@ describe('volumes on the disk of an agent in a process of its own', function () 
   before(async () => {
     const address = `127.0.0.1:${await freePort()}`;
     daemon = await TestDaemon.start({
-      program: join(root, 'test/dist/acceptance/nodes/kedged-that-tells-calls.js'),
+      program: join(root, 'test/dist/acceptance/nodes/kedged-that-logs-calls.js'),
       arguments: ['--grpc-address', address],
     });
     const account = { kind: 'serviceAccount', policies: ['node'], node };
@@ -83,11 +83,11 @@ describe('volumes on the disk of an agent in a process of its own', function () 
   async function whileGone(ask: () => Promise<unknown>, path: string, type: string): Promise<void> {
     await agent.end('SIGKILL');
     await ask();
-    await until(path, `the condition ${type} to say who is waited for`, isAsked(type));
+    await until(path, `the condition ${type} to name the awaited node`, isAsked(type));
     await agent.run();
   }
 
-  it('are provisioned, copied, grown, restored and deleted there, through kills, and never by the daemon', async () => {
+  it('are provisioned, copied, grown, restored and deleted there, over kills, and never by the daemon', async () => {
     await whileGone(() => make('data'), 'volumes/data', 'Provisioned');
     const made = await until('volumes/data', 'Available', (v) => v.status === 'Available');
     const handle = String(made.handle);
@@ -139,6 +139,6 @@ describe('volumes on the disk of an agent in a process of its own', function () 
     expect(calls(), 'calls of the daemon').to.deep.equal([]);
     await make('near', { storageClassName: 'near' });
     await until('volumes/near', 'Available', (v) => v.status === 'Available');
-    expect(calls(), 'calls for a volume of its own').to.have.length(1);
+    expect(calls(), 'calls for its own volume').to.have.length(1);
   });
 });

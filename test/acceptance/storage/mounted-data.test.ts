@@ -21,7 +21,7 @@ describe('secretMounts and configmapMounts', function () {
       return body.status === 'Running';
     });
 
-  it('secrets and configmaps are mounted as files that follow them, and are seen by nobody else', async () => {
+  it('secrets and configmaps are mounted as files that follow changes, hidden from other workloads', async () => {
     const secret = (password: string) => ({ name: 'login', data: { password, user: 'ann' } });
     const service = {
       name: 'files',
@@ -90,7 +90,7 @@ describe('secretMounts and configmapMounts', function () {
     });
   });
 
-  it('the next daemon removes what a killed one left once its data directory is gone', async () => {
+  it('the next daemon removes the files of a killed one whose data directory was removed', async () => {
     const folders: string[] = [];
     const killed = async (): Promise<TestDaemon> => {
       const other = await TestDaemon.start();
@@ -111,7 +111,7 @@ describe('secretMounts and configmapMounts', function () {
     expect(existsSync(folders[0] ?? '')).to.equal(false);
   });
 
-  it('the example of the guide runs as it is written there', async () => {
+  it('the example of the guide runs as written', async () => {
     const cast = await daemon.cli('cast', 'docs/examples/settings.yaml');
     expect(cast.code, cast.stderr).to.equal(0);
     await running('greeter-0');

@@ -65,7 +65,7 @@ describe('the reclaim policy in answers', () => {
       expectPolicy(await daemon.ok('PUT', `${path}/${name}`, asked), policy);
     });
 
-  it('follows an edit of the volume at once, and stays when its class is edited or gone', async () => {
+  it('follows a change of the volume at once, and is kept when its class is changed or deleted', async () => {
     await daemon.ok('POST', '/v1/storageclasses', { name: 'edited', driver: 'local' });
     await daemon.ok('POST', path, volume('a', { storageClassName: 'edited' }));
     await eventually(
@@ -81,7 +81,7 @@ describe('the reclaim policy in answers', () => {
     expectPolicy(await daemon.ok('PUT', `${path}/a`, own), 'delete');
   });
 
-  it('is that of the class for volumes that a service makes', async () => {
+  it('is that of the class for volumes that a service creates', async () => {
     const claimTemplate = { storageClassName: 'deleted', size: '1Mi', accessMode: 'ReadWriteOnce' };
     await daemon.ok('POST', '/v1/namespaces/default/services', {
       name: 's',
@@ -100,7 +100,7 @@ describe('the reclaim policy in answers', () => {
     expectPolicy(made?.data.object, 'delete');
   });
 
-  it('that whenDeleted names holds for volumes that nothing uses when their service is deleted', async () => {
+  it('of whenDeleted applies to unused volumes when their service is deleted', async () => {
     const service = '/v1/namespaces/default/services/unused';
     const scale = 12;
     const made = async (): Promise<Record<string, unknown>[]> =>
@@ -131,7 +131,7 @@ describe('the reclaim policy in answers', () => {
       'the service to be gone',
       async () => (await daemon.rest('GET', service)).status === 404,
     );
-    await eventually('its volumes to be told of that', async () =>
+    await eventually('its volumes to have it', async () =>
       (await made()).every(({ status }) => status === 'Released'),
     );
     const kept = await made();

@@ -20,7 +20,7 @@ describe('restoring across namespaces', function () {
       return body.status === status ? body : undefined;
     });
 
-  it('a snapshot is restored into another namespace by who may read it here and create there', async () => {
+  it('restoring a snapshot into another namespace needs the rights to read it and to create the volume', async () => {
     await daemon.ok('POST', '/v1/namespaces', { name: 'other' });
     await daemon.ok('POST', `${base}/volumes`, {
       name: 'v',

@@ -9,7 +9,7 @@ import { TestDaemon } from '../daemon.js';
 
 const base = '/v1/namespaces/default';
 
-describe('a storage root on a disk of its own', function () {
+describe('a storage root on a separate disk', function () {
   this.timeout(180_000);
   let folder: string;
   let device: string;
@@ -79,11 +79,11 @@ describe('a storage root on a disk of its own', function () {
     expect(rootCondition(kept)?.message).to.contain(disk).and.contain('Mount it');
     expect(await ready()).to.equal(503);
     await create('late');
-    await until('late', 'told why it waits', (volume) =>
+    await until('late', 'the reported reason', (volume) =>
       volume.conditions.some((c) => c.type === 'Provisioned' && c.message.includes('Mount it')),
     );
     await daemon.ok('DELETE', `${base}/volumes/leaving`);
-    await eventually('the deletion to be tried', async () => {
+    await eventually('the deletion to be attempted', async () => {
       const { lastOperation } = await daemon.ok('GET', `${base}/volumes/leaving`);
       return (lastOperation as { call?: string } | undefined)?.call === 'delete';
     });
@@ -112,13 +112,13 @@ describe('a storage root on a disk of its own', function () {
     return handle;
   }
 
-  it('unmounted while the daemon runs: nothing is made, lost or deleted, and all goes on when it is back', async () => {
+  it('unmounted while the daemon runs: nothing is created, lost or deleted, and work continues when it is mounted again', async () => {
     const handle = await kept();
     unmount();
     await heldBack(handle);
   });
 
-  it('not mounted at the start: nothing is made, lost or deleted, and all goes on when it is mounted', async () => {
+  it('not mounted at the start: nothing is created, lost or deleted, and work continues when it is mounted', async () => {
     const handle = await kept();
     await daemon.end('SIGTERM');
     unmount();

@@ -99,7 +99,7 @@ describe('storage through the API of a running daemon', function () {
     ]);
   });
 
-  it('rules of snapshots: a source that is not there is 404, rule 5 and a size too small are 400', async () => {
+  it('rules of snapshots: a missing source is 404, rule 5 and a size too small are 400', async () => {
     const missing = await daemon.rest('POST', `${base}/snapshots`, {
       name: 's',
       source: { volume: 'no' },
@@ -133,7 +133,7 @@ describe('storage through the API of a running daemon', function () {
     expect(fixed.status).to.equal(400);
   });
 
-  it('setDefault moves the flag in one step; a topology that no node has is told, and heals', async () => {
+  it('setDefault moves the flag atomically; a topology that no node has is reported until a node has it', async () => {
     for (const name of ['a', 'b'])
       await daemon.ok('POST', '/v1/storageclasses', { name, driver: 'local' });
     const defaults = async (): Promise<string[]> =>
@@ -221,7 +221,7 @@ describe('storage through the API of a running daemon', function () {
     );
   });
 
-  it('a volume held for an instance that is gone is let go by its node', async () => {
+  it('a volume of a deleted instance is released by its node', async () => {
     await volume('v');
     await until('volumes/v', 'Available');
     const [node] = await daemon.list('/v1/nodes');
@@ -237,7 +237,7 @@ describe('storage through the API of a running daemon', function () {
     expect(daemon.log).to.contain('a deleted instance');
   });
 
-  it('retry-provision refuses a volume that was provisioned: there is nothing to create again', async () => {
+  it('retry-provision refuses a provisioned volume', async () => {
     await volume('v');
     await until('volumes/v', 'Available');
     const early = await daemon.rest('POST', `${base}/volumes/v:retryProvision`, {});
@@ -248,7 +248,7 @@ describe('storage through the API of a running daemon', function () {
     expect(refused.body.message).to.contain(String(await handleOf('volumes/v')));
   });
 
-  it('a class deleted by force leaves volumes that are still cleaned up, by their captured parameters', async () => {
+  it('volumes of a force-deleted class are still deleted, with their captured parameters', async () => {
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'gone',
       driver: 'local',
@@ -315,7 +315,7 @@ describe('storage through the API of a running daemon', function () {
       ['a slash in a name', { name: 'a/b' }],
       ['64 characters', { name: 'a'.repeat(64) }],
       ['size 2^63', { size: '9223372036854775808' }],
-      ['size beyond every number', { size: `${'9'.repeat(400)}Ei` }],
+      ['a size without a limit', { size: `${'9'.repeat(400)}Ei` }],
       ['a negative size', { size: '-1Gi' }],
       ['zero', { size: '0' }],
       ['an exponent that explodes', { size: '1e999' }],

@@ -7,7 +7,7 @@ import { base, denied, NodeCaller, type Refusal, refused } from '../nodes/node-c
 
 const key = { namespace: 'default', name: 'mine' };
 
-describe('the phase of a volume that a workload runs with', function () {
+describe('the phase of a volume that a workload uses', function () {
   this.timeout(180_000);
   let caller: NodeCaller;
   before(async () => {
@@ -41,7 +41,7 @@ describe('the phase of a volume that a workload runs with', function () {
     }
   }
 
-  it('is not made Released or Pending under it by anybody, and the volume is not created again', async () => {
+  it('can not be set to Released or Pending with any rights, and the volume is not recreated', async () => {
     const path = `${base}/volumes/mine`;
     const before = await caller.daemon.ok('GET', path);
     expect(before).to.include({ status: 'Bound', boundClaim: 'default/mine-0' });
@@ -59,7 +59,7 @@ describe('the phase of a volume that a workload runs with', function () {
     expect((await caller.daemon.ok('GET', `${base}/instances/mine-0`)).status).to.equal('Running');
   });
 
-  it('is not made Released or Pending by the token of its node', async () => {
+  it('can not be set to Released or Pending by the token of its node', async () => {
     for (const status of ['Released', 'Pending'])
       for (const [way, refusal] of Object.entries(await caller.write('Volume', 'mine', { status })))
         expect(refusal.code, `${status} by ${way}`).to.match(denied);

@@ -30,7 +30,7 @@ describe('replacing the instances of a running service', function () {
       return all.length === 3 && same && all.every((i) => i.status === 'Running');
     });
 
-  it('a broken template takes one replica down, and the next cast mends that one first', async () => {
+  it('a broken template stops one replica, and the next cast repairs that one first', async () => {
     await daemon.ok('POST', path, cast('sleep 600'));
     await allRun('sleep 600');
     await daemon.ok('PUT', `${path}/web`, cast('sleep 0.1; exit 3'));
@@ -43,7 +43,7 @@ describe('replacing the instances of a running service', function () {
       'sleep 600',
       'sleep 600',
     ]);
-    await eventually('the service to say what it waits for', async () => {
+    await eventually('the service to report what it waits for', async () => {
       const service = await daemon.ok('GET', `${path}/web`);
       const told = JSON.stringify(service.conditions);
       return (

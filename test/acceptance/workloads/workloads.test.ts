@@ -56,7 +56,7 @@ describe('workloads through the API of a running daemon', function () {
     expect(shown.stdout).to.match(/Normal +Bound +Volume\/told +bound to default\/told-0/);
   });
 
-  it('a failure is a warning that folds, with the words of the driver', async () => {
+  it('repeated failures are one counted warning with the message of the driver', async () => {
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'elsewhere',
       driver: 'local-host',
@@ -76,7 +76,7 @@ describe('workloads through the API of a running daemon', function () {
     expect(event.message).to.contain('secret default/none does not exist');
   });
 
-  it('exec over REST: output and errors apart, the exit code last; what does not run is 412', async () => {
+  it('exec over REST: separate output and errors, the exit code last; an instance that does not run is 412', async () => {
     await start('busy', 'echo up; sleep 600', { env: { COLOUR: 'blue' } });
     const response = await fetch(`http://${daemon.restAddress}${base}/exec/busy-0`, {
       method: 'POST',
@@ -112,7 +112,7 @@ describe('workloads through the API of a running daemon', function () {
     expect(log.stderr).to.match(/log of "default\/image-0" can't be read: .* does not exist/);
   });
 
-  it('kedge exec passes input, gives a terminal of the asked size, and ends with the exit code', async () => {
+  it('kedge exec passes input, allocates a terminal of the requested size, and ends with the exit code', async () => {
     const plain = await daemon.cli('exec', 'busy-0', '--', 'sh', '-c', 'echo out; exit 4');
     expect([plain.code, plain.stdout]).to.deep.equal([4, 'out\n']);
     const terminal = await daemon.cli('exec', '-t', 'busy-0', '--', 'sh', '-c', 'tty; stty size');
@@ -181,7 +181,7 @@ describe('workloads through the API of a running daemon', function () {
     expect(String(wrong)).to.contain('SIGNONE');
   });
 
-  it('a command ends with whoever asked for it', async () => {
+  it('a command ends with its client', async () => {
     const stop = new AbortController();
     const asked = fetch(`http://${daemon.restAddress}${base}/exec/busy-0`, {
       method: 'POST',
@@ -242,7 +242,7 @@ describe('workloads through the API of a running daemon', function () {
     await running('held-0');
   });
 
-  it('health tells of a service and of each instance', async () => {
+  it('health reports a service and each instance', async () => {
     const health = await daemon.ok('GET', `${base}/health/busy`);
     expect(health).to.include({ kind: 'Service', state: 'Healthy', ready: 1, wanted: 1 });
     const one = await daemon.ok('GET', `${base}/health/busy-0`);
@@ -254,7 +254,7 @@ describe('workloads through the API of a running daemon', function () {
     expect((await daemon.rest('GET', `${base}/health/none`)).status).to.equal(404);
   });
 
-  it('restart makes instances again: of a service and one alone', async () => {
+  it('restart recreates the instances of a service, or a single one', async () => {
     const uid = async (): Promise<string> =>
       ((await running('told-0')).metadata as { uid: string }).uid;
     for (const path of ['services/told:restart', 'instances/told-0:restart']) {
@@ -272,7 +272,7 @@ describe('workloads through the API of a running daemon', function () {
     expect(await uid()).to.equal(before);
   });
 
-  it('configmaps have versions, and give workloads their environment; a missing one is waited for', async () => {
+  it('configmaps have versions, and provide environments; a missing one is awaited', async () => {
     await daemon.ok('POST', `${base}/services`, {
       name: 'env',
       runtime: 'process',
@@ -308,7 +308,7 @@ describe('workloads through the API of a running daemon', function () {
     expect(String(both.body.message)).to.contain('envFrom[0]');
   });
 
-  it('logs over server-sent events resume behind the last line that was seen', async () => {
+  it('logs over server-sent events resume after the last received line', async () => {
     await start('lines', 'for i in 1 2 3 4 5; do echo line $i; done; sleep 600');
     const contents = (events: readonly SseEvent[]): unknown[] => events.map((e) => e.data.content);
     const path = `${base}/logs/lines-0?follow=true`;
@@ -323,7 +323,7 @@ describe('workloads through the API of a running daemon', function () {
     expect(none.status).to.equal(400);
   });
 
-  it('64 workloads that ignore SIGTERM delay nobody, and one is killed when its time is over', async () => {
+  it('64 workloads that ignore SIGTERM delay no other, and one is killed after its grace period', async () => {
     const service = (name: string, scale: number, graceSeconds: number) =>
       daemon.ok('POST', `${base}/services`, {
         name,
