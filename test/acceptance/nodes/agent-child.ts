@@ -32,6 +32,7 @@ import {
 } from '@kedge/controllers';
 import { directoryJournal } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
+import { withHeldCalls } from '../../fixtures/held-calls.js';
 
 /** The settings of the process. */
 export interface AgentSettings {
@@ -41,10 +42,20 @@ export interface AgentSettings {
   readonly directory: string;
   readonly hostPathAllowlist: readonly string[];
   readonly heartbeatMs: number;
+  /** A file that holds calls of drivers; see `withHeldCalls`. */
+  readonly held?: string;
 }
 
 const settings = JSON.parse(process.argv[2] ?? '{}') as AgentSettings;
-const { server, token, node, directory, hostPathAllowlist, heartbeatMs } = settings;
+const {
+  server,
+  token,
+  node,
+  directory,
+  hostPathAllowlist,
+  heartbeatMs,
+  held: heldCalls,
+} = settings;
 const clock = systemClock;
 const random = systemRandom;
 
@@ -82,12 +93,16 @@ const policy = { ...defaultPolicy, heartbeatMs };
 const manager = new Manager({ store, clock, random, logger });
 const common = { store, manager, clock, random, logger, policy, node };
 const journal = directoryJournal(join(directory, 'node-journal'));
-const drivers = builtinDrivers({
+const builtin = builtinDrivers({
   localVolumeRoot: join(directory, 'volumes'),
   journal,
   hostPathAllowlist,
   allowCreateMissing: true,
 });
+const drivers =
+  heldCalls === undefined
+    ? builtin
+    : withHeldCalls(builtin, heldCalls, (call) => logger.info('call held', { call }));
 const sealer = new Sealer(Buffer.alloc(32));
 const dataFiles = new DataFiles(dataFilesDirectory(directory), directory);
 const processes = new ProcessRuntime({
