@@ -87,6 +87,8 @@ describe('npm start', function () {
     await rm(home, { recursive: true });
     expect(result.code).to.equal(1);
     expect(result.stderr).to.contain(taken).and.contain('server.grpcAddress');
+    // No line of grpc-js beside that of the daemon.
+    expect(result.stderr).to.not.contain('No address added');
   });
 });
 
