@@ -88,6 +88,40 @@ describe('an engine without live-restore that is restarted', function () {
       await daemon.ok('DELETE', `${base}/services/${name}`);
   });
 
+  it('has them started again at once also if kedged did not run, and counts an end of their own', async () => {
+    await create('deaf', 'exec sleep 600');
+    await create('polite', 'trap "exit 0" TERM; while :; do sleep 0.1; done');
+    await create('job', 'exec sleep 600', { restartPolicy: 'Never' });
+    const names = ['deaf-0', 'polite-0', 'job-0'];
+    let before = await Promise.all(names.map((name) => running(name)));
+    for (const [index, signal] of (['SIGTERM', 'SIGKILL'] as const).entries()) {
+      await daemon.end('SIGKILL');
+      await engine.killDockerd(signal);
+      await engine.startDockerd();
+      await daemon.run();
+      const startedAt = performance.now();
+      const after = await Promise.all(
+        before.map(({ name, containerId }) => running(String(name), String(containerId))),
+      );
+      expect(performance.now() - startedAt, signal).to.be.below(30_000);
+      for (const { name, restartCount, backoff } of after) {
+        expect(restartCount, `${String(name)} after ${signal}`).to.equal(0);
+        expect(backoff, `${String(name)} after ${signal}`).to.deep.include({
+          ...{ engineEnds: index + 1, crashes: 0 },
+        });
+      }
+      before = after;
+    }
+    const [deaf] = before;
+    await daemon.end('SIGKILL');
+    engine.docker('kill', '--signal', 'KILL', String(deaf?.containerId));
+    await daemon.run();
+    const own = await running('deaf-0', String(deaf?.containerId));
+    expect(own.restartCount).to.equal(1);
+    for (const name of ['deaf', 'polite', 'job'])
+      await daemon.ok('DELETE', `${base}/services/${name}`);
+  });
+
   it('has all containers stopped at the same time, each with its grace', async () => {
     const script = 'trap "sleep 5; exit 0" TERM; echo up; while :; do sleep 0.1; done';
     await create('slow', script, { scale: 6, terminationGracePeriodSeconds: 30 });

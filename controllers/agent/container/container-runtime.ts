@@ -23,6 +23,7 @@ import { ContainerStops } from './container-stops.js';
 import { EngineWatch } from './engine-watch.js';
 import type { EngineClient } from './engine/engine-client.js';
 import { EngineOutages } from './engine/engine-outages.js';
+import { type ContainerEnd, EngineStarts } from './engine/engine-starts.js';
 import { isEngineError } from './engine/engine-error.js';
 import { Images } from './images/images.js';
 import { ClusterNetwork } from './network/cluster-network.js';
@@ -160,10 +161,16 @@ export class ContainerRuntime implements Runtime, Holders {
     const requested = (await this.#records.stopAskedAt(id, found.run)) !== undefined;
     const state = workloadState(inspection, found.run, this.#network.name, requested);
     if (state.state !== 'exited') return state;
-    if (!requested && !state.reason && this.#outages.endedByEngine(state.exitedAt))
+    if (!requested && !state.reason && (await this.#endedByEngine(state)))
       return { ...state, reason: 'EngineRestarted' };
     const refused = await this.#refusals.of({ ...found, exitCode: state.exitCode });
     return refused === undefined ? state : { ...state, refused };
+  }
+
+  async #endedByEngine(end: ContainerEnd): Promise<boolean> {
+    if (this.#outages.endedByEngine(end.exitedAt)) return true;
+    if (!this.#outages.isEarlier(end.exitedAt)) return false;
+    return new EngineStarts(this.#options.engine).ended(end, this.#closing.signal);
   }
 
   async requestStop(id: string, graceMs: number): Promise<StopProgress> {

@@ -1,6 +1,6 @@
 import type { Clock } from 'kedge';
 import { textOf } from 'kedge/rpc';
-import { demandText, inside, objectOf, tableOf } from './answer-fields.js';
+import { demandText, inside, objectOf, tableOf, timeOf } from './answer-fields.js';
 import { EngineApi } from './engine-api.js';
 import type { EngineVersion } from './api-window.js';
 import { EngineContainers } from './engine-containers.js';
@@ -96,6 +96,18 @@ export class EngineClient {
         objectOf(await this.#api.call({ method: 'GET', path, signal }), path),
         'Id',
       );
+    } catch (error) {
+      if (isEngineError(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  }
+
+  /** When the default bridge was created, milliseconds since the epoch; undefined if the engine has none. */
+  async bridgeCreatedAt(signal: AbortSignal): Promise<number | undefined> {
+    const path = '/networks/bridge';
+    try {
+      const answer = await this.#api.call({ method: 'GET', path, signal });
+      return timeOf(objectOf(answer, path), 'Created');
     } catch (error) {
       if (isEngineError(error, 'NotFound')) return undefined;
       throw error;

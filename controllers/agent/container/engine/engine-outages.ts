@@ -19,6 +19,7 @@ export class EngineOutages {
   readonly #clock: Clock;
   #outages: readonly Outage[] = [];
   #keepsContainers = false;
+  #firstConnectedAt: number | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -34,7 +35,13 @@ export class EngineOutages {
   connected(keepsContainers: boolean): void {
     this.#keepsContainers = keepsContainers;
     const now = this.#clock.now();
+    this.#firstConnectedAt ??= now;
     this.#outages = this.#outages.map(({ from, to = now }) => ({ from, to }));
+  }
+
+  /** Whether a container ended at this time before this process was first connected. */
+  isEarlier(exitedAt: number): boolean {
+    return this.#firstConnectedAt === undefined || exitedAt < this.#firstConnectedAt;
   }
 
   /** Whether a container that ended at this time was ended by the engine, as far as this process has seen it. */

@@ -1,0 +1,83 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmdirSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { runCommand } from '@kedge/driver-sdk';
+import { eventually } from 'kedge/testing';
+import { demandDevices } from '../drivers/devices.js';
+import { differences, machineState } from './machine.js';
+
+describe('what tests leave on a machine', () => {
+  let directory: string;
+  before(async function () {
+    demandDevices(this);
+    directory = await mkdtemp(join(tmpdir(), 'kedge-left-'));
+  });
+  after(async () => {
+    if (directory) await rm(directory, { recursive: true });
+  });
+
+  const command = async (...words: readonly string[]): Promise<string> => {
+    const [program = '', ...args] = words;
+    const { exitCode, stdout, stderr } = await runCommand(
+      program,
+      args,
+      new AbortController().signal,
+    );
+    expect(exitCode, stderr).to.equal(0);
+    return stdout.trim();
+  };
+  const found = () => {
+    const state = machineState({ directory, firewall: false });
+    return [...state].filter(
+      (line) => line.includes(directory) || line.includes(String(process.pid)),
+    );
+  };
+
+  it('are mounts, loop devices, processes and control groups', async () => {
+    expect(found()).to.deep.equal([]);
+    const [target, image] = [join(directory, 'm'), join(directory, 'image')];
+    await mkdir(target);
+    await command('mount', '-t', 'tmpfs', 'none', target);
+    await writeFile(image, '');
+    await truncate(image, 1 << 20);
+    const device = await command('losetup', '--find', '--show', image);
+    const child = spawn('tail', ['-f', image], { stdio: 'ignore' });
+    const group = `/sys/fs/cgroup/pids/kedge-test-${process.pid}-x`;
+    const hasGroups = await mkdir(group).then(
+      () => true,
+      () => false,
+    );
+    try {
+      await eventually('the process', () => found().some((line) => line.includes('tail -f')));
+      expect(found()).to.have.members([
+        `mount ${target}`,
+        `loop device ${device.slice('/dev/'.length)} of ${image}`,
+        `process ${child.pid ?? 0}: tail -f ${image}`,
+        ...(hasGroups ? [`control group ${group}`] : []),
+      ]);
+    } finally {
+      const ended = once(child, 'exit');
+      child.kill();
+      await ended;
+      if (hasGroups) rmdirSync(group);
+      await command('losetup', '--detach', device);
+      await command('umount', target);
+    }
+    await eventually('nothing', () => found().length === 0);
+  });
+
+  it('are told by what is new, and rules of the firewall also by what is gone', () => {
+    const before = new Set(['mount /a', 'rule of iptables-save: :FORWARD ACCEPT']);
+    const after = new Set(['mount /b', 'rule of iptables-save: :FORWARD DROP']);
+    expect(differences(before, after)).to.deep.equal([
+      'mount /b',
+      'rule of iptables-save: :FORWARD DROP',
+      'no longer: rule of iptables-save: :FORWARD ACCEPT',
+    ]);
+    expect(differences(before, before)).to.deep.equal([]);
+  });
+});
