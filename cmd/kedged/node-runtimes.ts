@@ -78,6 +78,7 @@ export async function nodeRuntimes(
     cluster: store.clusterId,
     directory: join(dataDirectory, 'containers'),
     hostPortAddress: config.hostPortAddress,
+    ownDirectories: [dataDirectory, dataFiles.directory, resolve(config.localVolumeRoot)],
     clock,
     logger: logger.child({ part: 'containers' }),
     policy,

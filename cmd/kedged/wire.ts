@@ -42,6 +42,7 @@ import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
 import { AuditLog, auditFileAt } from './telemetry/audit-log.js';
 import { type DaemonData, openDaemonData } from './data/data-directory.js';
+import { deniedHostPaths } from './config/denied-host-paths.js';
 import { type DaemonKeys, keyPlace } from './config/key-file.js';
 import { PrometheusMetrics } from './telemetry/prometheus-metrics.js';
 import { nodeRuntimes } from './node-runtimes.js';
@@ -147,11 +148,15 @@ async function assemble(
   const parts = { dataFiles, store, manager, resolver, clock, random, logger };
   const runtimes = await nodeRuntimes(config, parts);
   const { host, changeOwner } = runtimes;
+  const hostPathDenylist = await deniedHostPaths(config, dataFiles.directory);
   const journal = directoryJournal(join(dataDirectory, 'node-journal'));
-  const drivers = foreignGuard(driversOf({ ...config, storageRoot, journal, host }), {
-    store,
-    logger: logger.child({ part: 'copy' }),
-  });
+  const drivers = foreignGuard(
+    driversOf({ ...config, hostPathDenylist, storageRoot, journal, host }),
+    {
+      store,
+      logger: logger.child({ part: 'copy' }),
+    },
+  );
   const common = { store, manager, clock, random, logger, policy };
   const nodeParts = { ...common, drivers, resolver, journal, host, changeOwner, sealer, metrics };
   const volumeManager = nodeVolumes(config, nodeParts);

@@ -10,7 +10,8 @@ import {
   synchronousDriver,
 } from '@kedge/driver-sdk';
 import { createLocalHostDriver } from './driver.js';
-import { hostPathProblem, isWithin } from './host-path.js';
+import { hostPathProblem } from './host-path.js';
+import { isWithin } from './within.js';
 
 describe('local-host driver', () => {
   let base: string;

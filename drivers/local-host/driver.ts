@@ -34,6 +34,7 @@ const rules = [
  * by text at admission, and by its real path at every use. Never deletes anything.
  */
 export function createLocalHostDriver(settings: StorageSettings): Driver {
+  const { hostPathAllowlist, hostPathDenylist } = settings;
   const resolve = (context: CallContext, create: boolean): Promise<string> =>
     resolveHostPath(context.parameters.hostPath ?? '', settings, create);
   return {
@@ -43,7 +44,7 @@ export function createLocalHostDriver(settings: StorageSettings): Driver {
       const violations = [...validateByRules(rules, parameters, context)];
       const { hostPath } = parameters;
       if (hostPath !== undefined && hostPath !== '' && !isSecretReference(hostPath)) {
-        const problem = hostPathProblem(hostPath, settings.hostPathAllowlist);
+        const problem = hostPathProblem(hostPath, hostPathAllowlist, hostPathDenylist);
         if (problem !== undefined) violations.push({ key: 'hostPath', description: problem });
       }
       return violations;

@@ -1,20 +1,21 @@
-import { mkdir, realpath } from 'node:fs/promises';
-import { basename, dirname, join, normalize, relative } from 'node:path';
-import { DriverError, type StorageSettings } from '@kedge/driver-sdk';
-
-/** Whether `path` is `directory` or below it, on component boundaries: /data contains /data/x, not /database. */
-export function isWithin(path: string, directory: string): boolean {
-  const way = relative(directory, path);
-  return way === '' || (way !== '..' && !way.startsWith('../'));
-}
+import { mkdir, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join, normalize } from 'node:path';
+import { type DeniedPath, DriverError, type StorageSettings } from '@kedge/driver-sdk';
+import { deniedProblem, deniedRealProblem } from './denied-path.js';
+import { isWithin } from './within.js';
 
 /** The violation of a host path by its text (specification rule 6); undefined if it is valid. */
-export function hostPathProblem(path: string, allowlist: readonly string[]): string | undefined {
+export function hostPathProblem(
+  path: string,
+  allowlist: readonly string[],
+  denylist: readonly DeniedPath[] = [],
+): string | undefined {
   if (!path.startsWith('/')) return `${JSON.stringify(path)} must be an absolute path`;
   if (path.includes('\0')) return 'must not contain a NUL character';
   if (path.split('/').includes('..'))
     return `${JSON.stringify(path)} must not contain a .. segment`;
-  if (allowlist.some((entry) => isWithin(normalize(path), normalize(entry)))) return undefined;
+  if (allowlist.some((entry) => isWithin(normalize(path), normalize(entry))))
+    return deniedProblem(path, denylist);
   const allowed = allowlist.length === 0 ? 'it is empty' : `it allows ${allowlist.join(', ')}`;
   return `${JSON.stringify(path)} is not under [storage].hostPathAllowlist; ${allowed}`;
 }
@@ -38,27 +39,37 @@ async function prospectiveRealPath(path: string): Promise<string> {
 }
 
 /**
- * The real path of a host directory, which must be under the real paths of the allow-list. Creates a missing
- * directory if `create` is set, never through a link that leaves the list.
+ * The real path of a host directory, which must be under the real paths of the allow-list and away from denied paths.
+ * Creates a missing directory if `create` is set, never through a link that leaves the list.
  */
 export async function resolveHostPath(
   path: string,
   settings: StorageSettings,
   create: boolean,
 ): Promise<string> {
-  const problem = hostPathProblem(path, settings.hostPathAllowlist);
+  const { hostPathAllowlist, hostPathDenylist = [] } = settings;
+  const problem = hostPathProblem(path, hostPathAllowlist, hostPathDenylist);
   if (problem !== undefined) throw new DriverError('InvalidParameters', `hostPath ${problem}`);
-  const allowed = await Promise.all(settings.hostPathAllowlist.map(prospectiveRealPath));
-  const demandWithin = (real: string): void => {
-    if (allowed.some((entry) => isWithin(real, entry))) return;
-    throw new DriverError(
-      'InvalidParameters',
-      `hostPath ${path} resolves to ${real}, which is not under [storage].hostPathAllowlist`,
-    );
+  const allowed = await Promise.all(hostPathAllowlist.map(prospectiveRealPath));
+  const demandAllowed = async (real: string): Promise<void> => {
+    if (!allowed.some((entry) => isWithin(real, entry)))
+      throw new DriverError(
+        'InvalidParameters',
+        `hostPath ${path} resolves to ${real}, which is not under [storage].hostPathAllowlist`,
+      );
+    const denied = await deniedRealProblem(real, hostPathDenylist);
+    if (denied === undefined) return;
+    const resolved = real === normalize(path) ? '' : `${path} resolves to `;
+    throw new DriverError('InvalidParameters', `hostPath ${resolved}${denied}`);
   };
   const real = await realOrMissing(path);
   if (real !== undefined) {
-    demandWithin(real);
+    await demandAllowed(real);
+    if (!(await stat(real)).isDirectory())
+      throw new DriverError(
+        'InvalidParameters',
+        `hostPath ${JSON.stringify(path)} is not a directory; name a directory, such as ${dirname(path)}`,
+      );
     return real;
   }
   if (!create)
@@ -66,9 +77,9 @@ export async function resolveHostPath(
       'InvalidParameters',
       `hostPath ${path} does not exist; create it, or set createIfMissing: "true" where [storage].allowCreateMissing permits it`,
     );
-  demandWithin(await prospectiveRealPath(normalize(path)));
+  await demandAllowed(await prospectiveRealPath(normalize(path)));
   await mkdir(path, { recursive: true, mode: 0o755 });
   const made = await realpath(path);
-  demandWithin(made);
+  await demandAllowed(made);
   return made;
 }

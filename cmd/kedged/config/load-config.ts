@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { messageOf, StatusError } from 'kedge';
 import { parse, stringify } from 'smol-toml';
@@ -16,6 +17,11 @@ export interface ConfigOptions {
 /** The configuration: flags, environment, file, profile. @throws StatusError InvalidArgument */
 export async function loadConfig(options: ConfigOptions): Promise<DaemonConfig> {
   const file = options.config ?? process.env.KEDGE_CONFIG;
+  const config = await configOf(options, file);
+  return file === undefined ? config : { ...config, configFile: resolve(file) };
+}
+
+async function configOf(options: ConfigOptions, file: string | undefined): Promise<DaemonConfig> {
   let content: Record<string, unknown> = {};
   if (file !== undefined) {
     try {

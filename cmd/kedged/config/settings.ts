@@ -182,7 +182,11 @@ type Settings = typeof settings;
 /** The configuration of kedged, complete. */
 export type DaemonConfig = {
   readonly [K in keyof Settings]: NonNullable<ReturnType<Settings[K]['parse']>>;
-} & { readonly policy: ControllerPolicy };
+} & {
+  readonly policy: ControllerPolicy;
+  /** The file it was read from; absent: none. */
+  readonly configFile?: string;
+};
 
 /** Flags by the key they set. */
 export const settingFlags: readonly { readonly flag: string; readonly key: string }[] =

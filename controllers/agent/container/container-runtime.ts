@@ -49,6 +49,8 @@ export interface ContainerRuntimeOptions {
   readonly hostPortAddress?: string;
   /** Default: images are pulled without credentials. */
   readonly images?: Images;
+  /** Directories that only the daemon writes to; the paths that lead to them may have links. */
+  readonly ownDirectories?: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
   /** Default: the policy of an unconfigured daemon. */
@@ -98,6 +100,7 @@ export class ContainerRuntime implements Runtime, Holders {
       network: this.#network,
       hostPortAddress: options.hostPortAddress ?? '127.0.0.1',
       images: options.images ?? new Images({ images: engine.images, clock }),
+      ownDirectories: options.ownDirectories ?? [],
       signal,
     });
     this.#outages = new EngineOutages(clock);

@@ -8,6 +8,7 @@ import type { EngineContainers } from './engine/engine-containers.js';
 import { ImageError, type Images } from './images/images.js';
 import { propagationOf } from './mount-propagation.js';
 import type { ClusterNetwork } from './network/cluster-network.js';
+import { demandUnmoved } from './mounts/moved-source.js';
 import { joinsBridge } from './network/network-settings.js';
 import { isUnsettled, type RunContainer } from './run-container.js';
 import type { RunIdentity } from './run-identity.js';
@@ -22,6 +23,8 @@ export interface ContainerStartsOptions {
   /** Address of the node on which ports are published. */
   readonly hostPortAddress: string;
   readonly images: Images;
+  /** Directories that only the daemon writes to. */
+  readonly ownDirectories: readonly string[];
   /** The signal of the runtime. */
   readonly signal: AbortSignal;
 }
@@ -109,7 +112,8 @@ export class ContainerStarts {
     before: readonly FoundRun[],
     givenUp: AbortSignal,
   ): Promise<void> {
-    const { container, containers, hostPortAddress, images, network, signal } = this.#options;
+    const { container, containers, hostPortAddress, images, network, ownDirectories, signal } =
+      this.#options;
     // The last container that ran is kept for its log and its exit. Removing a running container fails.
     const earlier = before.filter(({ run }) => run < identity.run);
     const kept = earlier.findLast(({ state }) => state !== 'created');
@@ -135,7 +139,8 @@ export class ContainerStarts {
     }));
     const plan = { spec, identity, image, network: network.name, hostPortAddress, mounts };
     if (givenUp.aborted) throw new Error('the workload is being stopped');
-    const begin = (): Promise<void> => container.start(identity, containerConfig(plan));
+    const check = (): Promise<void> => demandUnmoved(mounts, ownDirectories);
+    const begin = (): Promise<void> => container.start(identity, containerConfig(plan), check);
     await (joinsBridge(spec) ? network.during(signal, begin) : begin());
   }
 }

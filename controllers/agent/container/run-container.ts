@@ -30,12 +30,18 @@ export class RunContainer {
   /**
    * Starts the container that an earlier attempt of this run created, or a new one. No-op if it runs. A start that is
    * still in progress in the engine is thus not started beside.
+   * @param check of the sources of its mounts, before each step that makes the engine resolve them
    */
-  async start(identity: RunIdentity, config: JsonObject): Promise<void> {
+  async start(
+    identity: RunIdentity,
+    config: JsonObject,
+    check: () => Promise<void>,
+  ): Promise<void> {
     const { containers, signal } = this.#options;
     const digest = createHash('sha256').update(JSON.stringify(config)).digest('hex');
     const labels = { ...tableOf(config, 'Labels'), [engineLabels.config]: digest };
     const name = containerName(identity);
+    await check();
     const before = await this.#own(name, identity);
     if (before && before.labels[engineLabels.config] === digest)
       try {
@@ -55,6 +61,7 @@ export class RunContainer {
         // The engine still creates or removes a container of this name.
         throw new UnsettledStart(`container ${name} is not ready to be started`, { cause: error });
       });
+    await check();
     await containers.start(container, signal);
   }
 

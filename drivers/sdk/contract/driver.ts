@@ -236,6 +236,13 @@ export interface Driver {
   readonly recentCalls?: (uid: string) => readonly JournaledCall[];
 }
 
+/** A path of the node that no workload may reach. */
+export interface DeniedPath {
+  readonly path: string;
+  /** What is there, for messages: `the data directory of kedged`. */
+  readonly name: string;
+}
+
 /** The storage settings of the node (specification section 2.4). */
 export interface StorageSettings {
   /** Directory managed for the local driver. */
@@ -251,6 +258,8 @@ export interface StorageSettings {
   readonly host?: NodeHost;
   /** Allowed path prefixes for local-host; empty allows nothing. */
   readonly hostPathAllowlist: readonly string[];
+  /** Paths that a directory of local-host neither is, contains nor lies in. Absent: none. */
+  readonly hostPathDenylist?: readonly DeniedPath[];
   /** Whether createIfMissing is honoured. */
   readonly allowCreateMissing: boolean;
   /** Name of the node of this process. Absent: unknown, and no call is saved by what the node shows. */

@@ -1,0 +1,32 @@
+import { realpath } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { WorkloadMount } from '../../runtime/runtime.js';
+
+/** The deepest of some directories that contains a path; the root directory if none does. */
+function baseOf(path: string, directories: readonly string[]): string {
+  return directories
+    .filter((directory) => path === directory || path.startsWith(`${directory}/`))
+    .reduce((best, directory) => (directory.length > best.length ? directory : best), '/');
+}
+
+/**
+ * Checks that the path of each source has no symbolic link by now. The engine follows links, and a workload that may
+ * write to a parent of the source can put one there after the source was prepared.
+ * @param ownDirectories directories that only the daemon writes to; the paths that lead to them may have links
+ * @throws Error naming the mount, its source and where it leads to
+ */
+export async function demandUnmoved(
+  mounts: readonly WorkloadMount[],
+  ownDirectories: readonly string[],
+): Promise<void> {
+  for (const { source, target } of mounts) {
+    const base = baseOf(source, ownDirectories);
+    const real = await realpath(source).catch((error: unknown) => {
+      throw new Error(`mount ${target}: its source ${source} can't be resolved: ${String(error)}`);
+    });
+    if (real === join(await realpath(base), relative(base, source))) continue;
+    throw new Error(
+      `mount ${target}: its source ${source} leads to ${real}, because a directory of the path was replaced by a symbolic link; put the directory back on the node, or change the volume's parameter hostPath`,
+    );
+  }
+}
