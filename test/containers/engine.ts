@@ -233,7 +233,7 @@ export class RealEngine {
  * Adds a program of this machine with its libraries: busybox is linked statically, and its programs can't resolve
  * names.
  */
-async function addProgram(root: string, name: string): Promise<void> {
+export async function addProgram(root: string, name: string): Promise<void> {
   const path = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
   await copyFile(path, join(root, 'bin', name));
   const libraries = execFileSync('ldd', [path], { encoding: 'utf8' }).matchAll(/(\/\S+) \(/g);

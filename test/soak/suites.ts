@@ -50,6 +50,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/storage/provider-kills/provider-kills.test.js'],
     environment: { KEDGE_PROVIDER_KILLS: 'all' },
   },
+  'container-attacks': {
+    summary: 'attacks from containers and by claims; each succeeds without the measure against it',
+    specs: ['test/dist/containers/attacks.test.js', 'test/dist/containers/claim-attacks.test.js'],
+    environment: { KEDGE_CONTAINER_CLAIMS: 'all' },
+  },
   'never-stuck': {
     summary: 'every kind, phase, broken dependency and action; each ends or says what it waits for',
     specs: ['test/dist/never-stuck/never-stuck.test.js'],

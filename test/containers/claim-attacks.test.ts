@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, chown, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { ContainerRuntime, EngineClient } from '@kedge/controllers';
+import { type Logger, systemClock } from 'kedge';
+import { eventually } from 'kedge/testing';
+import { TestDaemon } from '../acceptance/daemon.js';
+import { cleanUp } from '../drivers/devices.js';
+import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+
+const base = '/v1/namespaces/default';
+const withoutDenylist = fileURLToPath(new URL('kedged-without-denylist.js', import.meta.url));
+/** A user without rights, but in the group of the engine's socket. */
+const uid = 12_345;
+const nothing = (): void => undefined;
+const silent: Logger = {
+  ...{ debug: nothing, info: nothing, warn: nothing, error: nothing },
+  child: () => silent,
+};
+
+/** What a claim is for, the directory below the test's, and the file that shows that it is reached. */
+const targets = [
+  { name: 'socket', path: 'engine', file: 'docker.sock' },
+  { name: 'data', path: 'data', file: 'kek' },
+  { name: 'parent', path: '.', file: 'data/kek' },
+  { name: 'volumes', path: 'data/volumes', file: '.' },
+] as const;
+
+const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
+/** The number of claims that are shown to succeed without the denylist; all by `npm run soak -- container-attacks`. */
+const shown = process.env['KEDGE_CONTAINER_CLAIMS'] ?? '2';
+
+const allClaims = targets.flatMap((target) =>
+  (['directly', 'by a link'] as const).map((how) => ({ target, how })),
+);
+/** Every claim, or as many as asked for, the first one by the seed. */
+function claimsOf(count: string): typeof allClaims {
+  const at = seed % allClaims.length;
+  const turned = [...allClaims.slice(at), ...allClaims.slice(0, at)];
+  return turned.slice(0, count === 'all' ? undefined : Number(count));
+}
+
+describe('attacks by claims of local-host volumes', function () {
+  this.timeout(180_000);
+  let engine: RealEngine;
+  let sockets: string;
+  let socketPath: string;
+
+  before(async function () {
+    demandEngine(this);
+    // The engine refuses binds of its own data, which are beside its other socket.
+    sockets = await mkdtemp(join(tmpdir(), 'kedge-sock-'));
+    await chmod(sockets, 0o755);
+    socketPath = join(sockets, 'docker.sock');
+    const args = ['--group', String(uid), '--host', `unix://${socketPath}`];
+    engine = await RealEngine.start({ args });
+  });
+  after(async () => {
+    await engine?.stop();
+    if (sockets) await rm(sockets, { recursive: true });
+  });
+
+  /** A daemon that allows its whole home, where `engine` leads to the directory of the engine's socket. */
+  async function daemonOf(who: string, program?: string): Promise<TestDaemon> {
+    const isRoot = who === 'root';
+    const environment: Record<string, string> = {};
+    const daemon = await TestDaemon.start({
+      ...(program !== undefined && { program }),
+      environment,
+      prefix: isRoot
+        ? []
+        : ['setpriv', '--reuid', `${uid}`, '--regid', `${uid}`, '--clear-groups', '--'],
+      prepare: async (data) => {
+        const home = dirname(data);
+        environment['KEDGE_RUNTIME_DOCKER_SOCKET'] = socketPath;
+        environment['KEDGE_STORAGE_HOST_PATH_ALLOWLIST'] = `${home},${sockets}`;
+        await mkdir(join(home, 'host'));
+        if (!isRoot) for (const path of [home, join(home, 'host')]) await chown(path, uid, uid);
+      },
+    });
+    await writeFile(join(daemon.data, 'kek'), 'key');
+    return daemon;
+  }
+
+  /** Asks for the target by a claim, directly or by a link, and returns the output or the refusal. */
+  async function attempt(
+    daemon: TestDaemon,
+    { name, path, file }: (typeof targets)[number],
+    how: 'directly' | 'by a link',
+  ): Promise<{ readonly reached: boolean; readonly told: string }> {
+    const volume = `${name}-${how === 'directly' ? 'd' : 'l'}`;
+    const there = path === 'engine' ? sockets : join(daemon.home, path);
+    const link = join(daemon.home, 'host', volume);
+    if (how === 'by a link') await symlink(there, link);
+    const hostPath = how === 'directly' ? there : link;
+    const answer = await daemon.rest('POST', `${base}/volumes`, {
+      ...{ name: volume, storageClassName: 'local-host', size: '1Gi' },
+      ...{ accessMode: 'ReadWriteOnce', parameters: { hostPath } },
+    });
+    if (answer.status !== 200) return { reached: false, told: String(answer.body.message) };
+    await daemon.ok('POST', `${base}/services`, {
+      ...{ name: volume, image: busyboxImage, terminationGracePeriodSeconds: 0 },
+      command: ['sh', '-c', `test -e /m/${file} && echo reached; exec sleep 600`],
+      volumes: [{ name: 'm', mountPath: '/m', claim: { name: volume } }],
+    });
+    const outcome = await eventually(
+      `the outcome of ${volume}`,
+      async () => {
+        const { stdout } = await daemon.cli('logs', `${volume}-0`);
+        if (stdout.includes('reached')) return { reached: true, told: '' };
+        const { body } = await daemon.rest('GET', `${base}/volumes/${volume}`);
+        const { message = '' } = (body.lastOperation ?? {}) as { message?: string };
+        return message === '' ? undefined : { reached: false, told: message };
+      },
+      60_000,
+    );
+    // Another volume of the same directory waits while this one is used.
+    await daemon.ok('DELETE', `${base}/services/${volume}`);
+    await eventually(
+      `the end of ${volume}`,
+      async () => (await daemon.rest('GET', `${base}/services/${volume}`)).status === 404,
+      60_000,
+    );
+    return outcome;
+  }
+
+  for (const who of ['root', 'an ordinary user'])
+    describe(`under a daemon of ${who}`, () => {
+      for (const [what, program] of [
+        ['succeed without the denylist', withoutDenylist],
+        ['fail', undefined],
+      ] as const)
+        it(what, async () => {
+          const daemon = await daemonOf(who, program);
+          try {
+            const claims = claimsOf(program === undefined ? 'all' : shown);
+            for (const { target, how } of claims) {
+              const { reached, told } = await attempt(daemon, target, how);
+              const context = `${target.name} ${how}: ${told}`;
+              expect(reached, context).to.equal(program !== undefined);
+              if (!reached) expect(told, context).to.contain('no workload may reach');
+            }
+            console.log(
+              `      ${claims.length} of ${allClaims.length} claims of ${who}, KEDGE_SEED=${seed}`,
+            );
+          } finally {
+            await daemon.end('SIGTERM');
+            await cleanUp(daemon.home);
+            await daemon.dispose();
+          }
+        });
+    });
+
+  it('a source that was replaced by a link is followed by the engine, and refused by Kedge', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-swap-'));
+    const runtime = new ContainerRuntime({
+      engine: new EngineClient({ socketPath: engine.socketPath, clock: systemClock }),
+      cluster: randomUUID(),
+      directory: join(folder, 'containers'),
+      clock: systemClock,
+      logger: silent,
+    });
+    const id = randomUUID();
+    try {
+      for (const name of ['victim', 'shared/own'])
+        await mkdir(join(folder, name), { recursive: true });
+      await writeFile(join(folder, 'victim/secret'), 'theirs');
+      const source = join(folder, 'shared/own');
+      await rename(source, join(folder, 'shared/before'));
+      await symlink(join(folder, 'victim'), source);
+      const run = ['run', '--rm', '--network=none', '--volume', `${source}:/m`, busyboxImage];
+      expect(engine.docker(...run, 'cat', '/m/secret')).to.equal('theirs');
+
+      const mounts = [{ source, target: '/m', readOnly: false }];
+      const command = ['cat', '/m/secret'];
+      await runtime.start({ id, image: busyboxImage, command, env: {}, mounts });
+      const state = await eventually('the refusal', async () => {
+        const found = await runtime.observe(id);
+        return found.state === 'startFailed' ? found : undefined;
+      });
+      expect(state.message).to.contain(`its source ${source} leads to ${folder}/victim`);
+      expect(engine.docker('ps', '--all', '--quiet')).to.equal('');
+    } finally {
+      await runtime.remove(id);
+      runtime.close();
+      await rm(folder, { recursive: true });
+    }
+  });
+});
