@@ -10,12 +10,11 @@ import {
   type Looked,
   type Observation,
   type OperationKind,
-  operationIdOf,
   type Pending,
   type ProvisionRequest,
   type ProvisionResult,
 } from '@kedge/driver-sdk';
-import { ActionLanes, bytesOf, carryOut, type ProviderClient } from '@kedge/driver-sdk/provider';
+import { bytesOf, MachineActions, type ProviderClient } from '@kedge/driver-sdk/provider';
 import type { Cloud1Api, CloudAction, CloudVolume } from './api.js';
 import { described, providerName } from './names.js';
 import { callerOf, demandSize, provisioned } from './requests.js';
@@ -36,13 +35,13 @@ function ended<R>(error: unknown, kind: DriverError['kind'], result: R): R {
 export class Cloud1Volumes {
   readonly api: Cloud1Api;
   readonly #client: ProviderClient;
-  readonly #lanes: ActionLanes;
+  readonly #actions: MachineActions;
   readonly #cluster: string;
 
   constructor(api: Cloud1Api, client: ProviderClient, cluster: string) {
     this.api = api;
     this.#client = client;
-    this.#lanes = new ActionLanes(client.clock);
+    this.#actions = new MachineActions(client);
     this.#cluster = cluster;
   }
 
@@ -166,36 +165,24 @@ export class Cloud1Volumes {
   }
 
   /** Runs an action of a volume. A Droplet executes one at a time. */
-  async act<R>(
+  #act<R>(
     request: CallContext,
     kind: OperationKind,
     look: () => Promise<Looked<R>>,
     action: () => { readonly id: string; readonly body: CloudAction; readonly droplet?: string },
   ): Promise<R | Pending> {
     const caller = callerOf(request);
-    const holder = `${kind} ${caller.about}`;
-    const keep = (droplet: string | undefined): void => {
-      if (droplet === undefined) return;
-      const lane = `Droplet ${droplet} of ${this.#client.credential(caller.token)}`;
-      this.#lanes.take(lane, holder);
-    };
-    try {
-      const answer = await carryOut(this.#client.clock, request, kind, {
-        look,
-        start: (_key) => {
-          const { id, body, droplet } = action();
-          keep(droplet);
-          return this.api.startAction(caller, id, body);
-        },
-        state: (id) => this.api.actionState(caller, id),
-      });
-      const goesOn = (await request.operations.get(kind)) !== undefined;
-      if (!goesOn) this.#lanes.free(holder);
-      return answer;
-    } catch (error) {
-      if (operationIdOf(await request.operations.get(kind)) === undefined) this.#lanes.free(holder);
-      throw error;
-    }
+    return this.#actions.run(request, {
+      kind,
+      token: caller.token,
+      look,
+      machine: () => action().droplet,
+      start: () => {
+        const { id, body } = action();
+        return this.api.startAction(caller, id, body);
+      },
+      state: (id) => this.api.actionState(caller, id),
+    });
   }
 
   attach(request: BlockAttachRequest, link: string): Promise<AttachResult | Pending> {
@@ -212,7 +199,7 @@ export class Cloud1Volumes {
         `volume ${seen.id} is attached to Droplet ${other}, not to ${instance} (node "${request.node}"); it is attached once it is detached there`,
       );
     };
-    const attached = this.act(request, 'attach', look, () => ({
+    const attached = this.#act(request, 'attach', look, () => ({
       id: request.handle,
       droplet: instance,
       body: { type: 'attach', droplet_id: Number(instance), region: seen?.region ?? '' },
@@ -245,7 +232,7 @@ export class Cloud1Volumes {
       ({ region } = found);
       return absent;
     };
-    const detached = this.act(request, 'detach', look, () => ({
+    const detached = this.#act(request, 'detach', look, () => ({
       id: request.handle,
       droplet: instance ?? '',
       body: { type: 'detach', droplet_id: Number(instance), region },
@@ -264,7 +251,7 @@ export class Cloud1Volumes {
       seen = await this.demand(request);
       return seen.sizeGib >= sizeGib ? done(bytesOf(seen.sizeGib)) : absent;
     };
-    return this.act(request, kind, look, () => {
+    return this.#act(request, kind, look, () => {
       const [droplet] = seen?.droplets ?? [];
       return {
         id: request.handle,

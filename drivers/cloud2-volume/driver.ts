@@ -1,25 +1,139 @@
-import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
+import {
+  type BlockProvider,
+  type CallContext,
+  type ClassRequest,
+  createBlockDriver,
+  type Driver,
+  DriverError,
+  type HandleRequest,
+  type NodeInstances,
+  type StorageSettings,
+  thisNode,
+} from '@kedge/driver-sdk';
+import {
+  inOrder,
+  InstanceCache,
+  LinkedDevice,
+  ProviderClient,
+  providerDriver,
+  type Refusal,
+} from '@kedge/driver-sdk/provider';
+import { type Caller, Cloud2Api } from './api.js';
+import { attachLimit, cloud2Errors } from './errors.js';
+import { checkToken, listResources } from './inspection.js';
+import { cloud2Parameters, locationViolations, tokenOf } from './parameters.js';
+import { callerOf } from './requests.js';
+import { Cloud2Volumes } from './volumes.js';
 
-/**
- * The `cloud2-volume` driver for Hetzner Cloud Volumes: parameter rules and the capabilities of specification
- * section 2.5. Its calls are not implemented: see {@link declaredDriver}.
- */
-export function createCloud2VolumeDriver(): Driver {
-  return declaredDriver({
-    name: 'cloud2-volume',
-    provider: 'Hetzner Cloud',
-    parameters: [
-      { key: 'location', aliases: ['region'], required: true },
-      fsTypeRule,
-      { key: 'apiToken', sensitive: true },
-    ],
-    capabilities: {
-      accessModes: ['ReadWriteOnce'],
-      snapshots: false,
-      expand: true,
-      onlineExpand: false,
-      blockDevice: true,
-      topologyKeys: ['svc.io/region'],
+const name = 'cloud2-volume';
+const label = 'svc.io/region';
+const deviceMsDefault = 30_000;
+const locationsMax = 10_000;
+
+function refusalOf(status: number, body: unknown): Refusal {
+  const { error } = (body ?? {}) as { readonly error?: unknown };
+  const { code, message } = (error ?? {}) as {
+    readonly code?: unknown;
+    readonly message?: unknown;
+  };
+  return {
+    status,
+    code: typeof code === 'string' ? code : '',
+    message: typeof message === 'string' ? message : '',
+  };
+}
+
+function inspectorOf({ parameters, signal }: ClassRequest): Caller {
+  return { token: tokenOf(parameters), about: 'check', signal };
+}
+
+/** The `cloud2-volume` driver: Hetzner Cloud Volumes (specification section 2.5). */
+export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
+  const { endpoint, deviceDirectory, timeouts } = settings.drivers?.[name] ?? {};
+  const host = settings.host ?? thisNode;
+  const cluster = settings.clusterId ?? 'unknown';
+  const deviceMs = timeouts?.deviceMs ?? deviceMsDefault;
+  const client = new ProviderClient(
+    {
+      driver: name,
+      provider: 'Hetzner Cloud',
+      endpoint: endpoint ?? 'https://api.hetzner.cloud',
+      requestTimeoutMs: timeouts?.requestMs ?? 30_000,
+      rates: { perHour: 3_600, burstShare: 0.05 },
+      errors: cloud2Errors,
+      refusal: refusalOf,
+      headers: {
+        requestId: ['x-correlation-id', 'x-request-id'],
+        limit: 'ratelimit-limit',
+        remaining: 'ratelimit-remaining',
+        reset: 'ratelimit-reset',
+      },
     },
-  });
+    settings.providers ?? {},
+  );
+  const api = new Cloud2Api(client);
+  const volumes = new Cloud2Volumes(api, client, cluster);
+  const cache = new InstanceCache(client.clock);
+  /** Locations of servers, by id. */
+  const locations = new Map<string, string>();
+  const links = { directory: deviceDirectory ?? '/dev/disk/by-id', host };
+  const deviceOf = ({ handle }: HandleRequest): LinkedDevice =>
+    new LinkedDevice(links, `scsi-0HC_Volume_${handle}`, handle);
+  const find = async (request: HandleRequest): Promise<readonly string[]> => {
+    const caller = callerOf(request);
+    const { node } = request;
+    return cache.of(client.credential(caller.token), node, async () => {
+      const servers = await api.serversNamed(caller, node);
+      if (locations.size > locationsMax) locations.clear();
+      for (const { id, location } of servers) if (location !== '') locations.set(id, location);
+      return servers.map(({ id }) => id);
+    });
+  };
+  const instances: NodeInstances = {
+    lookups: [{ by: 'server name', find }],
+    place: () => 'the project of the token at Hetzner Cloud',
+  };
+  const inTurn = <T>(request: CallContext, work: () => Promise<T>): Promise<T> =>
+    inOrder(name, request.volume, request.signal, work);
+  const provider: BlockProvider = {
+    name,
+    provider: 'Hetzner Cloud',
+    topologyKeys: [label],
+    placeParameters: { [label]: ['location', 'region'] },
+    attachLimit,
+    parameters: cloud2Parameters,
+    validate: locationViolations,
+    create: (request) => inTurn(request, () => volumes.provision(request)),
+    observe: (request) => volumes.observe(request),
+    delete: (request) => inTurn(request, () => volumes.delete(request)),
+    instances,
+    attach: (request) => {
+      const device = deviceOf(request);
+      const isHere = settings.node !== undefined && request.node === settings.node;
+      const place = {
+        link: device.link,
+        appeared: () => (isHere ? device.isReady() : Promise.resolve(true)),
+        deviceMs,
+        location: locations.get(request.instance),
+      };
+      return inTurn(request, () => volumes.attach(request, place)).catch((error: unknown) => {
+        if (error instanceof DriverError && error.kind === 'NotFound')
+          cache.forget(client.credential(callerOf(request).token), request.node);
+        throw error;
+      });
+    },
+    detach: (request) => inTurn(request, () => volumes.detach(request)),
+    devicePath: (request) => deviceOf(request).path(),
+    identify: (device, request) => deviceOf(request).is(device),
+    expansion: {
+      online: false,
+      grow: (request) => inTurn(request, () => volumes.grow(request)),
+    },
+  };
+  const driver = createBlockDriver(provider, { host, deviceWaitMs: deviceMs });
+  return {
+    ...providerDriver(driver, client),
+    check: (request) => checkToken(api, inspectorOf(request), request.node),
+    orphans: (request) => listResources(api, inspectorOf(request), cluster),
+  };
 }

@@ -2,7 +2,6 @@
  * The core of drivers that call a cloud provider: budget, deadlines, journal, error tables, operations. A driver adds
  * its provider's paths, fields and error table. Nothing of it is loaded before such a driver is used.
  */
-export { ActionLanes } from './action-lanes.js';
 export { Fields } from '../http/answer-fields.js';
 export { CallJournal, type JournaledCall } from '../http/call-journal.js';
 export { type ErrorRow, kindByStatus, type Refusal, rowOf } from '../http/error-table.js';
@@ -13,6 +12,7 @@ export {
   type TransportReply,
   type TransportRequest,
 } from '../http/http-transport.js';
+export { MachineActions } from './machine-actions.js';
 export { InstanceCache } from './instance-cache.js';
 export { machineClock, pauseOn, type ProviderClock, withDeadline } from '../http/provider-clock.js';
 export { bytesOf, carryOut, gibOf, inOrder } from './provider-calls.js';

@@ -116,7 +116,7 @@ describe('cloud1-volume', () => {
       token,
       fiveScopes.filter((scope) => scope !== 'actions:read'),
     );
-    cloud.actionMs = 300;
+    cloud.actionMs = 1_500;
     const one = volume();
     await one.provision();
     const { kind, message, operation } = await refusalOf(one.attach());

@@ -1,0 +1,21 @@
+import { createHash } from 'node:crypto';
+
+/** Uids that may stand in a name and in a label as they are. */
+const plain = /^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$/;
+
+/** The name of an object's volume, unique in the project: of its uid alone, at most 64 characters. */
+export function providerName(uid: string): string {
+  if (plain.test(uid) && !uid.startsWith('h-')) return `kedge-${uid}`;
+  return `kedge-h-${createHash('sha256').update(uid).digest('hex').slice(0, 40)}`;
+}
+
+/** Keys of the labels of a volume. */
+export const labelKeys = { uid: 'svc.io/volume-id', cluster: 'svc.io/cluster-id' } as const;
+
+/** A value as a label takes it: at most 63 characters, alphanumeric at both ends. */
+export function labelValue(text: string): string {
+  return text
+    .replaceAll(/[^A-Za-z0-9._-]/g, '-')
+    .slice(0, 63)
+    .replaceAll(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '');
+}

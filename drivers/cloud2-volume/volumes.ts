@@ -1,0 +1,294 @@
+import {
+  type AttachResult,
+  type BlockAttachRequest,
+  type BlockDetachRequest,
+  type CallContext,
+  type DeleteRequest,
+  DriverError,
+  type ExpandRequest,
+  type HandleRequest,
+  type Looked,
+  type Observation,
+  type OperationKind,
+  type Pending,
+  type ProvisionRequest,
+  type ProvisionResult,
+} from '@kedge/driver-sdk';
+import { bytesOf, carryOut, MachineActions, type ProviderClient } from '@kedge/driver-sdk/provider';
+import type { Caller, Cloud2Api, CloudVolume } from './api.js';
+import { labelKeys, labelValue, providerName } from './names.js';
+import { locationOf } from './parameters.js';
+import { callerOf, demandSize, isKind, provisioned } from './requests.js';
+
+/** Time for which a created volume may be missing from lists, milliseconds. */
+const listLagMs = 60_000;
+
+/** Errors after which a change may have happened, or is repeated. */
+const uncertain: readonly DriverError['kind'][] = [
+  'Timeout',
+  'Unavailable',
+  'Throttled',
+  'AlreadyExists',
+];
+
+const absent: Looked<never> = { type: 'absent' };
+const underWay: Looked<never> = { type: 'underWay' };
+const done = <R>(result: R): Looked<R> => ({ type: 'done', result });
+
+/** The node of an attach. */
+export interface AttachPlace {
+  readonly link: string;
+  /** Whether the device is on this node; true where this process can't tell. */
+  readonly appeared: () => Promise<boolean>;
+  /** Timeout until it is, milliseconds. */
+  readonly deviceMs: number;
+  /** The location of the server, if known. */
+  readonly location: string | undefined;
+}
+
+/** Volumes of Hetzner Cloud and their actions. */
+export class Cloud2Volumes {
+  readonly #api: Cloud2Api;
+  readonly #client: ProviderClient;
+  readonly #actions: MachineActions;
+  readonly #cluster: string;
+  /** Monotonic times since which volumes with a recorded creation have not been found. */
+  readonly #missing = new Map<string, number>();
+  /** Monotonic times since which devices of attached volumes have not appeared. */
+  readonly #unseen = new Map<string, number>();
+
+  constructor(api: Cloud2Api, client: ProviderClient, cluster: string) {
+    this.#api = api;
+    this.#client = client;
+    this.#actions = new MachineActions(client);
+    this.#cluster = cluster;
+  }
+
+  /** The volume of an identity, by its name, which is unique in the project. */
+  async #named(request: CallContext): Promise<CloudVolume | undefined> {
+    const name = providerName(request.volume.uid);
+    const found = await this.#api.volumes(callerOf(request), { name });
+    return found.find((one) => one.name === name);
+  }
+
+  /** The volume of a handle; undefined when it is gone. @throws DriverError InvalidParameters for another volume's */
+  async #ofHandle({ handle, ...request }: HandleRequest): Promise<CloudVolume | undefined> {
+    const { uid } = request.volume;
+    const found = await this.#api.volume(callerOf(request), handle).catch((error: unknown) => {
+      if (isKind(error, 'NotFound')) return undefined;
+      throw error;
+    });
+    if (!found || found.name === providerName(uid)) return found;
+    throw new DriverError(
+      'InvalidParameters',
+      `volume ${handle} at Hetzner Cloud has the name ${found.name}: it is not of volume ${uid}`,
+    );
+  }
+
+  async #demand(request: HandleRequest): Promise<CloudVolume> {
+    const found = await this.#ofHandle(request);
+    if (found) return found;
+    throw new DriverError('NotFound', `Hetzner Cloud has no volume ${request.handle} any more`);
+  }
+
+  async #find(request: DeleteRequest): Promise<CloudVolume | undefined> {
+    const { handle } = request;
+    return handle === undefined ? this.#named(request) : this.#ofHandle({ ...request, handle });
+  }
+
+  async provision(request: ProvisionRequest): Promise<ProvisionResult | Pending> {
+    const { volume, parameters } = request;
+    const caller = callerOf(request);
+    const size = demandSize(request.sizeBytes);
+    const location = locationOf(parameters);
+    const look = async (): Promise<Looked<ProvisionResult>> => {
+      const found = await this.#named(request);
+      if (!found) return absent;
+      if (found.location !== location)
+        throw new DriverError(
+          'InvalidParameters',
+          `parameter location: volume ${found.id} of this name is in ${found.location}, not in ${location}; delete it, or use a class of its location`,
+        );
+      return found.isReady ? done(provisioned(found)) : underWay;
+    };
+    const labels = {
+      [labelKeys.uid]: labelValue(volume.uid),
+      [labelKeys.cluster]: labelValue(this.#cluster),
+    };
+    return carryOut(this.#client.clock, request, 'provision', {
+      look,
+      start: (_key) =>
+        this.#api
+          .createVolume(caller, { name: providerName(volume.uid), size, location, labels })
+          .catch(async (error: unknown) => {
+            const { kind } = DriverError.from(error);
+            // Nothing was created: a deletion need not wait for it.
+            if (!uncertain.includes(kind)) await request.operations.clear('provision');
+            if (kind !== 'AlreadyExists') throw error;
+            // The name is taken by an earlier creation that the list does not show yet.
+            throw new DriverError('Throttled', DriverError.from(error).message, {
+              retryAfterMs: 2_000,
+            });
+          }),
+      state: async (id) => {
+        const state = await this.#api.actionState(caller, id);
+        if (state.type === 'failed') await this.#discard(request);
+        return state;
+      },
+    });
+  }
+
+  /** A volume whose creation has failed stays in the list, and has to go before the next attempt. */
+  async #discard(request: CallContext): Promise<void> {
+    const found = await this.#named(request);
+    if (!found || found.isReady) return;
+    await this.#api.deleteVolume(callerOf(request), found.id).catch((error: unknown) => {
+      if (!isKind(error, 'NotFound')) throw error;
+    });
+  }
+
+  async observe(request: DeleteRequest): Promise<Observation> {
+    const found = await this.#find(request);
+    const { uid } = request.volume;
+    if (!found) throw new DriverError('NotFound', `Hetzner Cloud has no volume of ${uid}`);
+    if (found.isReady) return provisioned(found);
+    throw new DriverError('Unavailable', `volume ${found.id} is still being created`);
+  }
+
+  async delete(request: DeleteRequest): Promise<void | Pending> {
+    const { operations } = request;
+    const found = await this.#find(request);
+    if (!found) return this.#gone(request);
+    if (found.server !== undefined)
+      throw new DriverError(
+        'InUse',
+        `volume ${found.id} is attached to server ${found.server}; it is deleted once it is detached`,
+      );
+    if (found.isProtected)
+      throw new DriverError(
+        'PermissionDenied',
+        `volume ${found.id} is protected against deletion; disable the protection in Hetzner's console or with hcloud volume disable-protection ${found.id} delete`,
+      );
+    await this.#api.deleteVolume(callerOf(request), found.id).catch((error: unknown) => {
+      if (!isKind(error, 'NotFound')) throw error;
+    });
+    await operations.clear('provision');
+    return undefined;
+  }
+
+  /** A creation without an answer may be missing from the list for a while. */
+  async #gone({ operations, volume }: CallContext): Promise<void | Pending> {
+    const attempt = await operations.get('provision');
+    if (attempt === undefined) return undefined;
+    const now = this.#client.clock.monotonic();
+    const since = this.#missing.get(volume.uid) ?? now;
+    if (now - since < listLagMs) {
+      this.#missing.set(volume.uid, since);
+      return { type: 'pending', pollAfterMs: 10_000 };
+    }
+    this.#missing.delete(volume.uid);
+    return operations.clear('provision');
+  }
+
+  /** Runs an action of a volume. A server executes one at a time. */
+  #act<R>(
+    request: CallContext,
+    kind: OperationKind,
+    server: string | undefined,
+    look: () => Promise<Looked<R>>,
+    start: (caller: Caller) => Promise<string>,
+  ): Promise<R | Pending> {
+    const caller = callerOf(request);
+    return this.#actions.run(request, {
+      kind,
+      token: caller.token,
+      look,
+      machine: () => server,
+      start: () => start(caller),
+      state: (id) => this.#api.actionState(caller, id),
+    });
+  }
+
+  async attach(request: BlockAttachRequest, place: AttachPlace): Promise<AttachResult | Pending> {
+    const { instance, volume, operations } = request;
+    const { link, appeared, deviceMs, location } = place;
+    const result = { devicePath: link };
+    const look = async (): Promise<Looked<AttachResult>> => {
+      const found = await this.#demand(request);
+      if (location !== undefined && location !== found.location)
+        throw new DriverError(
+          'InvalidParameters',
+          `volume ${found.id} is in location ${found.location}, and server ${instance} (node "${request.node}") in ${location}; a volume attaches only to servers of its location: use a storage class of ${location}`,
+        );
+      if (found.server === undefined) return absent;
+      if (found.server !== instance)
+        throw new DriverError(
+          'InUse',
+          `volume ${found.id} is attached to server ${found.server}, not to ${instance} (node "${request.node}"); it is attached once it is detached there`,
+        );
+      return (await appeared()) ? done(result) : underWay;
+    };
+    const answer = await this.#act(request, 'attach', instance, look, (caller) =>
+      this.#api.startAction(caller, request.handle, 'attach', { server: Number(instance) }),
+    ).catch(async (error: unknown) => {
+      // "Attached already" is believed only of a volume that is (hetznercloud/csi-driver#41).
+      if (!isKind(error, 'InUse')) throw error;
+      const looked = await look().catch(() => undefined);
+      if (looked?.type === 'done') return looked.result;
+      throw error;
+    });
+    if (!('type' in answer)) {
+      this.#unseen.delete(volume.uid);
+      return answer;
+    }
+    const now = this.#client.clock.monotonic();
+    const since = this.#unseen.get(volume.uid) ?? now;
+    this.#unseen.set(volume.uid, since);
+    if (now - since < deviceMs) return answer;
+    // Attached by record, not in fact (hetznercloud/csi-driver#571): detached once, to start over.
+    const found = await this.#demand(request);
+    if (found.server !== instance || (await appeared())) return answer;
+    this.#unseen.delete(volume.uid);
+    await this.#api.startAction(callerOf(request), request.handle, 'detach');
+    await operations.clear('attach');
+    throw new DriverError(
+      'Unavailable',
+      `Hetzner Cloud says that volume ${found.id} is attached to this node, and its device ${link} did not appear within ${deviceMs} ms; it is detached and attached again`,
+    );
+  }
+
+  async detach(request: BlockDetachRequest): Promise<void | Pending> {
+    const { instance } = request;
+    const look = async (): Promise<Looked<undefined>> => {
+      const found = await this.#ofHandle(request);
+      const isHere = found?.server !== undefined && found.server === instance;
+      return isHere ? absent : done(undefined);
+    };
+    return this.#act(request, 'detach', instance, look, (caller) =>
+      this.#api.startAction(caller, request.handle, 'detach'),
+    ).catch(async (error: unknown) => {
+      if (!isKind(error, 'NotFound')) throw error;
+      const looked = await look();
+      if (looked.type === 'done') return undefined;
+      throw error;
+    });
+  }
+
+  /** Grows a volume that is attached to no server (specification section 2.5). */
+  grow(request: ExpandRequest): Promise<bigint | Pending> {
+    const size = demandSize(request.sizeBytes);
+    const look = async (): Promise<Looked<bigint>> => {
+      const found = await this.#demand(request);
+      // A resize must be greater than the present size.
+      if (found.sizeGib >= size) return done(bytesOf(found.sizeGib));
+      if (found.server === undefined) return absent;
+      throw new DriverError(
+        'InUse',
+        `volume ${found.id} is attached to server ${found.server}; it is resized once it is detached`,
+      );
+    };
+    return this.#act(request, 'expand', undefined, look, (caller) =>
+      this.#api.startAction(caller, request.handle, 'resize', { size }),
+    );
+  }
+}
