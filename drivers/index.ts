@@ -20,6 +20,10 @@ export function builtinDrivers(settings: StorageSettings): DriverRegistry {
   const loaded = new Map<string, Promise<Driver>>();
   return {
     names: Object.keys(builtin),
+    credentialsOf(name) {
+      const { apiTokenSecretRef = '' } = settings.drivers?.[name] ?? {};
+      return apiTokenSecretRef === '' ? {} : { apiTokenSecretRef };
+    },
     get(name) {
       const load = Object.hasOwn(builtin, name) ? builtin[name] : undefined;
       if (!load) return Promise.resolve(undefined);

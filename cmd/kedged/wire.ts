@@ -45,6 +45,7 @@ import { type DaemonData, openDaemonData } from './data/data-directory.js';
 import { deniedHostPaths } from './config/denied-host-paths.js';
 import { type DaemonKeys, keyPlace } from './config/key-file.js';
 import { PrometheusMetrics } from './telemetry/prometheus-metrics.js';
+import { providerPorts } from './telemetry/provider-metrics.js';
 import { nodeRuntimes } from './node-runtimes.js';
 import { nodeVolumes } from './node-volumes.js';
 import { OpsServer } from './telemetry/ops-server.js';
@@ -150,13 +151,13 @@ async function assemble(
   const { host, changeOwner } = runtimes;
   const hostPathDenylist = await deniedHostPaths(config, dataFiles.directory);
   const journal = directoryJournal(join(dataDirectory, 'node-journal'));
-  const drivers = foreignGuard(
-    driversOf({ ...config, hostPathDenylist, storageRoot, journal, host }),
-    {
-      store,
-      logger: logger.child({ part: 'copy' }),
-    },
-  );
+  const { clusterId } = store;
+  const providers = providerPorts(metrics, clock);
+  const ports = { storageRoot, journal, host, node, clusterId, providers };
+  const drivers = foreignGuard(driversOf({ ...config, hostPathDenylist, ...ports }), {
+    store,
+    logger: logger.child({ part: 'copy' }),
+  });
   const common = { store, manager, clock, random, logger, policy };
   const nodeParts = { ...common, drivers, resolver, journal, host, changeOwner, sealer, metrics };
   const volumeManager = nodeVolumes(config, nodeParts);

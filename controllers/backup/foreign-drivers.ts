@@ -30,6 +30,7 @@ export function foreignGuard(
   const guarded = new WeakMap<Driver, Driver>();
   return {
     names: drivers.names,
+    credentialsOf: (name) => drivers.credentialsOf?.(name) ?? {},
     async get(name) {
       const driver = await drivers.get(name);
       if (!driver) return undefined;

@@ -41,9 +41,16 @@ export async function driverCall(
   const ofClass = resolver.rebind(storageClass?.parameters ?? {}, from, holder);
   const live = { ...ofClass, ...volume.parameters };
   const parameters: Record<string, string> = { ...live, ...volume.driverParameters };
-  for (const key of driver.capabilities().sensitiveParameters)
-    if (live[key] !== undefined) parameters[key] = live[key];
-  return { driver, parameters };
+  const { sensitiveParameters, credentialParameters = sensitiveParameters } = driver.capabilities();
+  for (const key of credentialParameters) {
+    const value = live[key];
+    if (value !== undefined) parameters[key] = value;
+    // Removed from the class: captured ones serve only when the class is gone (specification 5.3).
+    else if (storageClass) delete parameters[key];
+  }
+  if (credentialParameters.some((key) => (parameters[key] ?? '') !== ''))
+    return { driver, parameters };
+  return { driver, parameters: { ...parameters, ...drivers.credentialsOf?.(name) } };
 }
 
 /** The error for a volume whose class was deleted before provisioning. */

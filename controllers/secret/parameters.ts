@@ -3,7 +3,7 @@ import type { AdmissionContext } from 'kedge/server';
 import { type Driver, DriverError, type Parameters } from '@kedge/driver-sdk';
 import type { Secret } from './kind.js';
 import { openSecret } from './admission.js';
-import { parameterReference, parseReference, referenceRule } from './reference.js';
+import { parameterReference } from './reference.js';
 import { confidentialDriver, openHandle } from './confidential-driver.js';
 import { Redaction } from './redaction.js';
 import { type Holder, isSealed, mask, type Sealer } from './sealer.js';
@@ -40,10 +40,10 @@ export interface ConfidentialCalls {
 export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): ParameterResolver {
   const valueOf = (key: string, value: string, holder: Holder): string => {
     if (isSealed(value)) return sealer.open(value, { holder, key });
-    const parsed = parseReference(value, holder.namespace ?? '');
+    const parsed = parameterReference(key, value, holder.namespace ?? '');
     if (parsed.type === 'literal') return value;
     if (parsed.type === 'malformed')
-      throw new DriverError('InvalidParameters', `parameter ${key}: ${referenceRule}`);
+      throw new DriverError('InvalidParameters', `parameter ${key}: ${parsed.rule}`);
     const { reference } = parsed;
     const secret = secrets.get(`${reference.namespace}/${reference.name}`);
     const where = `${reference.namespace}/${reference.name}`;

@@ -149,6 +149,18 @@ describe('secret references', () => {
       a: 'v',
       b: 'x',
     });
+    const legacy = await secretRules(sealer).prepare!(context, secret({ token: 't' }), undefined);
+    const ofLegacy = { get: () => legacy } as unknown as Lister<Secret>;
+    // The legacy form (specification section 9.2) arrives resolved like any other reference.
+    expect(
+      parameterResolver(ofLegacy, sealer).resolve({ apiTokenSecretRef: 'infra/cloud' }, holder),
+    ).to.deep.equal({ apiTokenSecretRef: 't' });
+    expect(() => resolver.resolve({ apiTokenSecretRef: 'infra/cloud' }, holder)).to.throw(
+      'apiTokenSecretRef: secret infra/cloud does not exist',
+    );
+    expect(() => resolver.resolve({ apiTokenSecretRef: 'cloud' }, holder)).to.throw(
+      'has the form <namespace>/<secret-name>',
+    );
     for (const value of ['secret:s/none', 'secret:none/k', 'secret:s.other.svc/k'])
       expect(() => resolver.resolve({ a: value }, holder)).to.throw('a: secret');
   });

@@ -66,6 +66,18 @@ describe('allowedTopologies', () => {
     expect(none.type === 'none' && none.message).to.contain('"c"');
   });
 
+  it('the place that parameters name is that of the volume, whatever the labels of nodes are', () => {
+    const storageClass: StorageClass = { name: 'c', driver: 'd', metadata };
+    const nodes = [node('n1', { [zone]: 'a' }), node('n2', { [zone]: 'b' })];
+    const chosen = (named: Record<string, string>) =>
+      chooseTopology(storageClass, nodes, [zone], 'n1', named);
+    expect(chosen({})).to.deep.equal({ type: 'node', node: 'n1', topology: { [zone]: 'a' } });
+    const there = { type: 'node', node: 'n2', topology: { [zone]: 'b' } };
+    expect(chosen({ [zone]: 'b' })).to.deep.equal(there);
+    const nowhere = { type: 'node', node: 'n1', topology: { [zone]: 'c' } };
+    expect(chosen({ [zone]: 'c' })).to.deep.equal(nowhere);
+  });
+
   it('an instance goes where its volumes are, or may be made, and is told when that is nowhere', () => {
     const instance: Instance = {
       name: 'i-0',

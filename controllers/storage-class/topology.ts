@@ -49,27 +49,34 @@ export type TopologyChoice =
 
 /**
  * The node for which a volume is provisioned: the preferred one if allowed, else the first by name. `keys` are the
- * driver's topology labels.
+ * driver's topology labels. Labels that the parameters have `named` are the volume's place whatever its node has; a
+ * node that has them is chosen before others.
  */
 export function chooseTopology(
   storageClass: StorageClass,
   nodes: readonly Node[],
   keys: readonly string[],
   preferred: string,
+  named: Labels = {},
 ): TopologyChoice {
   const selectors = storageClass.allowedTopologies;
   const allowed = nodes.filter((node) => topologyAllows(selectors, labelsOf(node)));
   const sorted = [...allowed].sort((a, b) => (a.name < b.name ? -1 : 1));
-  const chosen = sorted.find((node) => node.name === preferred) ?? sorted[0];
+  const there = sorted.filter((node) =>
+    Object.entries(named).every(([key, value]) => labelsOf(node)[key] === value),
+  );
+  const candidates = there.length > 0 ? there : sorted;
+  const chosen = candidates.find((node) => node.name === preferred) ?? candidates[0];
   if (chosen) {
     const labels = labelsOf(chosen);
     const topology = Object.fromEntries(
       keys.filter((key) => labels[key] !== undefined).map((key) => [key, labels[key] ?? '']),
     );
-    return { type: 'node', node: chosen.name, topology };
+    return { type: 'node', node: chosen.name, topology: { ...topology, ...named } };
   }
   // Without constraints any node fits, even before one has registered.
-  if (!selectors || selectors.length === 0) return { type: 'node', node: preferred, topology: {} };
+  if (!selectors || selectors.length === 0)
+    return { type: 'node', node: preferred, topology: named };
   return {
     type: 'none',
     message: `none of ${nodes.length} nodes has the labels that allowedTopologies of class "${storageClass.name}" requires; label a node, or widen allowedTopologies`,

@@ -4,6 +4,7 @@ import { invalid, type FieldViolation } from 'kedge';
 import { type ControllerPolicy, policyKeys, readPolicy } from '@kedge/controllers/policy';
 import { demandSafeListening } from './listening.js';
 import { nearest } from '../../near-miss.js';
+import { driverKeys, driverSettingsByKey, readDriverSettings } from './driver-settings.js';
 import { misspeltVariables } from './misspelt-variables.js';
 import {
   atLeastOne,
@@ -184,6 +185,7 @@ export type DaemonConfig = {
   readonly [K in keyof Settings]: NonNullable<ReturnType<Settings[K]['parse']>>;
 } & {
   readonly policy: ControllerPolicy;
+  readonly drivers: ReturnType<typeof readDriverSettings>;
   /** The file it was read from; absent: none. */
   readonly configFile?: string;
 };
@@ -199,12 +201,12 @@ export function settingsByKey(config: DaemonConfig): ReadonlyMap<string, unknown
   for (const [name, { key }] of Object.entries(settings)) byKey.set(key, values[name]);
   for (const [name, value] of Object.entries(config.policy))
     byKey.set(`controllers.${name}`, value);
-  return byKey;
+  return new Map([...byKey, ...driverSettingsByKey(config.drivers)]);
 }
 
 /** `server.grpcAddress` as `KEDGE_SERVER_GRPC_ADDRESS`. */
 export function environmentName(key: string): string {
-  const words = key.replaceAll(/([a-z])([A-Z])/g, '$1_$2').replaceAll('.', '_');
+  const words = key.replaceAll(/([a-z])([A-Z])/g, '$1_$2').replaceAll(/[.-]/g, '_');
   return `KEDGE_${words.toUpperCase()}`;
 }
 
@@ -256,7 +258,8 @@ function flatten(
  */
 export function resolveSettings(sources: SettingSources): DaemonConfig {
   const violations: FieldViolation[] = [];
-  const known = new Set<string>([...Object.values(settings).map((s) => s.key), ...policyKeys]);
+  const keys = Object.values(settings).map((s) => s.key);
+  const known = new Set<string>([...keys, ...policyKeys, ...driverKeys]);
   const file = flatten(sources.file, known);
   for (const key of [...file.keys()].filter((each) => !known.has(each))) {
     const meant = nearest(key, [...known]);
@@ -282,6 +285,7 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
       });
     config[name] = parsed;
   }
+  config.drivers = readDriverSettings(givenFor, violations);
   const policy = readPolicy(givenFor);
   if (policy.type === 'valid') config.policy = policy.policy;
   else violations.push(...policy.violations);

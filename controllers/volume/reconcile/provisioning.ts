@@ -67,7 +67,9 @@ export class Provisioning {
     const source = sourceOf(volume, options.manager.informer(snapshots).lister);
     const snapshot = source?.type === 'ready' ? source.snapshot : undefined;
     const all = options.manager.informer(nodes).lister.list();
-    const choice = choosePlace(volume, storageClass, all, prepared.driver, snapshot, options.node);
+    const { driver, context } = prepared;
+    const named = context.parameters;
+    const choice = choosePlace(volume, storageClass, all, driver, snapshot, options.node, named);
     if (choice.type === 'none')
       return this.#wait(request, volume, 'TopologyUnsatisfied', choice.message);
     if (source?.type === 'waits') return this.#wait(request, volume, source.reason, source.message);

@@ -151,7 +151,11 @@ export class VolumeReconciler {
       ? manager.informer(services).lister.get(volume.ownerService)
       : undefined;
     const present = service && (isDeleting(service) ? 'leaving' : 'wanted');
-    const parameters = { ...storageClass?.parameters, ...volume.parameters };
+    const parameters = {
+      ...this.#options.drivers.credentialsOf?.(storageClass?.driver ?? ''),
+      ...storageClass?.parameters,
+      ...volume.parameters,
+    };
     const versions = secretVersions(manager, parameters, volume);
     const inputs = [
       `volume@${volume.metadata.generation}`,

@@ -1,4 +1,4 @@
-import { type Driver, DriverError } from '@kedge/driver-sdk';
+import { type Driver, DriverError, type Parameters } from '@kedge/driver-sdk';
 import type { Node } from '../../node/kind.js';
 import type { Snapshot } from '../../snapshot/kind.js';
 import type { StorageClass } from '../../storage-class/kind.js';
@@ -14,16 +14,32 @@ export function choosePlace(
   driver: Driver,
   source: Snapshot | undefined,
   here: string,
+  parameters: Parameters,
 ): TopologyChoice {
-  const keys = driver.capabilities().topologyKeys;
+  const { topologyKeys: keys, placeParameters = {} } = driver.capabilities();
+  const named = placeIn(parameters, placeParameters);
   const home = source && homeOf(source);
-  if (home === undefined) return chooseTopology(storageClass, all, keys, homeOf(volume) ?? here);
+  if (home === undefined)
+    return chooseTopology(storageClass, all, keys, homeOf(volume) ?? here, named);
   const there = all.filter(({ name }) => name === home);
   const choice = chooseTopology(storageClass, there, keys, home);
   if (choice.type === 'node' && there.length > 0) return choice;
   const why = there.length > 0 ? `allowedTopologies of class "${storageClass.name}"` : 'its name';
   const message = `its snapshot is on node "${home}", and that node does not match ${why}; start kedged there, or use another class`;
   return { type: 'none', message };
+}
+
+/** The labels of the place that parameters name. */
+function placeIn(
+  parameters: Parameters,
+  keysOf: Readonly<Record<string, readonly string[]>>,
+): Readonly<Record<string, string>> {
+  const labels: Record<string, string> = {};
+  for (const [label, keys] of Object.entries(keysOf)) {
+    const value = keys.map((key) => parameters[key] ?? '').find((given) => given !== '');
+    if (value !== undefined) labels[label] = value;
+  }
+  return labels;
 }
 
 /**

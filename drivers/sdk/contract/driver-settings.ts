@@ -4,6 +4,11 @@ export interface DriverSettings {
   readonly endpoint?: string;
   /** The directory of links to attached devices; default: /dev/disk/by-id. */
   readonly deviceDirectory?: string;
+  /**
+   * cloud1-volume: the secret of the token of classes and volumes that name none, as `<namespace>/<secret-name>`
+   * (specification section 9.2).
+   */
+  readonly apiTokenSecretRef?: string;
   readonly timeouts?: {
     /** Of one request, milliseconds; default 30,000. */
     readonly requestMs?: number;

@@ -279,4 +279,9 @@ export type DriverFactory = (settings: StorageSettings) => Driver;
 export interface DriverRegistry {
   readonly names: readonly string[];
   get(name: string): Promise<Driver | undefined>;
+  /**
+   * The parameters of a driver that the node's configuration has for classes and volumes which name no credentials.
+   * Absent: none.
+   */
+  credentialsOf?(name: string): Parameters;
 }
