@@ -35,6 +35,7 @@ function keepingLogger(lines: (LogFields & { readonly msg: string })[]): Logger 
 }
 
 describe('volume controller', () => {
+  const ofSecrets = new Sealer(randomBytes(32));
   const key = { namespace: 'default', name: 'v' };
   let clock: FakeClock;
   let store: ObjectStore;
@@ -52,10 +53,7 @@ describe('volume controller', () => {
     manager = new Manager({ store, clock, random });
     driver = new PlayedDriver();
     const drivers = driver.registry();
-    const resolver = parameterResolver(
-      manager.informer(secrets).lister,
-      new Sealer(randomBytes(32)),
-    );
+    const resolver = parameterResolver(manager.informer(secrets).lister, ofSecrets);
     const ports = { store, manager, clock, random, logger, policy: defaultPolicy };
     const common = { ...ports, drivers, resolver, node: 'n' };
     manager.addController(volumeController(common));
@@ -120,7 +118,9 @@ describe('volume controller', () => {
     expect((await volume())?.status).to.equal('Failed');
     const before = driver.calls.length;
     driver.fails = undefined;
-    await store.create(secrets, { namespace: 'default', name: 'legacy', data: {}, version: 1 });
+    const place = { namespace: 'default', name: 'legacy', version: 1 };
+    const data = { token: ofSecrets.seal('t', placeOf(place, 'token')) };
+    await store.create(secrets, { ...place, data });
     await settle();
     expect(driver.calls.length).to.equal(before + 1);
     expect((await volume())?.status).to.equal('Available');
