@@ -153,8 +153,8 @@ async function assemble(
   const journal = directoryJournal(join(dataDirectory, 'node-journal'));
   const { clusterId } = store;
   const providers = providerPorts(metrics, clock);
-  const ports = { storageRoot, journal, host, node, clusterId, providers };
-  const drivers = foreignGuard(driversOf({ ...config, hostPathDenylist, ...ports }), {
+  const nodePorts = { storageRoot, journal, host, node, clusterId, providers };
+  const drivers = foreignGuard(driversOf({ ...config, hostPathDenylist, ...nodePorts }), {
     store,
     logger: logger.child({ part: 'copy' }),
   });
