@@ -29,7 +29,7 @@ const reconcile = (): never => {
   throw new Error('not run');
 };
 
-/** What takes options, and options that it takes. */
+/** Constructors and factories, with valid options of each. */
 const parts: readonly (readonly [string, (options: never) => unknown, object])[] = [
   ['openStore', openStore, { engine: new MemoryEngine() }],
   ['LevelEngine', (options) => new LevelEngine(options), { directory: '/nowhere' }],
@@ -74,11 +74,11 @@ async function refusal(make: (options: never) => unknown, options: unknown): Pro
 
 describe('options of constructors and factories', () => {
   after(() => store.close());
-  /** What the engine of JavaScript says of a missing value names no option. */
+  /** The errors of the JavaScript engine for a missing value, which name no option. */
   const raw = /Cannot (read|destructure|use|convert)|is not (a function|iterable)|must be of type/;
 
   for (const [name, make, good] of parts) {
-    it(`${name}: none, and an empty object, are refused by the name of what is missing`, async () => {
+    it(`${name}: no options, and an empty object, are refused by the name of the missing option`, async () => {
       const empty = await refusal(make, {});
       expect(empty)
         .to.match(/(is|:) undefined.*; give /)
@@ -91,7 +91,7 @@ describe('options of constructors and factories', () => {
 
     const fields = [...Object.keys(good), ...('store' in good ? ['clock', 'logger'] : [])];
     for (const field of fields)
-      it(`${name}: a ${field} that is none is refused by its name`, async () => {
+      it(`${name}: an invalid ${field} is refused by its name`, async () => {
         const message = await refusal(make, { ...good, [field]: 7 });
         expect(message).to.contain(field).and.contain('7').and.not.match(raw);
       });
@@ -108,7 +108,7 @@ describe('options of constructors and factories', () => {
     [[{ op: 'check', kind: lamps }], /^operations\[0\]\.key: is undefined; "check" needs/],
   ];
   for (const [operations, message] of wrong)
-    it(`transact refuses ${JSON.stringify(operations) ?? 'nothing'} by the name of what is wrong`, async () => {
+    it(`transact refuses ${JSON.stringify(operations) ?? 'nothing'} by the name of the invalid part`, async () => {
       const refused: unknown = await store.transact(operations as never).catch((e: unknown) => e);
       expect((refused as StatusError).code, String(refused)).to.equal('InvalidArgument');
       expect((refused as StatusError).message).to.match(message);

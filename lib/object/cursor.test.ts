@@ -21,7 +21,7 @@ function refusal(work: () => unknown): StatusError {
 }
 
 describe('watch cursors', () => {
-  it('name a revision and the store whose history it is, and are read back as written', () => {
+  it('contain a revision and the id of its store, and are parsed back unchanged', () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), fc.uuid(), (revision, id) => {
         const text = formatCursor(revision, id);
@@ -31,7 +31,7 @@ describe('watch cursors', () => {
     );
   });
 
-  it('given as a bare decimal mean the receiving store', () => {
+  it('that are a bare decimal refer to the receiving store', () => {
     expect(parseCursor('42')).to.deep.equal({ revision: 42, storeId: undefined });
     expect(revisionIn(storeId, '42')).to.equal(42);
   });
@@ -41,7 +41,7 @@ describe('watch cursors', () => {
     expect([error.code, error.reason]).to.deep.equal(['OutOfRange', 'OtherStore']);
   });
 
-  it('of neither form are InvalidArgument, reason InvalidCursor, which names the field and the value', () => {
+  it('of neither form are InvalidArgument, reason InvalidCursor, with the field and the value', () => {
     const bad = ['', 'x', '-1', '1e3', ' 1', '1.', '.x', '1.a.b', '1.a b', '9007199254740993'];
     for (const text of bad) {
       const error = refusal(() => parseCursor(text));
@@ -57,10 +57,10 @@ describe('watch cursors', () => {
     );
   });
 
-  it('given as a number are a whole one, 0 or more; a text or NaN would be waited for without end', () => {
+  it('that are numbers must be whole, 0 or more; a watch from a string or NaN would wait forever', () => {
     for (const revision of [0, 42, Number.MAX_SAFE_INTEGER])
       expect(demandRevision(revision)).to.equal(revision);
-    // As JavaScript lets it.
+    // As JavaScript programs may pass it.
     const texts = ['42', formatCursor(42, storeId), undefined] as unknown as number[];
     for (const revision of [NaN, Infinity, -1, 1.5, ...texts]) {
       const error = refusal(() => demandRevision(revision));
@@ -69,7 +69,7 @@ describe('watch cursors', () => {
     }
   });
 
-  it("are refused where an object's own version belongs, with the way out", () => {
+  it("are refused in place of an object's own version, with the remedy", () => {
     const error = refusal(() => demandObjectVersion(formatCursor(42, storeId)));
     expect(error.code).to.equal('InvalidArgument');
     expect(error.message).to.contain('watch cursor').and.to.contain('metadata.resourceVersion');

@@ -22,7 +22,7 @@ export function formatCursor(revision: number, storeId: string): string {
 }
 
 /**
- * Reads a watch cursor in either form: `<revision>.<store id>`, or the revision alone.
+ * Parses a watch cursor in either form: `<revision>.<store id>`, or the revision alone.
  * @param field the field that the error names
  * @throws StatusError InvalidArgument (InvalidCursor) for anything else
  */
@@ -45,7 +45,7 @@ function invalidCursor(field: string, description: string): StatusError {
 }
 
 /**
- * The revision of a cursor that belongs to the history of the store with this id. A bare revision does.
+ * The revision of a cursor that belongs to the history of the store with this id. A bare revision belongs to it too.
  * @throws StatusError InvalidArgument (InvalidCursor), OutOfRange (OtherStore)
  */
 export function revisionIn(storeId: string, text: string, field?: string): number {
@@ -59,8 +59,8 @@ export function revisionIn(storeId: string, text: string, field?: string): numbe
 }
 
 /**
- * The revision, if it is valid. Any other value is neither before nor after a revision, so a watch from it would
- * wait forever.
+ * Returns the revision if it is valid. Any other value is neither before nor after a revision, so a watch from it
+ * would wait forever.
  * @param field the field that the error names
  * @throws StatusError InvalidArgument (InvalidCursor) unless it is a whole number, 0 or more
  */
@@ -74,8 +74,8 @@ export function demandRevision(revision: number, field = 'fromRevision'): number
 }
 
 /**
- * The version, unless it is a watch cursor, which is a position in the history of a whole store and can't guard an
- * object.
+ * Returns the version unless it is a watch cursor, which is a position in the history of a whole store and can't
+ * guard an object.
  * @param field the field that the error names
  * @throws StatusError InvalidArgument for a watch cursor
  */

@@ -1,6 +1,6 @@
 /**
  * The object model: metadata, kinds, keys, conditions, selectors. Objects are plain JSON, deeply read-only in the
- * types. It knows neither storage nor transports.
+ * types. It depends on neither storage nor transports.
  */
 export * from './kinds/object.js';
 export * from './object-version.js';

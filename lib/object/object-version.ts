@@ -8,7 +8,7 @@ export interface ObjectVersion {
   readonly resourceVersion: string;
 }
 
-/** An object as a caller may pass it at run time: fields that the type requires may be missing. */
+/** An object as passed at run time: fields that the type requires may be missing. */
 type Given = ObjectKey & { readonly metadata?: Partial<ObjectVersion> | undefined };
 
 function refuse(kind: AnyKind, object: ObjectKey, field: string, wayOut: string): never {
@@ -35,7 +35,7 @@ export function requiredVersion(kind: AnyKind, object: Given): ObjectVersion {
 
 /**
  * The uid that guards a deletion.
- * @throws StatusError InvalidArgument for an object without one.
+ * @throws StatusError InvalidArgument for an object without a uid.
  */
 export function requiredUid(kind: AnyKind, object: Given): string {
   return object.metadata?.uid || refuse(kind, object, 'metadata.uid', deleteWayOut);

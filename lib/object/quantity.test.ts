@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { canonicalQuantity, parseMilliQuantity, parseQuantity, quantityMax } from './quantity.js';
 
-/** Exact fractions: the reference model, without a float and without the parser's own ways. */
+/** Exact fractions: a reference model without floats that shares no code with the parser. */
 interface Fraction {
   readonly numerator: bigint;
   readonly denominator: bigint;
@@ -54,7 +54,7 @@ describe('quantities', () => {
     );
   });
 
-  it('read exponents as powers of ten, also negative ones', () => {
+  it('parse exponents as powers of ten, including negative ones', () => {
     fc.assert(
       fc.property(
         digits(8),
@@ -77,7 +77,7 @@ describe('quantities', () => {
     );
   });
 
-  it('know the largest number, and nothing beyond it', () => {
+  it('accept the largest number, and refuse larger ones', () => {
     expect(parseQuantity(String(2n ** 63n - 1n))).to.equal(quantityMax);
     expect(parseQuantity(String(2n ** 63n))).to.equal(undefined);
     expect(parseQuantity('8Ei')).to.equal(undefined);
@@ -132,13 +132,13 @@ describe('quantities', () => {
     expect(canonicalQuantity('x')).to.equal(undefined);
   });
 
-  it('of more characters than any needs are none', () => {
+  it('with too many characters are refused', () => {
     expect(parseQuantity('1'.padStart(100, '0'))).to.equal(1n);
     expect(parseQuantity('1'.padStart(101, '0'))).to.equal(undefined);
     expect(parseQuantity('9'.repeat(1_000_000))).to.equal(undefined);
   });
 
-  it('is read in thousandths, for processors', () => {
+  it('are parsed in thousandths, for processors', () => {
     expect(['500m', '1.5', '2', '1e1', '100u', '1Ki', 'x'].map(parseMilliQuantity)).to.deep.equal([
       500n,
       1_500n,

@@ -1,11 +1,11 @@
 /**
- * Kubernetes quantities, exact: an amount as text, to the unit rounded up (never a float).
- * Binary suffixes Ki to Ei; decimal n, u, m, k (or K), M, G, T, P, E; or an exponent (1e3).
+ * Kubernetes quantities, exact: an amount as text, rounded up to the unit (never a float). Binary suffixes Ki to Ei;
+ * decimal n, u, m, k (or K), M, G, T, P, E; or an exponent (1e3).
  */
 const form =
   /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E|[eE][+-]?\d{1,3})?$/;
 
-/** More characters than any quantity needs; arithmetic on long numbers takes more than linear time. */
+/** Longer than any quantity; arithmetic on long numbers takes more than linear time. */
 const charactersMax = 100;
 
 const binary: Readonly<Record<string, bigint>> = {
@@ -30,7 +30,7 @@ const decimalExponent: Readonly<Record<string, number>> = {
   E: 18,
 };
 
-/** Largest quantity: a signed 64-bit number, as in Kubernetes. */
+/** The largest quantity: a signed 64-bit number, as in Kubernetes. */
 export const quantityMax = 2n ** 63n - 1n;
 
 function ceilDivide(dividend: bigint, divisor: bigint): bigint {
@@ -74,7 +74,7 @@ function scaledQuantity(text: string, shift: number): bigint | undefined {
 const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const;
 const decimalSuffixes = ['', 'k', 'M', 'G', 'T', 'P', 'E'] as const;
 
-/** The largest step that divides `units` evenly, and the quotient. */
+/** The largest number of steps by which `base` divides `units`, and the quotient. */
 function reduced(units: bigint, base: bigint, stepsMax: number): readonly [bigint, number] {
   let mantissa = units;
   let steps = 0;
@@ -86,8 +86,8 @@ function reduced(units: bigint, base: bigint, stepsMax: number): readonly [bigin
 }
 
 /**
- * A quantity in Kubernetes' canonical form: whole units, the largest suffix that leaves no fraction,
- * of the family it was written in (binary, decimal, exponent). Undefined when it is not a quantity.
+ * A quantity in Kubernetes' canonical form: whole units and the largest suffix without a fraction, of the family of
+ * its suffix (binary, decimal, exponent). Undefined if it is not a quantity.
  */
 export function canonicalQuantity(text: string): string | undefined {
   const units = parseQuantity(text);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { limits, StatusError } from '../base/index.js';
 import { parseFieldSelector, parseLabelSelector } from './selector.js';
 
-/** The grammar as regular expressions: short, and slow on long input, so it is the model only. */
+/** The grammar as regular expressions. They are slow on long input, so they serve as a model only. */
 const model = {
   requirement: (text: string): boolean =>
     /^[^\s!=,()]+\s+(in|notin)\s*\([^()]*\)$/.test(text) ||
@@ -40,7 +40,7 @@ function reads(parse: () => unknown): boolean {
 }
 
 describe('selectors', () => {
-  it('take what their grammar allows, and nothing else', () => {
+  it('accept what their grammar allows, and nothing else', () => {
     fc.assert(
       fc.property(text, (t) => {
         const parts = model.parts(t);
@@ -57,14 +57,14 @@ describe('selectors', () => {
     );
   });
 
-  it('compare a value with spaces in a field selector, and an operator in a value as it is', () => {
+  it('compare a value with spaces in a field selector, and an operator in a value literally', () => {
     const object = { name: 'a b', metadata: {} } as never;
     expect(parseFieldSelector('name = a b')(object)).to.equal(true);
     expect(parseFieldSelector('name!=a b')(object)).to.equal(false);
     expect(parseFieldSelector('name==a=b')({ name: 'a=b' } as never)).to.equal(true);
   });
 
-  it('compare values that are no texts by their JSON', () => {
+  it('compare values other than strings by their JSON', () => {
     const inner = fc.oneof(fc.string({ maxLength: 3 }), fc.integer(), fc.constant(null));
     const value = fc.oneof(
       fc.boolean(),
@@ -84,7 +84,7 @@ describe('selectors', () => {
     );
   });
 
-  it('make the text of a value once, and none of a map that no requirement can name', () => {
+  it('compute the text of a value once, and none for a map that no requirement can name', () => {
     let made = 0;
     const told = { toJSON: () => (made += 1) };
     const hundred = Array.from({ length: 100 }, (_, i) => `data!=${i + 1_000}`).join(',');
@@ -95,7 +95,7 @@ describe('selectors', () => {
       true,
       0,
     ]);
-    // One entry may be named, so its text is needed.
+    // One requirement may name the entry, so its text is needed.
     expect([judge(told), made]).to.deep.equal([true, 1]);
   });
 
@@ -107,7 +107,7 @@ describe('selectors', () => {
       expect(matches(selector), selector).to.equal(false);
   });
 
-  it('that are too long are refused with their bound', () => {
+  it('that are too long are refused with the limit', () => {
     const { selectorCharactersMax, selectorRequirementsMax } = limits;
     for (const [parse, field] of [
       [parseLabelSelector, 'labelSelector'],
@@ -125,7 +125,7 @@ describe('selectors', () => {
     }
   });
 
-  it('are not quoted whole by errors', () => {
+  it('are truncated in errors', () => {
     expect(() => parseLabelSelector(`a ${'x'.repeat(60_000)}`))
       .to.throw(StatusError)
       .with.property('message')

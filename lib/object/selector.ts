@@ -13,7 +13,7 @@ type Requirement =
       readonly values: ReadonlySet<string>;
     };
 
-/** A compiled selector with its source text; a custom function has none. */
+/** A compiled selector with its source text; a custom function has no text. */
 interface Compiled {
   readonly text?: string;
 }
@@ -21,7 +21,7 @@ interface Compiled {
 /** A compiled label selector. */
 export type LabelSelector = ((labels: Labels) => boolean) & Compiled;
 
-/** The first position from `at` that is no white space. */
+/** The first position from `at` that is not white space. */
 function afterSpace(text: string, at: number): number {
   let end = at;
   while (end < text.length && (text[end] ?? '').trim() === '') end += 1;
@@ -31,7 +31,7 @@ function afterSpace(text: string, at: number): number {
 /** A character that ends a key and a value. */
 const delimiters = new Set('!=,()');
 
-/** The first position from `at` that is no part of a key or value. */
+/** The first position from `at` that is not part of a key or value. */
 function afterWord(text: string, at: number): number {
   let end = at;
   for (; end < text.length; end += 1) {
@@ -43,7 +43,7 @@ function afterWord(text: string, at: number): number {
 
 const operators = ['==', '=', '!='] as const;
 
-/** Reads `in (a,b)` from `at` to the end of the text. */
+/** Parses `in (a,b)` from `at` to the end of the text. */
 function setRequirement(text: string, key: string, at: number): Requirement | undefined {
   const end = afterWord(text, at);
   const word = text.slice(at, end);
@@ -56,7 +56,7 @@ function setRequirement(text: string, key: string, at: number): Requirement | un
   return { key, operator: word === 'in' ? 'In' : 'NotIn', values };
 }
 
-/** Reads one requirement, in one pass: each character is read a bounded number of times. */
+/** Parses one requirement in one pass: each character is read a bounded number of times. */
 function parseRequirement(text: string): Requirement | undefined {
   const negated = text.startsWith('!');
   const from = negated ? afterSpace(text, 1) : 0;
@@ -88,7 +88,7 @@ function holds(requirement: Requirement, labels: Labels): boolean {
   }
 }
 
-/** Splits at commas, but not at one with a closing parenthesis after it and no opening one before that. */
+/** Splits at commas outside of parentheses. */
 function split(text: string): string[] {
   const parts: string[] = [];
   let end = text.length;
@@ -107,7 +107,7 @@ function split(text: string): string[] {
 }
 
 /**
- * The requirements of a selector as texts.
+ * The requirements of a selector as strings.
  * @throws StatusError InvalidArgument for a selector that is too long: each object is matched against all of it.
  */
 function requirementsOf(field: string, text: string): readonly string[] {
@@ -136,10 +136,9 @@ function quoted(part: string): string {
 }
 
 /**
- * Compiles a selector in Kubernetes' text form: `a=b, c!=d, e in (f,g), h notin (i), j, !k`.
- * NotIn and `!=` match a missing key. The empty text matches everything.
- * @throws StatusError InvalidArgument naming the part that can't be read, or the bound of a selector that is
- * too long.
+ * Compiles a selector in Kubernetes' text form: `a=b, c!=d, e in (f,g), h notin (i), j, !k`. NotIn and `!=` match a
+ * missing key. The empty string matches everything.
+ * @throws StatusError InvalidArgument that names the invalid part, or the limit that the selector exceeds.
  */
 export function parseLabelSelector(text: string): LabelSelector {
   if (text.trim() === '') return withText(() => true, '');
@@ -165,7 +164,7 @@ export type FieldSelector = ((object: ApiObject) => boolean) &
     readonly paths?: readonly string[];
   };
 
-/** The function as a selector with its text. */
+/** Attaches a text to a selector function. */
 export function withText<F extends LabelSelector | FieldSelector>(
   select: F,
   text: string,
@@ -190,10 +189,9 @@ function parseFieldRequirement(text: string): FieldRequirement | undefined {
 }
 
 /**
- * Compiles a field selector in Kubernetes' text form, over dotted paths: `status=Bound,size!=1Gi`.
- * Values compare as text; a missing field equals the empty text. The empty text matches everything.
- * @throws StatusError InvalidArgument naming the part that can't be read, or the bound of a selector that is
- * too long.
+ * Compiles a field selector in Kubernetes' text form, over dotted paths: `status=Bound,size!=1Gi`. Values compare as
+ * text; a missing field equals the empty string. The empty string matches everything.
+ * @throws StatusError InvalidArgument that names the invalid part, or the limit that the selector exceeds.
  */
 export function parseFieldSelector(text: string): FieldSelector {
   if (text.trim() === '') return withText(() => true, '');
@@ -230,8 +228,8 @@ function textAt(object: ApiObject, path: string): string | undefined {
 }
 
 /**
- * Whether the JSON of a value has a comma, which no requirement has, or is longer than a selector. Computed without
- * building that text: a map may have a megabyte, and every watcher evaluates it.
+ * Whether the JSON of a value has a comma, which no requirement has, or is longer than a selector. It does not build
+ * that text: a map may have a megabyte, and every watcher evaluates it.
  */
 function isUnspeakable(value: unknown): boolean {
   let inner = value;

@@ -1,7 +1,7 @@
 import type { ApiObject } from './kinds/object.js';
 import { type Stored, stored } from './stored.js';
 
-/** One change of one object. A deletion carries the last state, stamped with the deleting revision. */
+/** One change of one object. A deletion has the last state, with the revision of the deletion. */
 export type WatchEvent<T extends ApiObject> = {
   /** Bytes of the change in the source, if known, for consumers that bound buffered bytes. */
   readonly size?: number;
@@ -24,8 +24,8 @@ export type WatchEvent<T extends ApiObject> = {
 );
 
 /**
- * Events up to and including `revision`, in order; a revision is never split over two batches.
- * Without events it is a bookmark: everything up to `revision` was sent.
+ * Events up to and including `revision`, in order; a revision is never split into two batches. A batch without events
+ * is a bookmark: everything up to `revision` was sent.
  */
 export interface WatchBatch<T extends ApiObject> {
   readonly revision: number;
@@ -33,20 +33,20 @@ export interface WatchBatch<T extends ApiObject> {
   readonly cursor?: string;
   readonly events: readonly WatchEvent<T>[];
   /**
-   * Only in a watch that streams the initial list: `more` while ADDED events of the list are sent,
-   * `end` once on the empty batch after them. Absent on live batches.
+   * Only in a watch that streams the initial list: `more` while ADDED events of the list are sent, `end` once, on the
+   * empty batch after them. Absent in live batches.
    */
   readonly initial?: 'more' | 'end';
 }
 
-/** The position at which a watch continues. */
+/** The position at which a watch resumes. */
 export type WatchPosition =
-  /** After this revision, the last one already seen; 0 means from the start of history. */
+  /** After this revision, the last one already seen; 0 means the start of history. */
   | { readonly fromRevision: number }
-  /** After the `cursor` of a list or batch, also of another store. */
+  /** After the `cursor` of a list or batch, which may be of another store. */
   | { readonly cursor: string };
 
-/** One change as an informer takes it: the objects need not be parsed to be cached. */
+/** One change for an informer: objects need not be parsed to be cached. */
 export type StoredEvent<T extends ApiObject> =
   | { readonly type: 'set'; readonly entry: Stored<T> }
   | { readonly type: 'delete'; readonly entry: Stored<T> };
@@ -62,7 +62,7 @@ export interface StoredBatch<T extends ApiObject> {
   readonly events: readonly StoredEvent<T>[];
 }
 
-/** A batch of in-memory objects for informers, for custom sources. */
+/** A batch of in-memory objects for informers of custom sources. */
 export function storedBatch<T extends ApiObject>(batch: WatchBatch<T>): StoredBatch<T> {
   const events = batch.events.map(
     ({ type, object }): StoredEvent<T> => ({
@@ -74,7 +74,7 @@ export function storedBatch<T extends ApiObject>(batch: WatchBatch<T>): StoredBa
   return { revision, events, ...(cursor === undefined ? {} : { cursor }) };
 }
 
-/** All objects of a kind at one revision, as a source lists them. */
+/** All objects of a kind at one revision, as listed by a source. */
 export interface StoredList<T extends ApiObject> {
   readonly items: readonly Stored<T>[];
   readonly revision: number;
@@ -82,13 +82,13 @@ export interface StoredList<T extends ApiObject> {
   readonly cursor?: string;
 }
 
-/** The source of an informer: the store in process, or a remote server. */
+/** The source of an informer: an in-process store, or a remote server. */
 export interface ListWatch<T extends ApiObject> {
   /** All objects at one revision. */
   list(signal: AbortSignal): Promise<StoredList<T>>;
   /**
-   * Hands every batch after `revision` to `sink`, in order, each once. Resolves when the stream
-   * ends or `signal` aborts; rejects with a StatusError (`OutOfRange`: list again).
+   * Passes every batch after `revision` to `sink`, in order, each once. Resolves when the stream ends or `signal`
+   * aborts; rejects with a StatusError (`OutOfRange`: list again).
    * @param cursor the cursor of the list or batch of `revision`, if it had one
    */
   watch(
@@ -98,8 +98,7 @@ export interface ListWatch<T extends ApiObject> {
     cursor?: string,
   ): Promise<void>;
   /**
-   * The present revision of the source, if it is known without a call: a cache that stays behind it has missed
-   * events.
+   * The present revision of the source, if it is known without a call: a cache that lags behind it has missed events.
    */
   readonly currentRevision?: () => number;
   /**

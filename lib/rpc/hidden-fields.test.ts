@@ -9,7 +9,7 @@ import {
 import { expect } from 'chai';
 import { SchemaRegistry } from './index.js';
 
-/** `kedge.hidden` as a compiler writes it: an extension by its number, here once for each value. */
+/** `kedge.hidden` as a compiler encodes it: an extension by its number, here once per value. */
 function hidden(...values: readonly boolean[]): FieldOptions {
   const $unknown = values.map((value) => ({
     no: 50302,
@@ -60,13 +60,13 @@ describe('a field with the option kedge.hidden', () => {
   const schemas = new SchemaRegistry(Buffer.from(bytes).toString('base64'));
   const lamp = schemas.message('shop.Lamp');
 
-  it('is in no message of a registry, however deep; one where it is false is', () => {
+  it('is in no message of a registry, at any depth; with the option false it is', () => {
     expect(lamp.fields.map(({ name }) => name)).to.deep.equal(['shown', 'again', 'inner']);
     const inner = schemas.message('shop.Lamp.Inner');
     expect(inner.fields.map(({ name }) => name)).to.deep.equal(['told']);
   });
 
-  it('is neither encoded nor taken', () => {
+  it('is neither encoded nor accepted', () => {
     const json = { kept: 'x', shown: 'y', inner: { kept: 'x' } };
     expect(schemas.decode(lamp, schemas.encode(lamp, json))).to.deep.equal({
       shown: 'y',
@@ -75,7 +75,7 @@ describe('a field with the option kedge.hidden', () => {
     expect(schemas.problem(lamp, { kept: 'x' })).to.contain('kept');
   });
 
-  it('is not told by reflection', () => {
+  it('is not disclosed by reflection', () => {
     const file = schemas.fileNamed('shop.proto');
     expect(file && schemas.fileBytes(file).includes('kept')).to.equal(false);
   });

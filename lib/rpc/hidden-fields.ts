@@ -2,12 +2,15 @@ import type { FileDescriptorSet, DescriptorProto, FieldOptions } from '@bufbuild
 
 /** Number of the extension `kedge.hidden`. */
 const hiddenNumber = 50302;
-/** The varint that `true` is written as. */
+/** The varint of `true`. */
 const yes = 1;
 
-/** Read without a registry, which is made of the set only after this: options of ours are unknown fields until then. */
+/**
+ * Reads the option without a registry, which is created from the set afterwards: until then, options of extensions
+ * are unknown fields.
+ */
 function isHidden(options: FieldOptions | undefined): boolean {
-  // Of a field that is there twice the last one counts.
+  // Of a repeated singular field the last value counts.
   const found = options?.$unknown?.filter(({ no }) => no === hiddenNumber).at(-1);
   return found?.data[0] === yes;
 }
@@ -17,7 +20,7 @@ function hide(message: DescriptorProto): void {
   message.nestedType.forEach(hide);
 }
 
-/** Takes the fields with the option `kedge.hidden` out of all messages of a set. */
+/** Removes the fields with the option `kedge.hidden` from all messages of a set. */
 export function hideFields(set: FileDescriptorSet): FileDescriptorSet {
   for (const { messageType } of set.file) messageType.forEach(hide);
   return set;

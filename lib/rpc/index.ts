@@ -1,6 +1,6 @@
 /**
- * Shared by server and client: descriptors, the mapping between protobuf and JSON, error details. Knows no
- * transport.
+ * Shared by server and client: descriptors, the mapping between protobuf and JSON, error details. It is independent
+ * of transports.
  */
 export {
   type DescEnum,

@@ -8,21 +8,21 @@ const jsonMessages = [
   'google.protobuf.ListValue',
 ];
 
-/** True for the messages that stand for JSON as it is. */
+/** True for messages that represent JSON, such as `google.protobuf.Struct`. */
 export function isJsonMessage(message: DescMessage): boolean {
   return jsonMessages.includes(message.typeName);
 }
 
-/** Reads a field's value in proto3 JSON, in which 64 bits are text, as objects have it. */
+/** Converts a field's value from proto3 JSON, in which 64-bit integers are strings, to the form of objects. */
 type Read = (value: unknown) => unknown;
 
-/** Per message the fields that differ; undefined for most messages: nothing to do. */
+/** The differing fields of each message; undefined for most messages, which need no conversion. */
 const plans = new WeakMap<DescMessage, ReadonlyMap<string, Read> | undefined>();
 
 function planOf(message: DescMessage): ReadonlyMap<string, Read> | undefined {
   if (plans.has(message)) return plans.get(message);
   const plan = new Map<string, Read>();
-  // Set before its fields are looked at, as a message may hold itself; then it is always walked.
+  // Set before its fields are visited, because a message may contain itself; a recursive message is always converted.
   plans.set(message, plan);
   for (const field of message.fields) {
     const read = readOf(field);
@@ -55,14 +55,14 @@ function readOf(field: DescField): Read | undefined {
   }
 }
 
-/** Text of a whole number as that number; anything else, and what a number does not hold, as it is. */
+/** A whole number from its string; any other value, or one that a number can't represent, is unchanged. */
 function numberOf(value: unknown): unknown {
   if (typeof value !== 'string' || !/^-?\d{1,16}$/.test(value)) return value;
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;
 }
 
-/** An object in proto3 JSON as the store and programs have it: declared 64-bit fields are numbers. */
+/** Converts an object from proto3 JSON to the form of store and programs: declared 64-bit fields are numbers. */
 export function fromProtoJson<T extends { readonly [key: string]: unknown }>(
   message: DescMessage,
   json: T,

@@ -1,7 +1,7 @@
 import { messageOf, StatusError } from '../base/index.js';
 import type { DescMessage } from '@bufbuild/protobuf';
 
-/** The error for bytes that are not such a message. */
+/** The error for bytes that are not a valid message of this type. */
 export function malformed(message: DescMessage, error: unknown): StatusError {
   return new StatusError({
     code: 'InvalidArgument',
@@ -12,8 +12,8 @@ export function malformed(message: DescMessage, error: unknown): StatusError {
 }
 
 /**
- * Demands that a field ends within the message that holds it. The decoder does not: it reads on, so that bytes after the
- * message would be fields of it that nobody counted.
+ * Requires that a field ends within its enclosing message. The decoder does not check this: it continues to read, so
+ * that uncounted bytes after the message would become its fields.
  * @throws Error
  */
 export function demandWithin(past: number, end: number): void {

@@ -2,7 +2,7 @@ import type { AnyKind } from '../object/index.js';
 import { httpRoute, type HttpRoute } from './options.js';
 import type { DescMessage, DescService, SchemaRegistry } from './schema-registry.js';
 
-/** The standard verbs of methods. */
+/** The verbs of standard methods. */
 export type StandardVerb =
   | 'Get'
   | 'List'
@@ -12,7 +12,7 @@ export type StandardVerb =
   | 'Delete'
   | 'Watch';
 
-/** One RPC, as both transports serve it. */
+/** One RPC, as served by both transports. */
 export interface MethodInfo {
   /** `VolumeService.Get` */
   readonly id: string;
@@ -20,12 +20,12 @@ export interface MethodInfo {
   readonly grpcPath: string;
   readonly input: DescMessage;
   readonly output: DescMessage;
-  /** Answers with a stream. */
+  /** The answer is a stream. */
   readonly streaming: boolean;
-  /** Is asked with a stream; then it has no route. */
+  /** The request is a stream; such a method has no REST route. */
   readonly clientStreaming: boolean;
   readonly route: HttpRoute | undefined;
-  /** Set when the method follows the CRUD pattern for a kind. */
+  /** Set if the method follows the CRUD pattern of a kind. */
   readonly standard: { readonly verb: StandardVerb; readonly kind: AnyKind } | undefined;
 }
 
@@ -43,12 +43,12 @@ function standardOf(
   return kind && { verb: match[1] as StandardVerb, kind };
 }
 
-/** Request field that holds the object: the kind in lowerCamel, as the API's messages name it. */
+/** The request field with the object: the name of the kind in lowerCamelCase. */
 export function bodyField(kind: AnyKind): string {
   return kind.kind.charAt(0).toLowerCase() + kind.kind.slice(1);
 }
 
-/** Every method of a package with its route and, by naming convention, its kind and verb. */
+/** All methods of a package with their routes and, by naming convention, their kinds and verbs. */
 export function methodTable(
   schemas: SchemaRegistry,
   packageName: string,

@@ -8,12 +8,12 @@ import {
 } from '@bufbuild/protobuf/wkt';
 import type { SchemaRegistry } from './schema-registry.js';
 
-/** A REST route as google.api.http has it. */
+/** A REST route in the form of google.api.http. */
 export type RouteInit = {
   readonly [method in 'get' | 'put' | 'post' | 'delete']?: string;
 } & { readonly body?: string };
 
-/** Rules as kedge.rules has them; further properties are ignored. */
+/** Rules in the form of kedge.rules; further properties are ignored. */
 export interface RulesInit {
   readonly format?: string | undefined;
   readonly minimum?: number | undefined;
@@ -24,14 +24,14 @@ export interface RulesInit {
   readonly defaultJson?: string | undefined;
 }
 
-/** Options of google.api.field_behavior, and of protobuf itself. */
+/** Options of google.api.field_behavior and of protobuf itself. */
 export interface FieldTraits {
   readonly required?: boolean;
   readonly outputOnly?: boolean;
   readonly immutable?: boolean;
   /** `debug_redact`. */
   readonly sensitive?: boolean;
-  /** `jstype = JS_NUMBER`: 64 bits, as a number in JSON. */
+  /** `jstype = JS_NUMBER`: a 64-bit integer that is a number in JSON. */
   readonly jsNumber?: boolean;
 }
 
@@ -45,7 +45,7 @@ const ruleNames = [
   'defaultJson',
 ] as const;
 
-/** The rule that holds a bound: 32 bits where that is enough. */
+/** The rule of a bound: 32 bits if that is enough. */
 function spelled(name: (typeof ruleNames)[number], value: string | number): string {
   if (
     (name !== 'minimum' && name !== 'maximum') ||
@@ -58,11 +58,14 @@ function spelled(name: (typeof ruleNames)[number], value: string | number): stri
 /** Values of google.api.FieldBehavior. */
 const behaviour = { required: 2, outputOnly: 3, immutable: 5 } as const;
 
-/** Writes the options that {@link httpRoute} and {@link fieldRules} read, into descriptors made at run time. */
+/**
+ * Writes the options that {@link httpRoute} and {@link fieldRules} read into descriptors that are created at run
+ * time.
+ */
 export class OptionWriter {
   readonly #schemas: SchemaRegistry;
 
-  /** @param schemas with the files that declare the options */
+  /** @param schemas registry with the files that declare the options */
   constructor(schemas: SchemaRegistry) {
     this.#schemas = schemas;
   }

@@ -10,9 +10,9 @@ import { FieldOptions_JSType } from '@bufbuild/protobuf/wkt';
 /** The REST mapping of an RPC. */
 export interface HttpRoute {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH';
-  /** As in google.api.http: `/v1/namespaces/{namespace}/lamps/{name}:dim` */
+  /** The path in the syntax of google.api.http: `/v1/namespaces/{namespace}/lamps/{name}:dim` */
   readonly path: string;
-  /** Request field that the body becomes, `*` for the whole request, empty for none. */
+  /** The request field of the body; `*` for the whole request, empty for none. */
   readonly body: string;
 }
 
@@ -26,17 +26,17 @@ export interface FieldRules {
   readonly maximum: number | undefined;
   readonly maxLength: number | undefined;
   readonly pattern: string | undefined;
-  /** Items of a list, entries of a map. */
+  /** Maximum items of a list or entries of a map. */
   readonly maxItems: number | undefined;
   /** The default of an absent value, as JSON. */
   readonly defaultJson: string | undefined;
-  /** Its value stays out of messages. */
+  /** The value is omitted from messages. */
   readonly sensitive: boolean;
-  /** 64 bits that are a number in JSON, within what a number holds exactly; else they are text. */
+  /** A 64-bit integer that is a number in JSON, within the range of exact numbers; other ones are strings. */
   readonly jsNumber: boolean;
 }
 
-// Options are extensions read by name from the same descriptor set, so their shape is declared here.
+// Options are extensions that are read by name from the same descriptor set, so their shape is declared here.
 interface HttpRuleMessage {
   readonly pattern: { readonly case?: string; readonly value?: string };
   readonly body: string;
@@ -85,7 +85,7 @@ export function isJsNumber(field: DescField): boolean {
   return field.proto.options?.jstype === FieldOptions_JSType.JS_NUMBER;
 }
 
-/** Reading an option decodes it, and every request reads those of every field. */
+/** Cached, because reading an option decodes it, and every request reads those of every field. */
 const rulesOf = new WeakMap<DescField, FieldRules>();
 
 /** The rules of a field. */

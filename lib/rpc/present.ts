@@ -6,9 +6,8 @@ import { isJsNumber } from './options.js';
 import type { JsonObject } from './schema-registry.js';
 
 /**
- * A JSON object as answers show it: fields in the order of the schema, those the schema does not
- * have left out (what is stored but not told stays untold), and fields without presence always
- * there with their zero value.
+ * A JSON object in the form of answers: fields are in the order of the schema, stored fields that the schema does not
+ * have are omitted, and fields without presence always have at least their zero value.
  */
 export function present(message: DescMessage, json: JsonObject): JsonObject {
   if (isJsonMessage(message)) return json;
@@ -41,7 +40,7 @@ function presentField(field: DescField, value: unknown): unknown {
   }
 }
 
-/** Absent where the value is no such message; JSON of any kind is shown as it is. */
+/** The value of a message field; absent if the value is not such a message. Free JSON is unchanged. */
 function presentMessage(message: DescMessage, value: unknown): unknown {
   if (message.typeName === 'google.protobuf.Value') return value;
   if (message.typeName === 'google.protobuf.ListValue')
@@ -53,7 +52,7 @@ function presentItem(message: DescMessage, item: unknown): unknown {
   return presentMessage(message, item) ?? item;
 }
 
-/** True for a field with presence: optional fields and members of a oneof. */
+/** True for a field with presence: an optional field or a member of a oneof. */
 export function hasPresence(field: DescField): boolean {
   return field.presence !== FeatureSet_FieldPresence.IMPLICIT;
 }
@@ -70,7 +69,7 @@ function zeroOf(field: DescField & { fieldKind: 'scalar' }): unknown {
     case ScalarType.SFIXED64:
     case ScalarType.UINT64:
     case ScalarType.FIXED64:
-      // proto3 JSON spells 64 bits as text, where the field does not say otherwise.
+      // In proto3 JSON a 64-bit integer is a string, unless the field has `jstype = JS_NUMBER`.
       return isJsNumber(field) ? 0 : '0';
     default:
       return 0;

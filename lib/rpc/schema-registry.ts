@@ -29,19 +29,19 @@ export type { DescEnum, DescField, DescMessage, DescMethod, DescService };
 export type { JsonObject };
 
 /**
- * Message and service descriptors with the conversions that follow from them: binary protobuf to
- * proto3 JSON and back. One description serves gRPC, REST, validation and clients.
+ * Message and service descriptors with the conversions that follow from them: binary protobuf to proto3 JSON and
+ * back. gRPC, REST, validation and clients use the same descriptors.
  */
 export class SchemaRegistry {
   readonly #files: FileRegistry;
 
-  /** @param descriptorSet a FileDescriptorSet with all imports, base64; fields with `kedge.hidden` are left out */
+  /** @param descriptorSet a FileDescriptorSet with all imports, base64; fields with `kedge.hidden` are omitted */
   constructor(descriptorSet: string) {
     const bytes = Buffer.from(descriptorSet, 'base64');
     this.#files = createFileRegistry(hideFields(fromBinary(FileDescriptorSetSchema, bytes)));
   }
 
-  /** For reading custom options of descriptors. */
+  /** The registry, to read custom options of descriptors. */
   get registry(): Registry {
     return this.#files;
   }
@@ -61,7 +61,7 @@ export class SchemaRegistry {
     return found?.file;
   }
 
-  /** A file by the name it is imported with. */
+  /** The file with this import name. */
   fileNamed(name: string): DescFile | undefined {
     return this.#files.getFile(name);
   }
@@ -84,7 +84,7 @@ export class SchemaRegistry {
     return message;
   }
 
-  /** @throws StatusError InvalidArgument for bytes that are not such a message. */
+  /** @throws StatusError InvalidArgument for bytes that are not a valid message of this type. */
   decode(message: DescMessage, bytes: Uint8Array): JsonObject {
     try {
       return this.#asJson(message, fromBinary(message, bytes));
@@ -93,7 +93,7 @@ export class SchemaRegistry {
     }
   }
 
-  /** Like {@link decode}, of a message that may be long: `turn` is awaited between parts of bounded size. */
+  /** Like {@link decode}, for a long message: `turn` is awaited between parts of bounded size. */
   async decodeInTurns(
     message: DescMessage,
     bytes: Uint8Array,
@@ -115,7 +115,10 @@ export class SchemaRegistry {
     );
   }
 
-  /** The error of JSON that is not such a message, including unknown fields and enum values; undefined if it is. */
+  /**
+   * The error of JSON that is not a valid message of this type, such as an unknown field or enum value; else
+   * undefined.
+   */
   problem(message: DescMessage, json: JsonObject): string | undefined {
     try {
       fromJson(message, json as JsonValue, { registry: this.#files });
@@ -125,7 +128,7 @@ export class SchemaRegistry {
     }
   }
 
-  /** Fields that the message does not have are left out. */
+  /** Encodes a message. Fields that the message does not have are omitted. */
   encode(message: DescMessage, json: JsonObject): Uint8Array {
     const options = { registry: this.#files, ignoreUnknownFields: true };
     return toBinary(message, fromJson(message, json as JsonValue, options));

@@ -3,7 +3,7 @@ import { invalid, statusCodes, StatusError } from '../base/index.js';
 import { decodeStatus, encodeStatus, headerSized } from './index.js';
 
 describe('errors over gRPC', () => {
-  it('survive gRPC with reason, violations and time to retry', () => {
+  it('keep reason, violations and retry delay over gRPC', () => {
     const error = new StatusError({
       code: 'InvalidArgument',
       reason: 'ValidationFailed',

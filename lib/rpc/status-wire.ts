@@ -11,7 +11,7 @@ const typeUrl = (name: string): string => `type.googleapis.com/google.rpc.${name
 export const statusDetailsKey = 'grpc-status-details-bin';
 
 /**
- * Bytes of an error's message, and of its violations, in a gRPC answer. Both are headers, the message twice
+ * Maximum bytes of an error's message, and of its violations, in a gRPC answer. Both are headers, the message twice
  * and encoded: clients refuse headers beyond 16 KiB, some by closing the connection.
  */
 const messageBytesMax = 1_536;
@@ -19,7 +19,7 @@ const violationBytesMax = 3_072;
 
 function clipped(text: string, bytesMax: number): string {
   if (Buffer.byteLength(text) <= bytesMax) return text;
-  // A character that was cut in the middle decodes to a replacement character.
+  // A character that is cut in the middle decodes to a replacement character.
   return `${Buffer.from(text)
     .subarray(0, bytesMax)
     .toString()
@@ -95,7 +95,7 @@ export function encodeStatus(error: StatusError): Uint8Array {
   }).finish();
 }
 
-/** The object that an error is about, from its name as {@link encodeStatus} writes it. */
+/** The object that an error is about, parsed from the name that {@link encodeStatus} writes. */
 function resourceOf({ resourceType: kind, resourceName }: ResourceInfo): AboutObject {
   const slash = resourceName.indexOf('/');
   if (slash < 0) return { kind, name: resourceName };

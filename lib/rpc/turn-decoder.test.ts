@@ -8,7 +8,7 @@ import { SchemaRegistry } from './schema-registry.js';
 const schemas = new SchemaRegistry(baseDescriptors);
 const filler = 'x'.repeat(4_000);
 
-/** Decodes in turns, and says how many there were. */
+/** Decodes in turns; returns the number of turns. */
 async function inTurns(
   type: string,
   bytes: Uint8Array,
@@ -29,7 +29,7 @@ const decoded = (type: string, bytes: Uint8Array): JsonObject =>
 const struct = 'google.protobuf.Struct';
 const transact = 'kedge.TransactRequest';
 
-/** JSON of which many values are longer than what is decoded in one turn. */
+/** JSON with many values longer than the part that is decoded in one turn. */
 const values = fc.letrec<{ readonly value: unknown }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', maxDepth: 4, withCrossShrink: true },
@@ -54,7 +54,7 @@ describe('a long message', () => {
     expect(whole.turns).to.be.at.least(15);
   });
 
-  it('of JSON is the same in turns, whatever its shape, also as two messages that merge', async function () {
+  it('of JSON is the same in turns, for any shape, also as two messages that merge', async function () {
     this.timeout(60_000);
     await fc.assert(
       fc.asyncProperty(values, values, async (a, b) => {
@@ -67,7 +67,7 @@ describe('a long message', () => {
     );
   });
 
-  it('merges with what comes before it, as in one turn: lists, maps, single messages, texts', async () => {
+  it('merges with earlier fields as in one turn: lists, maps, single messages, strings', async () => {
     const fields = (from: number): JsonObject =>
       Object.fromEntries(Array.from({ length: 4_000 }, (_, n) => [`f${from + n}`, `v${from}`]));
     const operation = 'kedge.ObjectOperation';
@@ -81,7 +81,7 @@ describe('a long message', () => {
     expect((await inTurns(transact, twice)).json).to.deep.equal(decoded(transact, twice));
   });
 
-  it('is refused when it is cut anywhere', async () => {
+  it('is refused if it is truncated at any byte', async () => {
     const bytes = encoded(struct, { a: { long: Array<string>(6).fill(filler) }, b: filler });
     for (let cut = 1; cut < bytes.length; cut += 997) {
       const refusal = await inTurns(struct, bytes.subarray(0, cut)).catch(
@@ -91,13 +91,13 @@ describe('a long message', () => {
     }
   });
 
-  it('is refused when it is nested deeper than the decoder of a short one goes', async () => {
+  it('is refused if it is nested deeper than the decoder of short messages allows', async () => {
     let value: unknown = Array<string>(6).fill(filler);
     for (let depth = 0; depth < 32; depth += 1) value = { value };
     const bytes = encoded(struct, { value });
     expect((await inTurns(struct, bytes)).json).to.deep.equal(decoded(struct, bytes));
     let deep: Uint8Array = bytes;
-    // Each level is a field of the one above; the encoder itself does not go so deep.
+    // Each level is a field of the level above; the encoder itself does not nest this deep.
     const tag = (number: number, content: Uint8Array): Uint8Array => {
       const length: number[] = [];
       for (let left = content.length; ; left >>>= 7) {

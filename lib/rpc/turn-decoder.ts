@@ -10,13 +10,13 @@ const partBytes = 16_384;
 const depthMax = 100;
 
 const valueMessage = 'google.protobuf.Value';
-/** Its JSON form depends on the registry. Of a long one, the bytes of its field are the whole. */
+/** The JSON form of this message depends on the registry. A long one is decoded as a whole. */
 const anyMessage = 'google.protobuf.Any';
 
 /** The JSON form of a message of bounded size. */
 type DecodePart = (message: DescMessage, bytes: Uint8Array) => unknown;
 
-/** Encoded messages, which stand for the one that they merge to. */
+/** Encoded messages whose concatenation is the message that they merge to. */
 type Parts = readonly Uint8Array[];
 
 /** A field on the wire: tag and value, and the content of a value that has a length. */
@@ -56,11 +56,11 @@ function pushTo<K>(lists: Map<K, Uint8Array[]>, key: K, bytes: Uint8Array): void
   else lists.set(key, [bytes]);
 }
 
-/** The JSON forms of the elements of lists and maps, in the order of the wire. */
+/** The JSON forms of the elements of lists and maps, in wire order. */
 class Elements {
   readonly json: Record<string, unknown> = {};
 
-  /** Adds what was decoded of some elements. */
+  /** Adds the decoded form of some elements. */
   merge(part: Readonly<Record<string, unknown>>): void {
     for (const [name, value] of Object.entries(part)) {
       const known = this.json[name];
@@ -72,8 +72,8 @@ class Elements {
 }
 
 /**
- * Decodes long messages in parts of a bounded size, between which `turn` is awaited. Encoded messages one after another
- * are the message that they merge to, so the elements of lists and maps can be decoded apart from each other.
+ * Decodes long messages in parts of bounded size, between which `turn` is awaited. Concatenated encoded messages are
+ * the message that they merge to, so elements of lists and maps can be decoded separately.
  */
 export class TurnDecoder {
   readonly #decode: DecodePart;
@@ -84,7 +84,7 @@ export class TurnDecoder {
     this.#turn = turn;
   }
 
-  /** @throws Error for bytes that are not such a message */
+  /** @throws Error for bytes that are not a valid message of this type */
   async json(message: DescMessage, parts: Parts, depth = 1): Promise<unknown> {
     if (depth > depthMax) throw new Error(`is nested deeper than ${depthMax} levels`);
     if (sizeOf(parts) <= partBytes || message.typeName === anyMessage) {
@@ -96,7 +96,7 @@ export class TurnDecoder {
       : this.#fields(message, parts, depth);
   }
 
-  /** A value is its last field; fields of the same message before it are merged with it. */
+  /** The value of a field is its last occurrence; earlier occurrences of a message field are merged with it. */
   #value(message: DescMessage, parts: Parts, depth: number): Promise<unknown> {
     let last: WireField | undefined;
     let contents: Uint8Array[] = [];
@@ -148,7 +148,7 @@ export class TurnDecoder {
     return json;
   }
 
-  /** One long element as the list or map that holds it alone. */
+  /** One long element, decoded as a list or map that contains only this element. */
   async #element(field: DescField, content: Uint8Array, depth: number): Promise<unknown> {
     const { message } = field;
     if (!message) return [];
@@ -166,7 +166,7 @@ export class TurnDecoder {
   }
 }
 
-/** The JSON form of a message by field: that of the messages that stand for JSON is the value of their only field. */
+/** The JSON form of a message by field. A message that represents JSON has its only field as value. */
 function named(message: DescMessage, json: unknown): Record<string, unknown> {
   const [only] = message.fields;
   if (isJsonMessage(message) && only) return { [only.jsonName]: json };

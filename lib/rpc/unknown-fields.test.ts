@@ -16,7 +16,7 @@ function refusalOf(bytes: Uint8Array, message: DescMessage = request): StatusErr
   }
 }
 
-/** A message of one field that holds `inner`. */
+/** A message with one field that contains `inner`. */
 function around(number: number, inner: Uint8Array): Uint8Array {
   return new BinaryWriter()
     .uint32(number * 8 + 2)
@@ -27,7 +27,7 @@ function around(number: number, inner: Uint8Array): Uint8Array {
 const unknown = (number: number): Uint8Array =>
   new BinaryWriter().tag(number, 0).uint32(1).finish();
 
-/** Paths from a message to messages below it, with how bytes of the last become bytes of the first. */
+/** A path from a message to a nested message; it wraps the bytes of the nested one. */
 interface Place {
   readonly path: string;
   readonly message: DescMessage;
@@ -53,7 +53,7 @@ function placesIn(message: DescMessage, levels: number): Place[] {
 describe('a field that a message does not have', () => {
   const places = placesIn(request, 5);
 
-  it('is refused at every depth, with the path to it, its message and its number', () => {
+  it('is refused at every depth, with its path, message and number', () => {
     expect(places.length).to.be.above(3);
     for (const { path, message, wrap } of places) {
       const free = Math.max(...message.fields.map(({ number }) => number)) + 1;
@@ -77,7 +77,7 @@ describe('a field that a message does not have', () => {
     expect(refusal?.message).to.contain(`an entry of ${withMap.message.typeName}.${map.jsonName}`);
   });
 
-  it('is refused whatever its form, and regardless of how many there are, in few words', () => {
+  it('is refused in every wire type and in any number, with a short error', () => {
     const every = Array.from({ length: 50_000 }, (_, n) => unknown(1_000 + n));
     const refusal = refusalOf(Buffer.concat(every));
     expect(refusal?.violations).to.have.length(10);
@@ -92,7 +92,7 @@ describe('a field that a message does not have', () => {
     }
   });
 
-  it('is not seen in any message that the encoder makes', () => {
+  it('is not found in any message of the encoder', () => {
     const text = fc.string({ maxLength: 20 });
     const operation = fc.record({ name: text, namespace: text, kind: text });
     fc.assert(
@@ -113,9 +113,9 @@ describe('a field that a message does not have', () => {
     expect(refusalOf(Buffer.alloc(1_000_000, 0x0b))?.code ?? 'OK').to.match(/OK|InvalidArgument/);
   });
 
-  it('refuses a field that ends behind the message that holds it, where the decoder reads on', () => {
+  it('refuses a field that extends beyond its enclosing message, where the decoder continues', () => {
     const { number } = request.fields.find((field) => field.message !== undefined) ?? { number: 0 };
-    // A message of one byte, which is the tag of a text: its length and content are taken from behind it.
+    // A message of one byte, which is the tag of a string: the decoder reads its length and content beyond the end.
     const bytes = Buffer.from([(number << 3) | 2, 1, 0x0a, 1, 0x41]);
     expect(refusalOf(bytes)?.reason).to.equal('MalformedMessage');
   });

@@ -3,7 +3,7 @@ import { type FieldViolation, invalid } from '../base/index.js';
 import { demandWithin, malformed } from './malformed.js';
 import type { DescMessage } from './schema-registry.js';
 
-/** The type by which a field's value is searched; null: it has no fields. */
+/** The shape of a field's value; null if it has no fields. */
 type Inner = Shape | null;
 
 /** The fields of a message, or of an entry of a map, by number. */
@@ -12,7 +12,7 @@ interface Shape {
   readonly fields: Map<number, { readonly name: string; readonly inner: Inner }>;
 }
 
-/** Maximum of reported fields per request, and levels of the path to one. */
+/** Maximum number of reported fields per request, and of levels in a path. */
 const toldMax = 10;
 const levelsMax = 16;
 
@@ -22,7 +22,7 @@ function shapeOf(message: DescMessage): Shape {
   const known = shapes.get(message);
   if (known) return known;
   const shape: Shape = { name: message.typeName, fields: new Map() };
-  // Set before its fields are looked at, as a message may hold itself.
+  // Set before its fields are visited, because a message may contain itself.
   shapes.set(message, shape);
   for (const field of message.fields) {
     const { jsonName: name, number } = field;
@@ -44,18 +44,18 @@ function entryOf(map: string, value: Inner): Shape {
   };
 }
 
-/** Reads tags and lengths only: nothing is decoded. */
+/** Reads only tags and lengths; nothing is decoded. */
 class Scan {
   readonly found: FieldViolation[] = [];
   readonly #reader: BinaryReader;
-  /** Names of the fields that lead to where the reader is. */
+  /** Names of the fields that lead to the current position. */
   readonly #path: string[] = [];
 
   constructor(bytes: Uint8Array) {
     this.#reader = new BinaryReader(bytes);
   }
 
-  /** Reads up to `end`, or until enough was found. */
+  /** Reads up to `end`, or until the maximum of findings. */
   read({ name, fields }: Shape, end: number): void {
     const reader = this.#reader;
     while (reader.pos < end) {
@@ -68,7 +68,7 @@ class Scan {
         demandWithin(reader.pos, end);
         continue;
       }
-      // Not `skip`, which makes a view of what it passes over.
+      // Instead of `skip`, which allocates a view of the skipped bytes.
       const past = reader.uint32() + reader.pos;
       demandWithin(past, end);
       if (field?.inner) {
@@ -92,17 +92,17 @@ class Scan {
 }
 
 /**
- * Refuses a message with fields that the API does not have, at any depth, as a JSON body with unknown
- * names is refused. Values of JSON (`google.protobuf.Struct`) hold no numbers of fields but those of their
- * own messages; what `google.protobuf.Any` holds is not looked into.
- * @throws StatusError InvalidArgument naming the first ten, each with its message, or MalformedMessage
+ * Refuses a message with fields that the API does not have, at any depth, as a JSON body with unknown names is
+ * refused. JSON values (`google.protobuf.Struct`) contain only the field numbers of their own messages; the content
+ * of `google.protobuf.Any` is not checked.
+ * @throws StatusError InvalidArgument that names the first ten, each with its message, or MalformedMessage
  */
 export function demandKnownFields(message: DescMessage, bytes: Uint8Array): void {
   const scan = new Scan(bytes);
   try {
     scan.read(shapeOf(message), bytes.length);
   } catch (error) {
-    // The decoder takes some of what is malformed, with fields that were not seen here.
+    // The decoder accepts some malformed bytes, with fields that were not found here.
     throw malformed(message, error);
   }
   if (scan.found.length > 0) throw invalid(scan.found);

@@ -30,7 +30,7 @@ describe('items of a message', () => {
     const operations = (count: number) => of({ operations: Array<JsonObject>(count).fill({}) });
     expect(reasonOf(operations(max))).to.equal('OK');
     expect(reasonOf(operations(max + 1))).to.equal('TooManyItems');
-    // The operation and its precondition are two.
+    // The operation and its precondition count as two.
     expect(reasonOf(of({ operations: [operationWith(max - 2)] }))).to.equal('OK');
     expect(reasonOf(of({ operations: [operationWith(max - 1)] }))).to.equal('TooManyItems');
     const unknown = (count: number) => Buffer.alloc(count * 2, Buffer.from([0x78, 0x01]));
@@ -38,14 +38,14 @@ describe('items of a message', () => {
     expect(reasonOf(unknown(max + 1))).to.equal('TooManyItems');
   });
 
-  it('are counted when values of one field replace each other', () => {
+  it('are counted if values of one field replace each other', () => {
     const storeId = message.fields.find((field) => field.name === 'store_id')?.number ?? 0;
     const again = (count: number) => Buffer.alloc(count * 3, Buffer.from([storeId * 8 + 2, 1, 97]));
     expect(reasonOf(again(message.fields.length + max))).to.equal('OK');
     expect(reasonOf(again(message.fields.length + max + 1))).to.equal('TooManyItems');
   });
 
-  it('are counted at every depth, whatever else a message holds', () => {
+  it('are counted at every depth, among any other fields', () => {
     const shape = fc.array(fc.nat({ max: 20_000 }), { maxLength: 12 });
     fc.assert(
       fc.property(shape, fc.string({ maxLength: 9 }), (counts, storeId) => {
@@ -57,7 +57,7 @@ describe('items of a message', () => {
     );
   });
 
-  it('of what is malformed are not counted: it is refused', () => {
+  it('of a malformed message are not counted: it is refused', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 0, maxLength: 64 }), (junk) => {
         const bytes = Buffer.concat([Buffer.alloc(max * 2 + 2 - 64), junk]);
@@ -66,7 +66,7 @@ describe('items of a message', () => {
     );
     const groups = Buffer.alloc(4_000_000, 0x0b);
     expect(['TooManyItems', 'MalformedMessage']).to.include(reasonOf(groups));
-    // Each holds one byte, the tag of a text whose length the decoder takes from behind it.
+    // Each has one byte, the tag of a string whose length the decoder reads beyond the end.
     const overlong = Buffer.alloc(max * 8, Buffer.from([operationsTag, 1, 0x0a, 1, 0x41]));
     expect(reasonOf(overlong)).to.equal('MalformedMessage');
   });

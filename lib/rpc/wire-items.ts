@@ -14,19 +14,18 @@ function fieldsOf(message: DescMessage): ReadonlyMap<number, DescField> {
   return fields;
 }
 
-/** A map's entry on the wire: a message of which only the value may be a message. */
+/** An entry of a map on the wire: a message in which only the value may be a message. */
 interface Entry {
   readonly value: DescMessage | undefined;
 }
 
-/** The value of an entry, and how many fields an entry has. */
+/** Field number of the value of an entry, and the number of fields of an entry. */
 const valueNumber = 2;
 const entryFields = 2;
 
 /**
- * Counts what the decoder would make an object or a list item of, without making it: nested messages,
- * entries of maps, items of lists, fields that the message does not have, and values of one field that
- * replace each other.
+ * Counts, without decoding, the objects and list items that the decoder would create: nested messages, entries of
+ * maps, items of lists, unknown fields, and values of one field that replace each other.
  */
 class Counter {
   readonly #reader: BinaryReader;
@@ -38,7 +37,7 @@ class Counter {
     this.#max = max;
   }
 
-  /** Whether the bytes up to `end` bring the count of items above the maximum. */
+  /** Whether the bytes up to `end` raise the count of items above the maximum. */
   exceeds(of: DescMessage | Entry, end: number): boolean {
     const reader = this.#reader;
     const once = 'fields' in of ? of.fields.length : entryFields;
@@ -48,7 +47,7 @@ class Counter {
       const before = this.#count;
       const inner =
         'fields' in of ? this.#step(fieldsOf(of).get(number), type) : entryStep(of, number);
-      // A field of one value that comes again replaces the value before, which was decoded anyway.
+      // A repeated singular field replaces its earlier value, which was decoded nevertheless.
       if (inner === undefined && this.#count === before) {
         single += 1;
         if (single > once) this.#count += 1;
@@ -59,7 +58,7 @@ class Counter {
         demandWithin(reader.pos, end);
         continue;
       }
-      // Not `skip`, which makes a view of what it passes over.
+      // Instead of `skip`, which allocates a view of the skipped bytes.
       const past = reader.uint32() + reader.pos;
       demandWithin(past, end);
       if (inner !== undefined && this.exceeds(inner, past)) return true;
@@ -68,7 +67,7 @@ class Counter {
     return false;
   }
 
-  /** Counts a field's value; returns what to look into. */
+  /** Counts the value of a field; returns the type to descend into. */
   #step(field: DescField | undefined, type: WireType): DescMessage | Entry | undefined {
     if (!field) {
       this.#count += 1;
@@ -94,7 +93,7 @@ class Counter {
     }
   }
 
-  /** At most: an item takes a byte or more. */
+  /** An upper bound: an item takes a byte or more. */
   #packedItems(): number {
     const { pos } = this.#reader;
     const length = this.#reader.uint32();
@@ -107,7 +106,7 @@ function entryStep({ value }: Entry, number: number): DescMessage | undefined {
   return number === valueNumber ? value : undefined;
 }
 
-/** Numbers, booleans and enums may stand in one run of bytes; texts and bytes do not. */
+/** True for a packed list: numbers, booleans and enums may be packed, strings and bytes not. */
 function packed(field: DescField, type: WireType): boolean {
   if (type !== WireType.LengthDelimited || field.fieldKind !== 'list') return false;
   const text = 9;
@@ -116,17 +115,17 @@ function packed(field: DescField, type: WireType): boolean {
 }
 
 /**
- * Refuses a message that would decode into more objects than a request may have: two bytes make one.
+ * Refuses a message that would decode into more objects than a request may have; an object takes as few as two bytes.
  * @throws StatusError InvalidArgument (TooManyItems, MalformedMessage)
  */
 export function demandFewItems(message: DescMessage, bytes: Uint8Array): void {
-  // Each takes two bytes at least.
+  // Each item takes two bytes or more.
   if (bytes.length <= limits.requestItemsMax * 2) return;
   let exceeds: boolean;
   try {
     exceeds = new Counter(bytes, limits.requestItemsMax).exceeds(message, bytes.length);
   } catch (error) {
-    // The decoder takes some of what is malformed, and would make what was not counted.
+    // The decoder accepts some malformed bytes, and would create objects that were not counted.
     throw malformed(message, error);
   }
   if (!exceeds) return;

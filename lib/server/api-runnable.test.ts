@@ -33,7 +33,7 @@ describe('an API server as part of a manager', () => {
       () => false,
     );
 
-  it('listens when the manager starts it, tells its ports, and is closed in order within the budget', async () => {
+  it('listens when the manager starts it, reports its ports, and is closed gracefully within the budget', async () => {
     const server = new ApiServer({ store, ...api });
     let ports = { grpc: 0, rest: 0 };
     const manager = new Manager({ store }).addRunnable(part('a')).addRunnable(
@@ -76,12 +76,12 @@ describe('an API server as part of a manager', () => {
     await other.stop(5_000);
   });
 
-  it('fails the start when its port is taken, and what runs already is stopped', async () => {
+  it('fails the start if its port is in use, and running parts are stopped', async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const { port } = taken.address() as { port: number };
     const server = new ApiServer({ store, ...api });
-    // Without a listener of its own, too.
+    // Also without a listener of its own.
     const manager = new Manager({ store }).addRunnable(part('a'));
     manager.addRunnable(server.runnable({ grpc: local, rest: { host: '127.0.0.1', port } }));
     const error: unknown = await manager.start().catch((thrown: unknown) => thrown);

@@ -40,25 +40,28 @@ export interface ApiServerOptions {
   readonly kinds: readonly ServedKind[];
   /** Methods outside of the CRUD pattern; created from the server's parts. */
   readonly custom?: (parts: ApiParts) => readonly CustomMethod[];
-  /** Default: bearer tokens kept in the store. */
+  /** Default: bearer tokens in the store. */
   readonly authenticator?: Authentication;
-  /** Default: policies kept in the store. */
+  /** Default: policies in the store. */
   readonly authorizer?: AccessControl;
-  /** Narrows what policies allow, object by object. */
+  /** Restricts the access that policies allow, by object. */
   readonly objectAccess?: ObjectAccess;
   /**
-   * The kind of nodes of node accounts: an account belongs to one node object, not to a later one of the same name.
+   * The kind of nodes of node accounts: an account belongs to one node object, not to a later one of that name.
    */
   readonly nodes?: AnyKind;
-  /** The kind whose objects are the namespaces. Objects are refused in a namespace without one; default: in none. */
+  /**
+   * The kind of namespaces: a namespaced object without its namespace is refused. Default: none, namespaces are not
+   * checked.
+   */
   readonly namespaces?: AnyKind;
-  /** Gets a record of every call. */
+  /** Receives a record of every call. */
   readonly audit?: AuditSink;
-  /** Certificates; absent: in the clear. */
+  /** Certificates; absent: plaintext. */
   readonly tls?: TlsSource;
   /** Allowed CORS origins of REST; absent or empty: none. */
   readonly corsOrigins?: readonly string[];
-  /** Bounds on the connections of each transport; what is left out has its default. */
+  /** Limits of the connections of each transport; an omitted one has its default. */
   readonly connections?: Partial<ConnectionBounds>;
   /** Comments of methods, messages and fields for the OpenAPI document, by full name. */
   readonly comments?: () => Promise<Comments>;
@@ -80,8 +83,8 @@ export interface ListenAddresses {
 
 /** The server as a part of a manager. */
 export interface ServerRunnableOptions {
-  /** In the manager's health and errors; default `api`. */
+  /** Name in the manager's health and errors; default `api`. */
   readonly name?: string;
-  /** Called with the ports when both transports listen; port 0 is replaced by the actual one. */
+  /** Called with the ports when both transports listen; port 0 is replaced by the actual port. */
   readonly onListening?: (ports: { readonly grpc: number; readonly rest: number }) => void;
 }

@@ -47,7 +47,10 @@ import { Admission } from './admission/admission.js';
 
 const closeGraceMs = 2_000;
 
-/** Over gRPC only: health and reflection of gRPC itself, and the objects of all kinds for other processes. */
+/**
+ * Packages that are served over gRPC only: health and reflection of gRPC itself, and the objects of all kinds for
+ * other processes.
+ */
 const protocolPackages = ['grpc.health.v1', 'grpc.reflection.v1', 'kedge'];
 
 /**
@@ -83,7 +86,7 @@ export class ApiServer {
   readonly #sessions: Sessions;
   readonly #builtIn: Authenticator | undefined;
 
-  /** @throws TypeError naming an option that can't be one */
+  /** @throws TypeError that names an invalid option */
   constructor(options: ApiServerOptions) {
     demandOptions('ApiServer', options, serverRules);
     const { store, schemas, packageName } = options;
@@ -198,9 +201,9 @@ export class ApiServer {
     });
   }
 
-  /** Binds both transports; port 0 picks a free one. Resolves to the ports. */
+  /** Binds both transports; port 0 picks a free port. Resolves to the ports. */
   async listen(addresses: ListenAddresses): Promise<{ grpc: number; rest: number }> {
-    // Before anybody can call.
+    // Runs before clients can call.
     await this.#builtIn?.bindGrants();
     const grpc = await this.#grpc.listen(addresses.grpc.host, addresses.grpc.port);
     try {
@@ -213,8 +216,8 @@ export class ApiServer {
   }
 
   /**
-   * The server as a runnable of a manager: it listens from the manager's start, on every candidate of an election,
-   * and closes within the manager's stop budget. Add it last, so that it starts last and closes first.
+   * Returns the server as a runnable of a manager: it listens from the manager's start, on every candidate of an
+   * election, and closes within the manager's stop budget. Add it last, so that it starts last and closes first.
    *
    * @example
    * manager.addRunnable(server.runnable({ grpc, rest }, { onListening: (ports) => ready(ports) }));
@@ -233,8 +236,8 @@ export class ApiServer {
   }
 
   /**
-   * Takes no more connections, ends streams, and lets calls finish for `graceMs` milliseconds before
-   * they are cut; default 2 s.
+   * Accepts no more connections, ends streams, and cuts calls that are not finished after `graceMs` milliseconds;
+   * default 2 s.
    */
   async close(graceMs = closeGraceMs): Promise<void> {
     await Promise.all([this.#grpc.close(graceMs), this.#rest.close(graceMs)]);

@@ -50,7 +50,7 @@ describe('a number -0', () => {
   });
   after(() => rm(directory, { recursive: true, force: true }));
 
-  it('is 0 and not absent, whichever way it is written and read, before and after a restart', async () => {
+  it('is 0 and not absent, by every way of writing and reading, before and after a restart', async () => {
     const open = () => openStore({ engine: new LevelEngine({ directory }) });
     const identity = { subject: 'ann', kind: 'user', policies: [], tokenId: '' } as const;
     const serve = async (store: Awaited<ReturnType<typeof open>>) => {
@@ -87,7 +87,7 @@ describe('a number -0', () => {
     ];
     const shown = await first.store.updateStatus(dials, { name: 'direct' }, { shown: -0 });
     expect(Object.is(shown.shown, 0)).to.equal(true);
-    // It is no change either.
+    // It is not a change either.
     const again = { ...shown, ...negative };
     expect((await first.store.update(dials, again)).metadata).to.deep.equal(shown.metadata);
     await first.store.transact([
@@ -107,7 +107,7 @@ describe('a number -0', () => {
     await read(second);
     await second.close();
     expect(answers.length).to.equal(21);
-    // deep.include tells 0 from -0.
+    // deep.include distinguishes 0 from -0.
     for (const answer of answers) expect(answer).to.deep.include(zeros);
   });
 });

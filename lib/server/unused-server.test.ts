@@ -13,20 +13,20 @@ const orders = kindOf<ApiObject & { readonly note?: string }>()({
 const api = describeKinds('shop.v1', [mount(orders, { note: 'string' })]);
 
 describe('a server that never listens', () => {
-  it('is not kept in memory by anybody', async function () {
+  it('is garbage collected', async function () {
     if (!globalThis.gc) return this.skip();
     const made = async (): Promise<WeakRef<object>> => {
       await using store = await openStore({ engine: new MemoryEngine() });
       const authenticator = { authenticate: () => Promise.reject(new Error('nobody')) };
       const authorizer = accessControl(() => true);
-      // Whatever it stands on would be kept with it.
+      // Everything that it references would be kept in memory with it.
       expect(new ApiServer({ store, ...api, authenticator, authorizer })).to.be.instanceOf(
         ApiServer,
       );
       return new WeakRef(authenticator);
     };
     const port = await made();
-    // What a weak reference was made of lives at least as long as the turn.
+    // The target of a new weak reference lives at least until the end of the turn.
     await setImmediate();
     globalThis.gc();
     expect(port.deref()).to.equal(undefined);

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 
-/* PLACEHOLDER */
+// LevelDB's log format with smaller blocks: a record is split into fragments, each with a checksum and a type.
 const blockBytes = 2_048;
 const headerBytes = 7;
 const types = { full: 1, first: 2, middle: 3, last: 4 } as const;

@@ -2,7 +2,7 @@ import { deepFreeze } from './equality.js';
 import type { AnyField, Fields } from './field.js';
 
 type Values = Readonly<Record<string, unknown>>;
-/** The value with the defaults of its fields; the same instance if nothing was missing. */
+/** Returns the value with the defaults of its fields; the same instance if nothing was missing. */
 type Complete = (value: unknown) => unknown;
 
 interface Step {
@@ -32,7 +32,7 @@ function mappedEntries(values: Values, inner: Complete): Values {
   return changed ? Object.fromEntries(items) : values;
 }
 
-/** Free JSON; its depth is bounded for clients. */
+/** Free JSON. Its depth is limited where clients write it. */
 function completeJson(value: unknown): unknown {
   if (Array.isArray(value)) return mapped(value, completeJson);
   return isRecord(value) ? mappedEntries(value, completeJson) : withoutNegativeZero(value);

@@ -3,14 +3,14 @@ export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** One observed aspect of an object, a map entry keyed by `type` (Kubernetes API conventions). */
 export interface Condition {
-  /** PascalCase adjective or past participle. */
+  /** A PascalCase adjective or past participle, such as `Ready`. */
   readonly type: string;
   readonly status: ConditionStatus;
-  /** A CamelCase word that programs may branch on. */
+  /** A CamelCase constant that programs may branch on. */
   readonly reason: string;
-  /** A sentence for people. */
+  /** A message for people. */
   readonly message: string;
-  /** The observed generation of the object. */
+  /** The generation of the object that was observed. */
   readonly observedGeneration?: number;
   /** Time of the last change of `status`, RFC 3339. */
   readonly lastTransitionAt: string;

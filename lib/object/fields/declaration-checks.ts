@@ -63,7 +63,7 @@ function checkString(path: string, { options }: AnyField): void {
   if (!fits) fail(path, `the default ${JSON.stringify(fallback)} is not allowed by its own rules`);
 }
 
-/** Every value's number, by its name. */
+/** The number of each enumeration value, by name. */
 export function enumNumbers({
   values,
   numbers,
@@ -116,7 +116,7 @@ function checkItem(path: string, item: AnyField): void {
     if (item.options[option] !== undefined) fail(path, `"${option}" has no meaning for an item`);
 }
 
-/** The number of a field's protobuf form. */
+/** The protobuf number of a field. */
 export function fieldNumber(name: string, { options }: AnyField): number {
   return options.number ?? numberFromName(name);
 }
@@ -191,12 +191,12 @@ class Checker {
   }
 }
 
-/** @throws TypeError that names the first field that can't be served, with the remedy. */
+/** @throws TypeError that names the first invalid field, with the remedy. */
 export function checkFields(kind: string, fields: Fields, limits: DeclarationLimits): void {
   new Checker(limits).object(kind, fields, 1);
 }
 
-/** Dotted paths of the immutable fields, nested objects included. */
+/** Dotted paths of the immutable fields, including those of nested objects. */
 export function immutablePaths(fields: Fields): readonly string[] {
   return Object.entries(fields).flatMap(([name, { shape, options }]) => {
     if (options.immutable) return [name];

@@ -1,6 +1,6 @@
-/** Lower numbers belong to the fields of every object. */
+/** Lower numbers belong to the fields that every object has. */
 const firstNumber = 16;
-/** Three bytes on the wire for a field's number and type. */
+/** Above this, the tag of a field takes more than three bytes. */
 const numbersEnd = 2 ** 18;
 /** Reserved by protobuf for its implementations. */
 const reservedFrom = 19_000;
@@ -24,8 +24,8 @@ export function isFieldNumber(number: number): boolean {
 }
 
 /**
- * The protobuf number that is derived from the name of a field or enum value alone, so that a field can be added or
- * moved without changing other numbers.
+ * The protobuf number of a field or enum value. It depends on the name alone, so that a field can be added or moved
+ * without changing other numbers.
  */
 export function numberFromName(name: string): number {
   const number = firstNumber + (hashOf(name) % (numbersEnd - firstNumber));

@@ -1,4 +1,4 @@
-/** Any value that JSON has. */
+/** Any JSON value. */
 export type JsonValue =
   | string
   | number
@@ -18,13 +18,13 @@ export type Presence = 'required' | 'filled' | 'optional';
 
 /** Options of every field. */
 export interface FieldOptions {
-  /** One sentence for people; shown in the OpenAPI document. */
+  /** A description in one sentence; shown in the OpenAPI document. */
   readonly description?: string;
   /** Creations must set it: text and lists must not be empty, numbers and booleans must be explicit. */
   readonly required?: boolean;
-  /** It may not change once the object exists. Not for fields of list or map items. */
+  /** The value can't change after the creation. Not for fields of list or map items. */
   readonly immutable?: boolean;
-  /** Its value is kept out of error messages. Readers of the object still see it. */
+  /** The value is omitted from error messages. Readers of the object still see it. */
   readonly sensitive?: boolean;
   /**
    * Its number in protobuf messages, 1 to 536,870,911. Absent: derived from the name, so that a field can be added
@@ -33,13 +33,13 @@ export interface FieldOptions {
   readonly number?: number;
 }
 
-/** Options of text. */
+/** Options of strings. */
 export interface StringOptions extends FieldOptions {
   /** `dns-label`, `dns-subdomain`, `quantity`, `absolute-path`, `date-time`, ...: see docs/guides/serving.md. */
   readonly format?: string;
-  /** As in JSON schema: matches anywhere unless anchored. Needs `maxLength`. */
+  /** A regular expression as in JSON schema: it matches anywhere unless anchored. Needs `maxLength`. */
   readonly pattern?: string;
-  /** Characters. */
+  /** Maximum length in characters. */
   readonly maxLength?: number;
   readonly default?: string;
 }
@@ -59,25 +59,25 @@ export interface BooleanOptions extends FieldOptions {
 /** Options of an enumeration. */
 export interface EnumOptions<V extends string> extends FieldOptions {
   readonly default?: V;
-  /** Name of the protobuf enum; default: the field's, in PascalCase. */
+  /** Name of the protobuf enum; default: the name of the field in PascalCase. */
   readonly name?: string;
 }
 
 /** Options of nested objects. */
 export interface ObjectOptions extends FieldOptions {
-  /** Name of the protobuf message; default: the field's, in PascalCase. */
+  /** Name of the protobuf message; default: the name of the field in PascalCase. */
   readonly name?: string;
-  /** The message is declared at the top level instead of inside the message that uses it first. */
+  /** True declares the message at the top level instead of inside the message that uses it first. */
   readonly topLevel?: boolean;
 }
 
 /** Options of lists and maps. */
 export interface CollectionOptions extends FieldOptions {
-  /** Items or entries. */
+  /** Maximum number of items or entries. */
   readonly maxItems?: number;
 }
 
-/** The shape of a field's value. One shape used in several places is one protobuf type. */
+/** The type of a field's value. A shape that is used in several places is one protobuf type. */
 export type Shape =
   | { readonly type: 'string' | 'boolean' | 'int32' | 'int64' | 'double' | 'json' }
   | {
@@ -100,7 +100,7 @@ export type AnyFieldOptions = StringOptions &
   Omit<NumberOptions, 'default'> & { readonly default?: JsonValue };
 
 /**
- * One field of a declared kind. Made by {@link string}, {@link list} and the like.
+ * One field of a declared kind. Create it with {@link string}, {@link list} and the other field functions.
  *
  * @typeParam V type of the stored value
  * @typeParam In type of the value in a creation
@@ -123,7 +123,7 @@ export type AnyField = Field<unknown, Presence>;
 /** Fields by name. */
 export type Fields = Readonly<Record<string, AnyField>>;
 
-/** Written out, so that editors show the fields. */
+/** Expands an intersection, so that editors show the fields. */
 export type Simplify<T> = { [K in keyof T]: T[K] } & {};
 
 type ValueOf<F> = F extends Field<infer V, Presence, unknown> ? V : never;
@@ -131,7 +131,7 @@ type InputOf<F> = F extends Field<unknown, Presence, infer In> ? In : never;
 type Optional = Field<unknown, 'optional'>;
 type Required = Field<unknown, 'required'>;
 
-/** The object that fields describe, as it is read. */
+/** The type of a stored object with these fields. */
 export type ValuesOf<F extends Fields> = Simplify<
   { readonly [K in keyof F as F[K] extends Optional ? never : K]: ValueOf<F[K]> } & {
     readonly [K in keyof F as F[K] extends Optional ? K : never]?: ValueOf<F[K]>;

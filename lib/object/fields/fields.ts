@@ -37,28 +37,28 @@ function field<V, P extends Presence, In = V>(
   });
 }
 
-/** Text; empty when it is not given. */
+/** A string; empty by default. */
 export function string<const O extends StringOptions = Record<never, never>>(
   options?: O,
 ): Field<string, PresenceOf<O, 'filled'>> {
   return field({ type: 'string' }, { ...options }, 'filled');
 }
 
-/** A time as text, RFC 3339; absent when it is not given. */
+/** A time as an RFC 3339 string; absent by default. */
 export function dateTime<const O extends FieldOptions = Record<never, never>>(
   options?: O,
 ): Field<string, PresenceOf<O, 'optional'>> {
   return field({ type: 'string' }, { ...options, format: 'date-time' }, 'optional');
 }
 
-/** True or false; false when it is not given. */
+/** A boolean; false by default. */
 export function boolean<const O extends BooleanOptions = Record<never, never>>(
   options?: O,
 ): Field<boolean, PresenceOf<O, 'filled'>> {
   return field({ type: 'boolean' }, { ...options }, 'filled');
 }
 
-/** A whole number of 32 bits; 0 when it is not given. */
+/** A 32-bit integer; 0 by default. */
 export function int32<const O extends NumberOptions = Record<never, never>>(
   options?: O,
 ): Field<number, PresenceOf<O, 'filled'>> {
@@ -66,8 +66,8 @@ export function int32<const O extends NumberOptions = Record<never, never>>(
 }
 
 /**
- * A whole number from -(2^53 - 1) to 2^53 - 1, which is what a JavaScript number holds exactly; 0 when
- * it is not given. `int64` in protobuf, a number in JSON.
+ * An integer from -(2^53 - 1) to 2^53 - 1, which a JavaScript number represents exactly; 0 by default. It is `int64`
+ * in protobuf and a number in JSON.
  */
 export function int64<const O extends NumberOptions = Record<never, never>>(
   options?: O,
@@ -75,7 +75,7 @@ export function int64<const O extends NumberOptions = Record<never, never>>(
   return field({ type: 'int64' }, { ...options }, 'filled');
 }
 
-/** A finite number; 0 when it is not given, and for -0. */
+/** A finite number; 0 by default. -0 becomes 0. */
 export function double<const O extends NumberOptions = Record<never, never>>(
   options?: O,
 ): Field<number, PresenceOf<O, 'filled'>> {
@@ -83,8 +83,8 @@ export function double<const O extends NumberOptions = Record<never, never>>(
 }
 
 /**
- * One of these words; absent when it is not given. A record gives the numbers of the protobuf enum,
- * from 1; for a list they follow from the words.
+ * One of these values; absent by default. A record has the numbers of the protobuf enum, from 1; the numbers of a
+ * list are derived from the values.
  */
 export function enumeration<
   const V extends string,
@@ -103,7 +103,7 @@ export function enumeration<
   return field(shape, { ...options }, 'optional');
 }
 
-/** An object with these fields; with their defaults and zero values when it is not given. */
+/** An object with these fields; by default with their defaults and zero values. */
 export function object<F extends Fields, const O extends ObjectOptions = Record<never, never>>(
   fields: F,
   options?: O,
@@ -112,7 +112,7 @@ export function object<F extends Fields, const O extends ObjectOptions = Record<
   return field({ type: 'object', fields, name, topLevel }, { ...options }, 'filled');
 }
 
-/** A list; empty when it is not given, so never absent. Items are no lists and no maps. */
+/** A list; empty by default, so never absent. Items can't be lists or maps. */
 export function list<V, In, const O extends CollectionOptions = Record<never, never>>(
   of: Field<V, Presence, In>,
   options?: O,
@@ -120,7 +120,7 @@ export function list<V, In, const O extends CollectionOptions = Record<never, ne
   return field({ type: 'list', of }, { ...options }, 'filled');
 }
 
-/** Values by name; empty when it is not given, so never absent. Values are no lists and no maps. */
+/** Values by name; empty by default, so never absent. Values can't be lists or maps. */
 export function map<V, In, const O extends CollectionOptions = Record<never, never>>(
   of: Field<V, Presence, In>,
   options?: O,
@@ -129,7 +129,7 @@ export function map<V, In, const O extends CollectionOptions = Record<never, nev
 }
 
 /**
- * Any JSON: also a list or a scalar. Absent when it is not given; `null` is absent. Only its depth is checked.
+ * Any JSON, including lists and scalars. Absent by default; `null` counts as absent. Only its depth is checked.
  * @typeParam V the type that the caller expects
  */
 export function json<V = JsonValue, const O extends FieldOptions = Record<never, never>>(
@@ -138,7 +138,7 @@ export function json<V = JsonValue, const O extends FieldOptions = Record<never,
   return field({ type: 'json' }, { ...options }, 'optional');
 }
 
-/** Makes the field optional: an absent value differs from false, 0, empty text and every other value. */
+/** Makes the field optional: an absent value differs from false, 0, the empty string and every other value. */
 export function optional<V, In>(of: Field<V, Presence, In>): Field<V, 'optional', In> {
   const { required, default: fallback } = of.options;
   if (required === true || fallback !== undefined)
@@ -150,8 +150,8 @@ export function optional<V, In>(of: Field<V, Presence, In>): Field<V, 'optional'
 }
 
 /**
- * A field of the same shape with other options: both use one protobuf type. Optional where `of` is, unless it is
- * required or has a default now.
+ * A field of the same shape with other options: both use one protobuf type. It is optional if `of` is, unless it is
+ * now required or has a default.
  */
 export function withOptions<V, P extends Presence, In, const O extends AnyFieldOptions>(
   of: Field<V, P, In>,
@@ -173,7 +173,7 @@ const condition = object(
   { name: 'Condition', topLevel: true },
 );
 
-/** A status field for the library's conditions; see `setCondition`. */
+/** A status field for the conditions of the library; see `setCondition`. */
 export function conditions(options: FieldOptions = {}): Field<readonly Condition[], 'filled'> {
   return field({ type: 'list', of: condition }, { ...options }, 'filled');
 }

@@ -1,13 +1,13 @@
-/** Most ways in which a pattern may be tried against one value. */
+/** Maximum number of ways in which a pattern may be matched against one value. */
 const waysMax = 1_000_000;
 
 interface Group {
-  /** It can match in more than one way. */
+  /** Whether it can match in more than one way. */
   varies: boolean;
   alternatives: number;
 }
 
-/** Length of the escape that begins at `at`: `\d`, `\x41`, `\u0041`, `\u{1F600}`, `\p{L}`. */
+/** Length of the escape sequence at `at`: `\d`, `\x41`, `\u0041`, `\u{1F600}`, `\p{L}`. */
 function escapeLength(pattern: string, at: number): number {
   const rest = pattern.slice(at);
   return (

@@ -17,7 +17,7 @@ export type DeclaredObject<F extends Fields, St extends Fields, N extends Scope>
 export type DeclaredInput<F extends Fields, St extends Fields> = Omit<ApiObject, 'metadata'> &
   Simplify<InputsOf<F> & Partial<InputsOf<St>>>;
 
-/** A declaration: see {@link declareKind}. */
+/** The declaration of a kind; see {@link declareKind}. */
 export interface KindDeclarationInit<
   F extends Fields,
   St extends Fields,
@@ -28,14 +28,14 @@ export interface KindDeclarationInit<
   readonly kind: string;
   /** Lower-case plural: path segment, RBAC resource and CLI name. */
   readonly plural: string;
-  /** Other names the CLI accepts. */
+  /** Other names that the CLI accepts. */
   readonly shortNames?: readonly string[];
   readonly scope: N;
   /** Fields that clients write. */
   readonly fields: F;
   /** Fields that only controllers write, through the status path. */
   readonly status?: St;
-  /** Status of a new object where it differs from the defaults of the fields. */
+  /** Status of a new object, if it differs from the defaults of the fields. */
   readonly initialStatus?: Partial<ValuesOf<St>>;
   /** See `KindInit.indexes`. */
   readonly indexes?: Readonly<Record<I, IndexFunction<DeclaredObject<F, St, N>>>>;
@@ -59,7 +59,7 @@ export interface DeclaredKind<
   readonly declaration: KindDeclaration;
 }
 
-/** @throws TypeError for fields that were not made by the functions for them. */
+/** @throws TypeError for fields that the field functions did not create. */
 function demandFields(kind: string, given: Readonly<Record<'fields' | 'status', unknown>>): void {
   for (const [part, fields] of Object.entries(given)) {
     if (typeof fields !== 'object' || fields === null)
@@ -74,7 +74,7 @@ function demandFields(kind: string, given: Readonly<Record<'fields' | 'status', 
   }
 }
 
-/** @throws TypeError for states that are no values of their field. */
+/** @throws TypeError for states that are not values of their field. */
 function demandStates(kind: string, status: Fields, states: StateMachine | undefined): void {
   const shape = states && status[states.field]?.shape;
   if (!states || !shape) return;
@@ -96,12 +96,12 @@ function demandStates(kind: string, status: Fields, states: StateMachine | undef
  * Declares a kind and its fields. The object type, the creation type, defaults, the JSON schema, the protobuf
  * messages and the OpenAPI document are derived from the declaration.
  *
- * Every field that is not optional is always present: the store fills in defaults, zero values, empty lists and
- * empty maps at each write.
+ * Every field that is not optional is always present: each write fills in defaults, zero values, empty lists and
+ * empty maps.
  *
- * @throws TypeError naming the field for a declaration that can't be served: a name or number that is
- * taken or not allowed, a range without 0 on a field that is filled with 0, a pattern that could take
- * long, nesting beyond `limits.declaredDepthMax`, more fields than `limits.declaredFieldsMax`.
+ * @throws TypeError that names the field, for an invalid declaration: a name or number that is used twice or not
+ * allowed, a range without 0 on a field that is filled with 0, a pattern that could be slow, nesting beyond
+ * `limits.declaredDepthMax`, more fields than `limits.declaredFieldsMax`.
  *
  * @example
  * const lamps = declareKind({

@@ -5,13 +5,13 @@ import type { ApiObject, Scope } from './object.js';
 /** The built-in index of every namespaced kind: the namespace of the object. */
 export const namespaceIndex = 'namespace';
 
-/** The initial state of an object, unless the kind has an initial status. */
+/** The initial status of an object: the initial state, and the initial status of the kind. */
 function begin({ states, initialStatus }: KindInit<ApiObject>): object {
   return { ...(states ? { [states.field]: states.initial } : {}), ...initialStatus };
 }
 
 /**
- * A kind with its defaults, frozen.
+ * Completes a kind with defaults and freezes it.
  * @throws TypeError that names the property, its value and the remedy, for an invalid kind
  */
 export function freezeKind<
@@ -44,7 +44,7 @@ export function freezeKind<
 /**
  * Declares a kind.
  *
- * @throws TypeError that names the property, its value and the remedy: a name that can't be one, a scope other than
+ * @throws TypeError that names the property, its value and the remedy: an invalid name, a scope other than
  * `Namespaced` and `Cluster`, a field listed twice, an initial status or states of a field that is not status, a
  * transition to an unknown state
  * @example

@@ -2,7 +2,7 @@ import { type FieldViolation, invalid, limits } from '../../base/index.js';
 import type { AnyKind } from './kind.js';
 import type { ObjectKey } from './object.js';
 
-/** Control characters, and halves of surrogate pairs, which UTF-8 does not have. */
+/** Control characters, and lone surrogates, which UTF-8 can't encode. */
 const unprintable = /[\p{Cc}\p{Cs}]/u;
 const shownMax = 60;
 
@@ -10,7 +10,7 @@ function shown(text: string): string {
   return JSON.stringify(text.length > shownMax ? `${text.slice(0, shownMax)}...` : text);
 }
 
-/** The violation of a text as one part of a key; undefined if it is valid. */
+/** The violation of a string as one part of a key; undefined if it is valid. */
 function textProblem(text: unknown, charactersMax: number): string | undefined {
   if (typeof text !== 'string') return `is of type ${typeof text}; give a string`;
   if (text === '') return 'must not be empty';
@@ -47,10 +47,10 @@ function nameProblem({ kind, scope, namesHoldKeys }: AnyKind, name: unknown): st
 }
 
 /**
- * The single validation of keys, for reads and writes, in process and over the API.
- * @throws StatusError InvalidArgument with all violations, for a key that no object of the kind may have: a
- * namespace that does not fit its scope, or a part that is empty, longer than `limits.nameCharactersMax`, or holds
- * a control character, half a surrogate pair, or a slash where that separates
+ * The only validation of keys, for reads and writes, in process and over the API.
+ * @throws StatusError InvalidArgument with all violations, for a key that no object of the kind may have: a namespace
+ * that does not match the scope of the kind, or a part that is empty, longer than `limits.nameCharactersMax`, or
+ * contains a control character, half a surrogate pair, or a slash where that is a separator
  */
 export function demandKey(kind: AnyKind, key: ObjectKey): void {
   const violations: FieldViolation[] = [];
@@ -73,8 +73,8 @@ export function demandLookup(kind: AnyKind, key: ObjectKey, found: ObjectKey | u
 }
 
 /**
- * Checks the parts of a key that a message to a remote store can't represent; the remote store checks the rest. A
- * message has an empty namespace for none and replaces half a surrogate pair.
+ * Checks the parts of a key that a message to a remote store can't represent; the remote store checks the rest. In a
+ * message an empty namespace means none, and half a surrogate pair is replaced.
  * @throws StatusError InvalidArgument
  */
 export function demandSendable(kind: AnyKind, { name, namespace }: ObjectKey): void {
@@ -84,14 +84,14 @@ export function demandSendable(kind: AnyKind, { name, namespace }: ObjectKey): v
     demandKey(kind, namespace === undefined ? { name } : { namespace, name });
 }
 
-/** Whether objects may be in a namespace of this name. */
+/** Whether a namespace may have this name. */
 export function isNamespace(text: string): boolean {
   return namespaceProblem(text) === undefined;
 }
 
 /**
- * The namespace that a list or watch is of.
- * @throws StatusError InvalidArgument for one that no object of the kind may be in
+ * Returns the namespace of a list or watch.
+ * @throws StatusError InvalidArgument for a namespace that no object of the kind may be in
  */
 export function demandNamespace(kind: AnyKind, namespace: string | undefined): void {
   const description = namespace === undefined ? undefined : placeProblem(kind, namespace);

@@ -86,17 +86,17 @@ describe('defining a kind', () => {
     [{ takenWhenFull: 'yes' }, /^Lamp\.takenWhenFull: "yes"/],
   ];
   for (const [change, message] of wrong)
-    it(`refuses a wrong ${Object.keys(change).join(' with ')} with the property, the value and the way out: ${message.source}`, () => {
+    it(`refuses an invalid ${Object.keys(change).join(' with ')} with the property, the value and the remedy: ${message.source}`, () => {
       expect(refusal({ ...good, ...change })).to.match(message);
     });
 
-  it('refuses what describes no kind', () => {
+  it('refuses a value that is not a description of a kind', () => {
     for (const init of [undefined, null, 'Lamp', 7])
       expect(refusal(init)).to.match(/can't be used; give an object that describes it/);
     expect(refusal({})).to.match(/kind: undefined can't be used/);
   });
 
-  it('takes a right one, whose objects begin in the initial state', () => {
+  it('accepts a valid one, whose objects start in the initial state', () => {
     const lamps = defineKind<Lamp>({
       ...good,
       shortNames: ['lp'],
@@ -139,16 +139,16 @@ describe('declaring a kind', () => {
     ],
   ];
   for (const [change, message] of wrong)
-    it(`refuses ${Object.keys(change).join(' with ')} as defining does: ${String(message)}`, () => {
+    it(`refuses ${Object.keys(change).join(' with ')} like defining: ${String(message)}`, () => {
       expect(declared(change)).to.match(message);
     });
 
-  it('refuses what describes no kind', () => {
+  it('refuses a value that is not a description of a kind', () => {
     expect(() => declareKind({} as never)).to.throw(TypeError, /kind: undefined/);
     expect(() => declareKind(undefined as never)).to.throw(TypeError, /undefined can't be used/);
   });
 
-  it('takes states that its field can hold', () => {
+  it('accepts states that are values of their field', () => {
     expect(declared({ status, states: phases })).to.equal('not refused');
     expect(declared({ status, states: stateMachine('text', 'A', { A: [] }) })).to.equal(
       'not refused',

@@ -1,7 +1,7 @@
 import type { KindInit } from './kind.js';
 import type { ApiObject } from './object.js';
 
-/** The unchecked input of a kind, also of programs without types. */
+/** The unchecked input of a kind, also from programs without types. */
 type Given = Readonly<Record<string, unknown>>;
 
 const kindName = /^[A-Z][A-Za-z0-9]{0,62}$/;
@@ -11,7 +11,7 @@ const fieldName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 export const reservedFields: readonly string[] = ['name', 'namespace', 'labels', 'metadata'];
 const shownMax = 60;
 
-/** A value for a message: short, and no more than its type where it is large. */
+/** A value as text for a message: short, and only its type if it is large. */
 function shown(value: unknown): string {
   if (typeof value === 'function') return 'a function';
   const text = typeof value === 'object' ? JSON.stringify(value) : undefined;
@@ -33,7 +33,7 @@ class KindChecks {
     throw new TypeError(`${this.#kind}.${property}: ${shown(value)} can't be used; ${wayOut}`);
   }
 
-  /** A list of texts, each once; an absent one is empty. */
+  /** A list of distinct strings; an absent list is empty. */
   #texts(property: string, of: string): readonly string[] {
     const value = this.#given[property] ?? [];
     if (!Array.isArray(value)) return this.fail(property, value, `give a list of ${of}`);

@@ -4,7 +4,7 @@ import type { Completion } from '../fields/completion.js';
 import type { Fields } from '../fields/field.js';
 import type { StateMachine } from './state-machine.js';
 
-/** A column of a table: `wide` ones show with `-o wide` only. */
+/** A column of a table. A `wide` column shows only with `-o wide`. */
 export interface Column<T> {
   readonly header: string;
   value(object: T): string | number | boolean | undefined;
@@ -16,10 +16,13 @@ interface IndexMember<T> {
   index(object: T): readonly string[];
 }
 
-/** The values of an object in one index; with none it is not in the index, with several it is under each. */
+/**
+ * Returns the values of an object in one index. An object without values is not in the index; one with several is
+ * under each.
+ */
 export type IndexFunction<T> = IndexMember<T>['index'];
 
-/** The declaration of a kind: everything that differs between kinds, as data. */
+/** The input of a kind: everything that differs between kinds, as data. */
 export interface KindInit<
   T extends ApiObject,
   S extends keyof T & string = keyof T & string,
@@ -30,19 +33,19 @@ export interface KindInit<
   readonly kind: string;
   /** Lower-case plural: path segment, RBAC resource and CLI name. */
   readonly plural: string;
-  /** Other names the CLI accepts. */
+  /** Other names that the CLI accepts. */
   readonly shortNames?: readonly string[];
   readonly scope: N;
   /** Fields that only controllers write, through the status path. */
   readonly statusFields: readonly S[];
-  /** Fields fixed at creation; dots reach into nested objects. */
+  /** Fields that can't change after the creation; dots reach into nested objects. */
   readonly immutableFields?: readonly string[];
-  /** Status of an object just created. */
+  /** Status of a new object. */
   readonly initialStatus?: Partial<T>;
   /**
-   * Indexes that every informer of the kind keeps, and the store. Pure functions of the object, with at most
-   * `limits.indexValuesMax` values; a write for which one throws is refused. The name `namespace` is reserved: the
-   * store has this index for every namespaced kind.
+   * Indexes that the store and every informer of the kind keep. Index functions must be pure functions of the object,
+   * and return at most `limits.indexValuesMax` values; a write for which one throws is refused. The name `namespace`
+   * is reserved: the store has this index for every namespaced kind.
    */
   readonly indexes?: Readonly<Record<I, IndexFunction<T>>>;
   /** The allowed transitions of its state; the commit refuses all others. */
@@ -59,8 +62,8 @@ export interface KindInit<
    */
   readonly rarelyWritten?: boolean;
   /**
-   * Records about other objects, named by their keys: names may hold slashes, also of a cluster-scoped kind, and
-   * up to `limits.keyNameCharactersMax` characters. Default false.
+   * Records about other objects, named by their keys: names may contain slashes, even if the kind is cluster-scoped,
+   * and have up to `limits.keyNameCharactersMax` characters. Default false.
    */
   readonly namesHoldKeys?: boolean;
 }
@@ -73,16 +76,16 @@ export interface KindDeclaration extends Completion {
 }
 
 /**
- * The description of a resource. Frozen; one value per kind and process.
+ * The description of a resource. It is frozen; each kind has one value per process.
  *
  * It is covariant in all its parameters, so a `Kind<Lamp, 'lit', 'room'>` is a `Kind<Lamp>`, which is a `Kind`:
- * functions over any kind take `Kind`, registries hold it. Columns and indexes must therefore only get objects of
+ * functions over any kind accept `Kind`, registries hold it. Columns and indexes must therefore only get objects of
  * their own kind.
  *
- * @typeParam S names of the status fields; `string` where they are not known
- * @typeParam I names of the indexes; `string` where they are not known
- * @typeParam C input of a creation without metadata; `unknown` where it is the object type
- * @typeParam N its scope, where known: a creation then must have, or must not have, a namespace
+ * @typeParam S names of the status fields; `string` if they are unknown
+ * @typeParam I names of the indexes; `string` if they are unknown
+ * @typeParam C input of a creation without metadata; `unknown` if it is the object type
+ * @typeParam N its scope, if known: a creation then must have, or must not have, a namespace
  */
 export interface Kind<
   T extends ApiObject = ApiObject,
@@ -95,14 +98,14 @@ export interface Kind<
   readonly kind: string;
   /** Lower-case plural: path segment, RBAC resource and CLI name. */
   readonly plural: string;
-  /** Other names the CLI accepts. */
+  /** Other names that the CLI accepts. */
   readonly shortNames: readonly string[];
   readonly scope: N;
   /** Fields that only controllers write, through the status path. */
   readonly statusFields: readonly S[];
-  /** Fields fixed at creation; dots reach into nested objects. */
+  /** Fields that can't change after the creation; dots reach into nested objects. */
   readonly immutableFields: readonly string[];
-  /** Status of an object just created. */
+  /** Status of a new object. */
   readonly initialStatus: Partial<T>;
   readonly columns: readonly Column<T>[];
   readonly indexes: Readonly<Partial<Record<string, IndexFunction<T>>>>;
@@ -115,7 +118,7 @@ export interface Kind<
   readonly namesHoldKeys: boolean;
   /** Its declared fields, if any: see `declareKind`. */
   readonly declaration: KindDeclaration | undefined;
-  /** Carries the object's type; never set. */
+  /** Carries the object type; never set. */
   readonly _type?: T;
   /** Carries the names of the indexes; never set. */
   readonly _indexes?: I;
@@ -138,13 +141,13 @@ export type KindWithConditions = Kind<
 /** The object type of a kind. */
 export type ObjectOf<K> = K extends Kind<infer T> ? T : never;
 
-/** Fields of a type that are status, where `S` names those that are known to be. */
+/** The status fields of a type: those that `S` names. */
 export type StatusFields<T, S extends string = string> = Pick<
   T,
   S & Exclude<keyof T, keyof ApiObject>
 >;
 
-/** A change of some status fields and nothing else. */
+/** A change of some status fields. */
 export type StatusUpdate<T, S extends string = string> = Partial<StatusFields<T, S>> & {
   readonly [F in Exclude<keyof T, keyof StatusFields<T, S>>]?: never;
 };
@@ -155,15 +158,15 @@ export type StatusOf<K> = K extends Kind<infer T, infer S> ? StatusFields<T, S> 
 /** The names of a kind's indexes. */
 export type IndexOf<K> = K extends Kind<ApiObject, string, infer I> ? I : never;
 
-/** Any kind, with its object type erased: for registries and tables. */
+/** Any kind, with its object type erased, for registries and tables. */
 export type AnyKind = Kind;
 
-/** The key that addresses an object of `kind`; the namespace is dropped for cluster-scoped kinds. */
+/** The key of an object of `kind`; the namespace is dropped for cluster-scoped kinds. */
 export function keyFor(kind: AnyKind, namespace: string | undefined, name: string): ObjectKey {
   return kind.scope === 'Cluster' || namespace === undefined ? { name } : { namespace, name };
 }
 
-/** An owner reference to `owner`, an object of `kind`. */
+/** An owner reference to `owner`, which is an object of `kind`. */
 export function ownerReference<T extends ApiObject>(
   kind: Kind<T>,
   owner: NoInfer<T>,

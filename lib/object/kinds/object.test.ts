@@ -12,7 +12,7 @@ import {
 } from '../index.js';
 
 describe('namespaceOf', () => {
-  it('is the namespace of an object or key, and refuses those that have none', () => {
+  it('returns the namespace of an object or key, and refuses those without one', () => {
     expect(namespaceOf({ namespace: 'default', name: 'a' })).to.equal('default');
     expect(() => namespaceOf({ name: 'a' })).to.throw(TypeError, '"a" has no namespace');
     expect(() => namespaceOf({ namespace: '', name: 'a' })).to.throw(TypeError);
@@ -77,13 +77,13 @@ describe('label selector', () => {
       expect(parseLabelSelector(text)(labels)).to.equal(matches);
     });
 
-  it('names the part it can not read', () => {
+  it('names the part that it cannot parse', () => {
     expect(() => parseLabelSelector('a=b,c d')).to.throw('c d');
   });
 });
 
 describe('conditions', () => {
-  it('move their time only when the status changes, and are the same list when nothing does', () => {
+  it('change their time only with the status, and stay the same list without a change', () => {
     const base = { type: 'Ready', status: 'False', reason: 'Wait', message: 'm' } as const;
     const first = setCondition([], base, 't1');
     expect(setCondition(first, base, 't2')).to.equal(first);
@@ -107,7 +107,7 @@ describe('keys', () => {
 });
 
 describe('jsonEqual', () => {
-  it('treats an undefined field as an absent one, and lists by order', () => {
+  it('treats an undefined field as absent, and compares lists in order', () => {
     expect(jsonEqual({ a: undefined, b: [1, 2] }, { b: [1, 2] })).to.equal(true);
     expect(jsonEqual([1, 2], [2, 1])).to.equal(false);
     expect(jsonEqual({ a: {} }, { a: [] })).to.equal(false);

@@ -1,13 +1,13 @@
-/** An object that another one belongs to; deleting the owner deletes the dependent (background cascade). */
+/** The owner of an object: deleting the owner deletes its dependents (background cascade). */
 export interface OwnerReference {
   readonly kind: string;
   readonly name: string;
   readonly uid: string;
 }
 
-/** The metadata that the store keeps about every object. Times are RFC 3339, UTC. */
+/** The metadata that the store maintains for every object. Times are RFC 3339, UTC. */
 export interface ObjectMeta {
-  /** Unique forever, also across delete and recreate. */
+  /** Unique forever, also across deletion and recreation. */
   readonly uid: string;
   /** The revision that last wrote the object. Opaque: compare for equality only. */
   readonly resourceVersion: string;
@@ -21,15 +21,15 @@ export interface ObjectMeta {
   readonly updatedAt: string;
   /** Set when deletion is requested while finalizers are present. */
   readonly deletionRequestedAt?: string;
-  /** At this time the store deletes the object, as a client would: finalizers delay its removal. */
+  /** The time at which the store deletes the object, as a client would: finalizers delay its removal. */
   readonly expiresAt?: string;
-  /** While any is present, a deletion only marks the object. */
+  /** While there are any, a deletion only marks the object. */
   readonly finalizers?: readonly string[];
   readonly ownerReferences?: readonly OwnerReference[];
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** The shape of every object: store, cache, wire and YAML alike. */
+/** The shape of every object, in store, cache, on the wire and in YAML. */
 export interface ApiObject {
   readonly name: string;
   readonly namespace?: string;
@@ -46,12 +46,12 @@ export interface ObjectKey {
 /** Whether objects of a kind belong to a namespace. */
 export type Scope = 'Namespaced' | 'Cluster';
 
-/** A new object of a namespaced kind must have a namespace. */
+/** Requires a namespace of a new object of a namespaced kind. */
 export type InScope<N extends Scope> = [N] extends ['Namespaced']
   ? { readonly namespace: string }
   : unknown;
 
-/** The input of a creation without metadata: `C` where the kind declares it. */
+/** The input of a creation without metadata: `C` if the kind declares it. */
 export type NewFields<T, C> = unknown extends C ? Omit<T, 'metadata'> : C;
 
 /** The input of a creation: the object without the fields that the store sets. */
@@ -62,12 +62,12 @@ export type NewObject<T extends ApiObject, N extends Scope = Scope, C = unknown>
     >;
   };
 
-/** The fields of an object by name, for code that is driven by a kind's declaration. */
+/** The fields of an object by name, for code that uses the declaration of a kind. */
 export function fieldsOf(object: object): Readonly<Record<string, unknown>> {
   return object as Readonly<Record<string, unknown>>;
 }
 
-/** Fields as an object of the type that the caller's kind declares. Checks nothing. */
+/** Casts fields to the object type of the caller's kind. It checks nothing. */
 export function asObject<T extends ApiObject = ApiObject>(fields: object): T {
   return fields as T;
 }
@@ -89,15 +89,15 @@ export function namespaceOf({ namespace, name }: ObjectKey): string {
 }
 
 /**
- * `namespace/name`, or `name` for a cluster-scoped object. A namespace never contains a slash, the name of a
- * cluster-scoped object only where its kind has `namesHoldKeys`: {@link parseKey} reads the part before it as a
- * namespace.
+ * `namespace/name`, or `name` for a cluster-scoped object. A namespace never contains a slash. The name of a
+ * cluster-scoped object does so only if its kind has `namesHoldKeys`: {@link parseKey} reads the part before the
+ * slash as a namespace.
  */
 export function keyString(key: ObjectKey): string {
   return key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`;
 }
 
-/** The reverse of {@link keyString}. */
+/** The inverse of {@link keyString}. */
 export function parseKey(text: string): ObjectKey {
   const slash = text.indexOf('/');
   return slash < 0
@@ -105,7 +105,7 @@ export function parseKey(text: string): ObjectKey {
     : { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
 }
 
-/** True once deletion was requested. */
+/** True if deletion was requested. */
 export function isDeleting(object: {
   readonly metadata: Pick<ObjectMeta, 'deletionRequestedAt'>;
 }): boolean {

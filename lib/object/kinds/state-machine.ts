@@ -16,7 +16,7 @@ export interface StateMachineOptions<S extends string> {
   readonly removable?: readonly S[];
 }
 
-/** The states to which every state of `From` may move. */
+/** The states that are reachable from every state of `From`. */
 type Target<M extends Readonly<Record<string, readonly string[]>>, From extends keyof M> = (
   From extends unknown
     ? (to: M[From][number]) => void
@@ -25,7 +25,7 @@ type Target<M extends Readonly<Record<string, readonly string[]>>, From extends 
   ? To
   : never;
 
-/** A {@link StateMachine} whose transitions the compiler knows. */
+/** A {@link StateMachine} whose transitions are known to the compiler. */
 export interface TypedStateMachine<
   F extends string,
   M extends Readonly<Record<string, readonly string[]>>,
@@ -43,7 +43,7 @@ export interface TypedStateMachine<
 }
 
 /**
- * Declares the states of a field and their transitions. For a kind with these `states` the commit refuses every
+ * Declares the states of a field and their transitions. For a kind with these `states`, the commit refuses every
  * other transition. Staying in a state is always allowed, and a new object starts in `initial`.
  *
  * @example

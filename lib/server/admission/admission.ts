@@ -33,7 +33,7 @@ export interface AdmissionOptions {
   readonly served: ReadonlyMap<string, ServedKind>;
   /** The messages of kinds that the API does not declare itself. */
   readonly base: SchemaRegistry;
-  /** The kind that namespaced objects must find their namespace in; undefined: they need none. */
+  /** The kind of namespaces, in which a namespaced object must find its namespace; undefined: not required. */
   readonly namespaces: ServedKind | undefined;
   readonly clock: Clock;
 }
@@ -52,14 +52,14 @@ export class Admission {
   }
 
   /**
-   * The status fields of an object that a controller sends; see {@link statusIn}.
-   * @throws StatusError InvalidArgument when they do not fit the message.
+   * The status fields that a controller sends; see {@link statusIn}.
+   * @throws StatusError InvalidArgument if they do not match the message.
    */
   statusOf(served: ServedKind, object: JsonObject, mask: readonly string[] = []): JsonObject {
     return statusIn(this.#options, { served, message: this.message(served), object, mask });
   }
 
-  /** A new judgement, for one attempt to store something. */
+  /** Starts the validation of one attempt to write. */
   judgement(identity: Identity): Judgement {
     return new Judgement(this.#options, identity);
   }

@@ -36,7 +36,7 @@ export function changedFields(
   return [...fields, ...metadata.map((name) => `metadata.${name}`)];
 }
 
-/** No labels and an empty map of them are the same, as are annotations. */
+/** The empty value of a field for which absent and empty are equal: labels, annotations. */
 function emptyOf(name: string): object | undefined {
   return name === 'annotations' || name === 'labels' ? {} : undefined;
 }

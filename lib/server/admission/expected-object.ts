@@ -9,7 +9,10 @@ import {
 import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
 import type { PreparedWrite } from './write-request.js';
 
-/** The object and version that a given object names. @throws StatusError InvalidArgument for a watch cursor */
+/**
+ * The uid and version in a given object.
+ * @throws StatusError InvalidArgument for a watch cursor
+ */
 export function expectedBy({ metadata }: JsonObject): ObjectVersion {
   if (!isJsonObject(metadata)) return { uid: '', resourceVersion: '' };
   const resourceVersion = demandObjectVersion(textOf(metadata, 'resourceVersion'));
@@ -17,8 +20,8 @@ export function expectedBy({ metadata }: JsonObject): ObjectVersion {
 }
 
 /**
- * Where the caller named the object and the version, empty for any.
- * @throws StatusError Aborted (Conflict) when another one is stored, InvalidArgument for a watch cursor.
+ * Checks the uid and version that the caller gave; an empty one matches any.
+ * @throws StatusError Aborted (Conflict) if another one is stored, InvalidArgument for a watch cursor.
  */
 export function demandStored(kind: AnyKind, object: ApiObject, expected: ObjectVersion): void {
   const { uid, resourceVersion } = object.metadata;
@@ -28,7 +31,10 @@ export function demandStored(kind: AnyKind, object: ApiObject, expected: ObjectV
     throw conflict(resource, demandObjectVersion(expected.resourceVersion), resourceVersion);
 }
 
-/** The guards of a write's commit, for a dry run. @throws StatusError Aborted (Conflict) */
+/**
+ * Checks the guards of a write's commit, for a dry run.
+ * @throws StatusError Aborted (Conflict)
+ */
 export function demandExpected({ kind, before, operation }: PreparedWrite): void {
   if (before && operation.op === 'update') demandStored(kind, before, operation.precondition);
 }

@@ -26,7 +26,7 @@ const fields = {
 } as const;
 
 describe('an immutable field', () => {
-  it('that is hidden is neither told nor confirmed to who may not read it', async () => {
+  it('that is hidden is neither shown nor confirmed to a caller without the right to read it', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     await store.create(safes, { namespace: 'home', name: 'a', room: 'hall', code: secret });
     const server = new ApiServer({

@@ -2,7 +2,7 @@ import type { FieldViolation } from '../../base/index.js';
 import { type ApiObject, jsonEqual, valueAt } from '../../object/index.js';
 import type { AdmissionRules } from '../api/admission-rules.js';
 
-/** An update, as received and as prepared by rules. */
+/** An update as received, and as prepared by rules. */
 export interface ImmutableWrite {
   readonly given: ApiObject;
   readonly object: ApiObject;

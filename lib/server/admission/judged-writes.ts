@@ -12,12 +12,12 @@ import type { CallContext } from '../api/call.js';
 import type { Judgement } from './judgement.js';
 import type { Admission } from './admission.js';
 
-/** An accepted judgement, before it is stored. */
+/** A validated write before it is stored. */
 export interface PendingCommit {
   readonly subject: string;
-  /** The writes, without the checks of the judgement's reads. */
+  /** The writes, without the checks of the reads of the validation. */
   readonly operations: readonly Operation[];
-  /** 1 for the first judgement of a request. */
+  /** 1 for the first attempt of a request. */
   readonly attempt: number;
 }
 
@@ -31,7 +31,7 @@ export interface JudgedWritesOptions {
   readonly beforeCommit?: ((pending: PendingCommit) => Promise<void>) | undefined;
 }
 
-/** The result of a judgement: an answer, or writes with the answer from their results. */
+/** The result of a validation: an answer, or writes with a function that creates the answer from their results. */
 export type Verdict<R> =
   | { readonly type: 'answer'; readonly answer: R }
   | {
@@ -57,7 +57,7 @@ export class JudgedWrites {
 
   /**
    * @param judge decides only by reads through the given judgement; it may run several times
-   * @throws StatusError of `judge`; Aborted (Contention) if its reads changed each time
+   * @throws StatusError of `judge`; Aborted (Contention) if its reads changed at each attempt
    */
   async run<R>(
     context: Pick<CallContext, 'identity' | 'signal'>,
@@ -77,7 +77,7 @@ export class JudgedWrites {
         return verdict.answer(results.slice(checks.length));
       } catch (error) {
         if (!isContention(error)) throw error;
-        // Asked for only here: the signal of a short call is never made.
+        // The signal is requested only here, so that short calls never create one.
         if (attempt >= attemptsMax || context.signal.aborted) throw contended(error, attempt);
       }
       await sleep(clock, backoffDelayMs(waits, attempt - 1, random), context.signal);

@@ -24,7 +24,7 @@ const identity: Identity = {
 };
 
 describe('a judgement', () => {
-  it('checks each list and each object that a rule looked at, however they are named', async () => {
+  it('checks each list and each object that a rule read, regardless of their names', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     await store.create(lamps, { name: 'by tag red hot', tags: ['hot'] });
     const judgement = new Judgement({ store, authorizer: accessControl(() => true) }, identity);

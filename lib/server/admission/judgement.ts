@@ -44,9 +44,9 @@ export class Judgement implements AdmissionContext {
   readonly #options: JudgementOptions;
   readonly #objects = new Map<string, Promise<ObjectRead>>();
   readonly #kinds = new Map<string, Promise<KindRead>>();
-  /** The status fields that rules read, by the object's id. */
+  /** The status fields that rules read, by the id of the object. */
   readonly #looked = new Map<string, Set<string>>();
-  /** The same as operations, in the order of the reads. */
+  /** The same reads as operations, in the order of the reads. */
   readonly #reads = new Map<string, ObjectRead | KindRead>();
 
   constructor(options: JudgementOptions, identity: Identity) {

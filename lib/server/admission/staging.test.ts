@@ -31,7 +31,7 @@ describe('staged objects', () => {
     staging = new Staging();
   });
 
-  it('stand in the place of the stored ones, under the values that they have now', () => {
+  it('replace the stored ones, under their present values', () => {
     const stored = [lamp('a', 'hot'), lamp('b', 'hot'), lamp('c', 'hot')];
     const hot = (): readonly string[] => names(staging.under(lamps, 'tag', 'hot', stored));
     expect(hot()).to.deep.equal(['a', 'b', 'c']);
@@ -55,7 +55,7 @@ describe('staged objects', () => {
     expect(names(staging.all(lamps, stored))).to.deep.equal(['a', 'b', 'c', 'd']);
   });
 
-  it('are each put under their values once, however often a set looks for them', () => {
+  it('are each indexed once, regardless of the number of look-ups of a set', () => {
     for (let n = 0; n < 500; n += 1) {
       staging.set(lamps, key(`l${n}`), lamp(`l${n}`, `t${n}`));
       expect(names(staging.under(lamps, 'tag', `t${n}`, []))).to.deep.equal([`l${n}`]);

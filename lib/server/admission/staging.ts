@@ -6,7 +6,7 @@ import {
   type ObjectKey,
 } from '../../object/index.js';
 
-/** The values of an index of a kind, or of `namespace`, that an object is listed under. */
+/** The values of an object in an index of its kind, or in `namespace`. */
 export function indexValues(kind: AnyKind, index: string, object: ApiObject): readonly string[] {
   if (index === namespaceIndex) return object.namespace === undefined ? [] : [object.namespace];
   return kind.indexes[index]?.(object) ?? [];
@@ -14,7 +14,7 @@ export function indexValues(kind: AnyKind, index: string, object: ApiObject): re
 
 const none: ReadonlySet<string> = new Set();
 
-/** The staged objects of a kind under the values of one index; built at the first look by this index. */
+/** The staged objects of a kind by the values of one index; built at the first look-up by this index. */
 class StagedIndex {
   readonly #valuesOf: (object: ApiObject) => readonly string[];
   readonly #values = new Map<string, readonly string[]>();
@@ -25,7 +25,7 @@ class StagedIndex {
     for (const [key, object] of objects) this.set(key, object);
   }
 
-  /** Keys of the objects under a value, in the order in which they came under it. */
+  /** Keys of the objects under a value, in insertion order. */
   under(value: string): ReadonlySet<string> {
     return this.#keys.get(value) ?? none;
   }
@@ -71,15 +71,15 @@ export class Staging {
     for (const index of staged.indexes.values()) index.set(id, object);
   }
 
-  /** All objects of a kind: those stored, with what is staged in their place. */
+  /** All objects of a kind: the stored ones, with staged ones in their place. */
   all(kind: AnyKind, stored: readonly ApiObject[]): readonly ApiObject[] {
     const staged = this.#kinds.get(kind.kind);
     return staged ? merged(staged.objects, stored, staged.objects.keys()) : stored;
   }
 
   /**
-   * The objects under a value of an index: those stored, with what is staged in their place. The effort does not
-   * depend on how many others are staged, because a set of many writes looks once for each of them.
+   * The objects under a value of an index: the stored ones, with staged ones in their place. The cost does not depend
+   * on the number of other staged objects, because a set of many writes makes one look-up for each.
    */
   under(
     kind: AnyKind,

@@ -9,7 +9,7 @@ import {
 } from '../objects/object-service-house.test.js';
 import { StatusError } from '../../base/index.js';
 
-describe('fields that are withheld from a caller who may touch the object', () => {
+describe('fields that a caller with access to the object may not write', () => {
   let house: House;
   before(async () => {
     house = await openHouse();
@@ -33,7 +33,7 @@ describe('fields that are withheld from a caller who may touch the object', () =
     );
   const refused = /PermissionDenied .*labels\.locked.*labels\.locked: locks lamps/;
 
-  it('are refused by name in each write there is, and nothing is written', async () => {
+  it('are refused by name in every kind of write, and nothing is written', async () => {
     const name = nextName();
     const made = await house.store.create(lamps, { ...locked, namespace: 'home', name });
     const where = { namespace: 'home', name };
@@ -59,7 +59,7 @@ describe('fields that are withheld from a caller who may touch the object', () =
     expect(await house.store.get(lamps, { ...where, name: other })).to.equal(undefined);
   });
 
-  it('are judged by the object that is stored when the write is: what changed meanwhile is judged again', async () => {
+  it('are checked against the stored object at the commit: after a change they are checked again', async () => {
     const name = nextName();
     const where = { namespace: 'home', name };
     await house.store.create(lamps, { ...there, namespace: 'home', name });
@@ -72,7 +72,7 @@ describe('fields that are withheld from a caller who may touch the object', () =
     expect(await single('UpdateStatus', { ...where, lamp: { on: false } })).to.match(/locks/);
   });
 
-  it('leave the rest of the object to be written', async () => {
+  it('do not prevent writes of other fields', async () => {
     const name = nextName();
     const where = { namespace: 'home', name };
     const made = await house.store.create(lamps, { ...there, namespace: 'home', name });

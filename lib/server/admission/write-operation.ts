@@ -8,7 +8,10 @@ import { isJsonObject, textOf } from '../../rpc/index.js';
 import type { Operation } from '../../store/index.js';
 import type { WriteRequest } from './write-request.js';
 
-/** The operation of a validated write. @param before the object that it was validated against */
+/**
+ * The operation of a validated write.
+ * @param before the object that it was validated against
+ */
 export function writeOperation(
   { served, object: asGiven }: WriteRequest,
   object: ApiObject,
@@ -26,11 +29,11 @@ export function writeOperation(
     const metadata = { ...annotations, ...finalizers };
     return { op: 'create', kind, object: { ...object, metadata } };
   }
-  // Validated against `before`, so the commit must check that it is still stored.
+  // Validated against `before`, so the commit must check that `before` is still stored.
   const asked = demandObjectVersion(given?.resourceVersion ?? '');
   const resourceVersion = asked !== '' ? asked : before.metadata.resourceVersion;
   const next = { ...object, metadata: annotations } as NewObject<ApiObject>;
-  // Rules do not see the sent uid, which identifies no stored object.
+  // Rules do not see the sent uid, so it is read from the request.
   const sent = isJsonObject(asGiven.metadata) ? textOf(asGiven.metadata, 'uid') : '';
   const uid = sent === '' ? before.metadata.uid : sent;
   return { op: 'update', kind, object: next, precondition: { resourceVersion, uid } };

@@ -14,7 +14,7 @@ import type { Judgement } from './judgement.js';
 import type { Admission } from './admission.js';
 import type { PreparedWrite, WriteRequest } from './write-request.js';
 
-/** Options of plans. */
+/** Options of {@link WritePlanner}. */
 export interface WritePlannerOptions {
   readonly admission: Admission;
   readonly objectAccess: ObjectAccess | undefined;
@@ -48,12 +48,12 @@ export class WritePlanner {
     return object;
   }
 
-  /** Whether the caller's access is restricted by object, which is checked on the whole stored object. */
+  /** Whether the caller's access is restricted by object; that check needs the whole stored object. */
   narrows({ identity }: CallContext): boolean {
     return this.#options.objectAccess?.filterFor(identity) !== undefined;
   }
 
-  /** @throws StatusError PermissionDenied for an object that the caller may not touch */
+  /** @throws StatusError PermissionDenied for an object that the caller may not access */
   demand(
     { identity }: CallContext,
     resource: string,
@@ -84,7 +84,7 @@ export class WritePlanner {
     return write;
   }
 
-  /** Only callers that may access an existing object learn of it. */
+  /** Discloses an existing object only to callers that may access it. */
   async #prepared(
     context: CallContext,
     request: WriteRequest & { readonly mode: 'create' | 'update' },
@@ -103,7 +103,7 @@ export class WritePlanner {
     }
   }
 
-  /** The status fields to set of those `given` or named by `mask`, and the object that they are of. */
+  /** The status fields to set, those in `given` or named by `mask`, and their object. */
   async status(
     context: CallContext,
     served: ServedKind,

@@ -7,7 +7,7 @@ import type { ServedKind } from '../api/served-kind.js';
 export interface WriteRequest {
   readonly served: ServedKind;
   readonly namespace: string | undefined;
-  /** From the path; undefined if only the body names the object. */
+  /** The name in the path; undefined if only the body names the object. */
   readonly name: string | undefined;
   readonly object: JsonObject;
   readonly mode: 'create' | 'update' | 'createOrUpdate';

@@ -6,17 +6,17 @@ import type { InputSchemas } from '../schema/input-schemas.js';
 /** A status that a controller sends. */
 export interface GivenStatus {
   readonly served: ServedKind;
-  /** Of the kind. */
+  /** The message of the kind. */
   readonly message: DescMessage;
   readonly object: JsonObject;
-  /** The fields of its update mask. */
+  /** The fields of the update mask. */
   readonly mask: readonly string[];
 }
 
 /**
- * The status fields of an object that a controller sends, those its message has. A declared kind's
- * field that `mask` names and the object lacks is emptied: protobuf does not carry empty values.
- * @throws StatusError InvalidArgument when they do not fit the message.
+ * The status fields that a controller sends and its message has. A field of a declared kind that `mask` names and the
+ * object lacks becomes empty: protobuf does not transmit empty values.
+ * @throws StatusError InvalidArgument if they do not match the message.
  */
 export function statusIn(
   { schemas, inputs }: { readonly schemas: SchemaRegistry; readonly inputs: InputSchemas },

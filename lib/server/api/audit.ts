@@ -1,6 +1,6 @@
 import type { StatusCode } from '../../base/index.js';
 
-/** One call, for the record: who, what, with which result. Never what was in it. */
+/** The record of one call: caller, action and result, without its content. */
 export interface AuditEntry {
   /** RFC 3339, UTC. */
   readonly time: string;
@@ -18,21 +18,21 @@ export interface AuditEntry {
   readonly namespace: string;
   readonly name: string;
   /**
-   * Of a transaction or cast: how many operations it has. An accepted one has an entry for each object
-   * that it wrote, a refused one for its first few operations.
+   * Number of operations of a transaction or cast. An accepted one has an entry for each object that it wrote, a
+   * refused one for its first few operations.
    */
   readonly operations?: number;
-  /** `begin` of a stream; all others are recorded at their end. */
+  /** `begin` of a stream; all other entries are recorded at the end. */
   readonly stage: 'begin' | 'end';
   readonly code: StatusCode;
-  /** Of a failure. */
+  /** The reason of a failure. */
   readonly reason: string;
   readonly durationMs: number;
 }
 
 /** The sink of audit entries. Must neither throw nor block. */
 export interface AuditSink {
-  /** Whether an entry with these would be kept: what is not is not even made. */
+  /** Whether an entry with these values would be kept. The server creates only entries that are kept. */
   wants(verb: string, code: StatusCode): boolean;
   record(entry: AuditEntry): void;
 }

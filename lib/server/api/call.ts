@@ -14,9 +14,9 @@ export interface CallContext {
   readonly peer: Peer;
   readonly requestId: string;
   readonly transport: 'grpc' | 'rest';
-  /** The sign that the caller differs from the peer of the connection; undefined without one. */
+  /** Returns the evidence that the caller is not the peer of the connection; undefined without evidence. */
   readonly indirection?: () => string | undefined;
-  /** Aborts when the caller goes away, the deadline passes, or the server stops. */
+  /** Aborts when the caller disconnects, the deadline passes, or the server stops. */
   readonly signal: AbortSignal;
 }
 
@@ -26,40 +26,40 @@ export interface RecordedAccess {
   readonly verb: string;
   readonly namespace: string;
   readonly name: string;
-  /** Number of operations of the set that the operation belongs to. */
+  /** Number of operations of the set. */
   readonly operations?: number;
 }
 
 /** The access rule of a custom method. */
 export type MethodAccess =
-  /** RBAC with the request's namespace. */
+  /** Requires a right in the request's namespace. */
   | {
       readonly type: 'policy';
       readonly resource: string;
       readonly verb: string;
       readonly scope: 'Namespaced' | 'Cluster';
     }
-  /** Anyone with a valid token; the handler checks further. */
+  /** Any caller with a valid token; the handler checks further. */
   | {
       readonly type: 'authenticated';
-      /** True: it changes nothing, and is recorded like other reads. */
+      /** True: the method changes nothing, and is recorded like other reads. */
       readonly reads?: boolean;
     }
-  /** RBAC with what the request names; the handler narrows it to the objects that the caller may touch. */
+  /** Requires a right that depends on the request; the handler restricts access by object. */
   | {
       readonly type: 'request';
-      /** Undefined: the handler judges each part of the request by itself. */
+      /** Undefined: the handler authorizes each part of the request. */
       demanded(request: JsonObject): Access | undefined;
       /**
-       * Entries for what the request asked for, by how it ended. Of a refused request a bounded number,
-       * however large it is. Must not throw.
+       * Entries of the request for the audit record, with its outcome. A refused request has a bounded number,
+       * regardless of its size. Must not throw.
        */
       recorded(request: JsonObject, code: StatusCode): readonly RecordedAccess[];
     }
-  /** No token needed. */
+  /** No token is needed. */
   | { readonly type: 'anonymous' };
 
-/** A method that does not follow the CRUD pattern. Its answer is shown through its message. */
+/** A method outside of the CRUD pattern. Its answer is converted by its message. */
 export interface CustomMethod {
   /** `VolumeService.Resize` */
   readonly id: string;
@@ -73,10 +73,10 @@ export interface CustomMethod {
         readonly type: 'stream';
         call(context: CallContext, request: JsonObject): AsyncIterable<JsonObject>;
       }
-    /** Over gRPC only. */
+    /** Served over gRPC only. */
     | {
         readonly type: 'bidi';
-        /** The part of the first message with the request and its namespace. */
+        /** The part of the first message that contains the request and its namespace. */
         opening(first: JsonObject): JsonObject;
         call(
           context: CallContext,
@@ -86,7 +86,7 @@ export interface CustomMethod {
       };
 }
 
-/** The identity behind calls that need none. */
+/** The identity of calls to anonymous methods. */
 export const anonymous: Identity = {
   subject: 'anonymous',
   kind: 'user',

@@ -21,7 +21,7 @@ import type { MountedKind } from './mounted-kinds.js';
 
 /** A field's descriptor before its options. */
 export interface FieldParts {
-  /** As in JSON. */
+  /** Name in JSON. */
   readonly name: string;
   readonly number: number;
   readonly type: Type;
@@ -29,7 +29,7 @@ export interface FieldParts {
   readonly repeated?: boolean;
 }
 
-/** camelCase as protobuf spells it: `notAfter` is `not_after`, and `notAfter` again in JSON. */
+/** The protobuf name of a camelCase field: `notAfter` is `not_after`, and `notAfter` again in JSON. */
 function snake(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
@@ -51,16 +51,16 @@ export function fieldDescriptor(parts: FieldParts): FieldDescriptorProto {
   });
 }
 
-/** A message that is being put together. */
+/** A message under construction. */
 interface Scope {
   readonly message: DescriptorProto;
-  /** Its full name. */
+  /** Full name of the message. */
   readonly path: string;
-  /** Names of all its fields, as protobuf spells them. */
+  /** Protobuf names of all its fields. */
   readonly fields: readonly string[];
 }
 
-/** Names of types and of enum values, which share one namespace, that a message has. */
+/** Names of types and enum values of a message, which share one namespace. */
 function namesIn({ nestedType, enumType }: DescriptorProto): readonly string[] {
   return [
     ...nestedType.map(({ name }) => name),
@@ -83,8 +83,8 @@ const scalars = {
 } as const;
 
 /**
- * True where protobuf must tell a zero value from an absent one. Messages have presence anyway, and
- * zero is no value of an enum and no required text.
+ * True if protobuf must distinguish a zero value from an absent one. Messages always have presence; zero is not a
+ * value of an enum or a required string.
  */
 function hasPresence({ shape, options, presence, explicit }: AnyField): boolean {
   if (shape.type === 'enum') return explicit === true;
@@ -93,9 +93,9 @@ function hasPresence({ shape, options, presence, explicit }: AnyField): boolean 
   return presence === 'required' && shape.type !== 'string';
 }
 
-/** Makes protobuf messages of declared fields; types that several places share are made once. */
+/** Creates protobuf messages of declared fields. A type that is used in several places is created once. */
 export class DeclaredMessages {
-  /** Messages that stand beside the kinds. */
+  /** Messages that are declared beside those of the kinds. */
   readonly topLevel: DescriptorProto[] = [];
   /** Comments of fields, by full name. */
   readonly comments: Record<string, string> = {};
@@ -108,7 +108,7 @@ export class DeclaredMessages {
     this.#options = options;
   }
 
-  /** The message of a kind: what every object has, then its fields. */
+  /** The message of a kind: the fields of every object, then its own fields. */
   kind({ kind: { kind, scope }, fields: spec, status }: MountedKind): DescriptorProto {
     const path = `${this.#packageName}.${kind}`;
     const message = create(DescriptorProtoSchema, { name: kind });
@@ -187,7 +187,7 @@ export class DeclaredMessages {
     return made;
   }
 
-  /** A map is a repeated nested entry message, as protoc writes it. */
+  /** A map: a repeated nested entry message, as protoc generates it. */
   #map(at: Scope, name: string, number: number, value: Element): FieldDescriptorProto {
     const entry = `${pascal(name)}Entry`;
     this.#nest(at, name, entry).push(
@@ -214,7 +214,7 @@ export class DeclaredMessages {
         return { type: Type.MESSAGE, typeName: `.${this.#object(at, name, shape)}` };
       case 'list':
       case 'map':
-        // Refused where the kind was declared.
+        // Unreachable: the declaration of the kind refuses it.
         throw new TypeError(`${at.path}.${name}: a ${shape.type} can't be a list item`);
       default:
         return { type: scalars[shape.type] };
@@ -249,7 +249,10 @@ export class DeclaredMessages {
     return path;
   }
 
-  /** Values of an enum are names of the message around it: where one is taken, it gets a message of its own. */
+  /**
+   * Adds an enum. Its values share the namespace of the enclosing message: if one is taken, the enum gets a message
+   * of its own.
+   */
   #placeEnum(at: Scope, name: string, made: EnumDescriptorProto): string {
     const taken = new Set([...namesIn(at.message), ...at.fields]);
     if (!made.value.some((value) => taken.has(value.name))) {
@@ -262,7 +265,10 @@ export class DeclaredMessages {
     return `${at.path}.${around.name}.${made.name}`;
   }
 
-  /** The types nested in a message. @throws TypeError when it has one of that name. */
+  /**
+   * The nested types of a message.
+   * @throws TypeError if it already has a type of that name.
+   */
   #nest({ message, path }: Scope, field: string, typeName: string): DescriptorProto[] {
     if (namesIn(message).includes(typeName))
       throw new TypeError(

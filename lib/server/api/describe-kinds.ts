@@ -69,7 +69,7 @@ function requestMessages(packageName: string, kind: AnyKind): readonly Descripto
     ]),
     plainMessage(`Create${name}Request`, [...where, ...body, ...dryRun]),
     plainMessage(`Update${name}Request`, [...which, ...body, ...dryRun]),
-    // Names the status fields that are set, comma-separated: only so can protobuf say that one is empty.
+    // Names of the set status fields, comma-separated: protobuf can't represent an empty value otherwise.
     plainMessage(`UpdateStatus${name}Request`, [...which, ...body, ['updateMask', Type.STRING]]),
     plainMessage(`Delete${name}Request`, [...which, ...dryRun, ...version, ['uid', Type.STRING]]),
     plainMessage(`Watch${name}Request`, [...where, ...version, ...selector]),
@@ -112,9 +112,9 @@ function service(
   });
 }
 
-/** An API made from declarations: what server and clients run on. */
+/** An API that was created from declarations, for server and clients. */
 export interface DescribedKinds {
-  /** A FileDescriptorSet, base64: for clients, and for protoc-like tools after decoding. */
+  /** A FileDescriptorSet, base64, for clients, and for tools such as protoc after decoding. */
   readonly descriptorSet: string;
   readonly schemas: SchemaRegistry;
   readonly packageName: string;
@@ -134,9 +134,9 @@ function demandDistinct(kinds: readonly AnyKind[], messages: readonly Descriptor
 }
 
 /**
- * Describes declared kinds as a protobuf package with one service each: Get, List, Create, Update,
- * UpdateStatus, Delete and Watch, over gRPC and under `/<version>/...` over REST. Client and server
- * that declare the same kinds agree without a .proto file.
+ * Describes declared kinds as a protobuf package with one service each: Get, List, Create, Update, UpdateStatus,
+ * Delete and Watch, over gRPC and under `/<version>/...` over REST. Client and server that declare the same kinds
+ * need no .proto file.
  *
  * @param packageName such as `shop.v1`; its last part is the version in paths
  * @throws TypeError for two kinds or messages of one name

@@ -17,29 +17,29 @@ import {
 import { limits } from '../../base/index.js';
 import type { AdmissionRules } from './admission-rules.js';
 
-/** The type of a field of a kind with its own message type, and the rules that can be declared for it. */
+/** The type of a field of a kind with its own message type, and its rules. */
 export interface FieldSpec {
-  /** `integer` has 32 bits; `map` has text values; `json` is any JSON. */
+  /** `integer` has 32 bits; `map` has string values; `json` is any JSON. */
   readonly type: 'string' | 'integer' | 'boolean' | 'strings' | 'map' | 'json';
   readonly required?: boolean;
-  /** May not change once the object exists. */
+  /** The value can't change after the creation. */
   readonly immutable?: boolean;
-  /** `dns-label`, `quantity` or `absolute-path`; for strings. */
+  /** For strings: `dns-label`, `quantity` or `absolute-path`. */
   readonly format?: string;
   readonly minimum?: number;
   readonly maximum?: number;
   readonly maxLength?: number;
 }
 
-/** A spec, or only its type. */
+/** A spec, or its type alone. */
 type FieldInit = FieldSpec | FieldSpec['type'];
 
-/** Every field of an object type but those that every object has. */
+/** The fields of an object type except those of every object. */
 export type FieldsOf<T extends ApiObject> = {
   readonly [F in Exclude<keyof T & string, keyof ApiObject>]-?: FieldInit;
 };
 
-/** A kind to be served, with its fields and rules. Make it with {@link mount}. */
+/** A served kind with its fields and rules. Create it with {@link mount}. */
 export interface MountedKind {
   readonly kind: AnyKind;
   /** Fields that clients write. */
@@ -48,14 +48,14 @@ export interface MountedKind {
   readonly rules: AdmissionRules;
 }
 
-/** A kind that `declareKind` made, with the rules that its writes must pass. */
+/** Mounts a kind of `declareKind` with the rules of its writes. */
 export function mount<T extends ApiObject>(
   kind: Kind<T> & Pick<DeclaredKind, 'declaration'>,
   rules?: AdmissionRules<T>,
 ): MountedKind;
 /**
- * A kind whose type is an interface, with a table of its fields; the compiler wants every field. Unlike
- * those of a declared kind its objects are stored as they are given.
+ * Mounts a kind whose type is an interface, with a table of its fields; the compiler requires every field. Unlike
+ * those of a declared kind, its objects are stored without completion.
  */
 export function mount<T extends ApiObject>(
   kind: Kind<T>,

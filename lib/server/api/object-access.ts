@@ -2,21 +2,20 @@ import { type FieldViolation, StatusError } from '../../base/index.js';
 import type { ApiObject } from '../../object/index.js';
 import { holders, type Identity } from '../auth/index.js';
 
-/** A write for checks of its fields. */
+/** A write whose fields are checked. */
 export interface ObjectChange {
   /** Absent for a creation. */
   readonly before: ApiObject | undefined;
   readonly after: ApiObject;
 }
 
-/** Whether an identity may touch one object of a resource that policies allow it. */
+/** Decides whether an identity may access one object of a resource that policies allow. */
 export interface ObjectFilter {
   allows(resource: string, verb: string, object: ApiObject): boolean | Promise<boolean>;
   /**
-   * Of a write to an object that the identity may touch, the fields that are not its to change as it
-   * asks, each with the reason and the remedy. Absent: none. The commit makes sure that `before` is
-   * still what is stored.
-   * @param resource as for `allows`: such as `lamps/status` for a write of the status
+   * The fields of a write that the identity may not change in this way, each with the reason and the remedy. The
+   * identity has access to the object. Absent: no such fields. The commit checks that `before` is still stored.
+   * @param resource as for `allows`, such as `lamps/status` for a write of the status
    */
   withheld?(
     resource: string,
@@ -25,15 +24,15 @@ export interface ObjectFilter {
 }
 
 /**
- * Narrows what policies allow, object by object: such as an agent to what belongs to its node. It never
- * widens.
+ * Restricts the access that policies allow by object, for example an agent to objects of its node. It never extends
+ * access.
  */
 export interface ObjectAccess {
-  /** Undefined: this identity is not narrowed. */
+  /** Undefined: the access of this identity is not restricted. */
   filterFor(identity: Identity): ObjectFilter | undefined;
 }
 
-/** The same for callers whose token somebody else made: they are narrowed by what narrows their maker, too. */
+/** Applies the restrictions of a token's creators to its callers too. */
 export function throughMakers(access: ObjectAccess): ObjectAccess {
   return {
     filterFor(identity) {
@@ -80,7 +79,7 @@ export async function demandObject(
   });
 }
 
-/** @throws StatusError PermissionDenied with every field that is not the identity's to change so */
+/** @throws StatusError PermissionDenied with every field that the identity may not change in this way */
 export async function demandChange(
   filter: ObjectFilter | undefined,
   identity: Identity,

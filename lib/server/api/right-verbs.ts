@@ -1,6 +1,6 @@
 import type { StandardVerb } from '../../rpc/index.js';
 
-/** The verb of the right that each standard method needs. */
+/** The verb of the right of each standard method. */
 export const rightVerbs: Readonly<Record<StandardVerb, string>> = {
   Get: 'get',
   List: 'list',

@@ -1,19 +1,19 @@
 import { type AnyKind, type ApiObject, fieldsOf, type ObjectMeta } from '../../object/index.js';
 
-/** The metadata that a commit can check: it changes with the generation or never. */
+/** The metadata that a commit can check: it changes only with the generation, or never. */
 export type SeenMeta = Pick<ObjectMeta, 'uid' | 'generation' | 'createdAt' | 'deletionRequestedAt'>;
 
-/** Status fields that a rule did not name; none where the kind's type does not say which are status. */
+/** Status fields that a rule did not declare; none if the type of the kind does not distinguish status fields. */
 type Hidden<T, S extends string, P extends string> = 'name' extends S
   ? never
   : Exclude<S & keyof T, P>;
 
 /**
- * An object as a rule sees it: what clients write, and the status fields that the rule named. All of it
- * is checked by the commit.
+ * An object as a rule sees it: the fields that clients write, and the status fields that the rule declared. The
+ * commit checks all of them.
  *
  * @typeParam S names of the kind's status fields
- * @typeParam P those that were named
+ * @typeParam P the declared ones
  */
 export type Seen<T extends ApiObject, S extends string = string, P extends string = never> = Omit<
   T,
@@ -21,8 +21,8 @@ export type Seen<T extends ApiObject, S extends string = string, P extends strin
 > & { readonly metadata: SeenMeta };
 
 /**
- * The view of `object` with the status fields `named`.
- * Reading another status field throws a TypeError that says how to name it.
+ * The view of `object` with the declared status fields. Reading another status field throws a TypeError with the
+ * remedy.
  */
 export function seenObject(
   kind: AnyKind,

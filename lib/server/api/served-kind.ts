@@ -1,15 +1,15 @@
 import type { AnyKind, ApiObject, Kind } from '../../object/index.js';
 import type { AdmissionRules } from './admission-rules.js';
 
-/** A kind that is served, with its rules. */
+/** A served kind with its rules. */
 export interface ServedKind<T extends ApiObject = ApiObject> {
   readonly kind: AnyKind;
-  /** Name of its message in the descriptor set. */
+  /** Full name of its message in the descriptor set. */
   readonly message: string;
   readonly rules: AdmissionRules<T>;
 }
 
-/** Declares a served kind; its object type is checked here and erased after. */
+/** Declares a served kind. Its object type is checked here and erased in the result. */
 export function serve<T extends ApiObject>(
   kind: Kind<T>,
   message: string,

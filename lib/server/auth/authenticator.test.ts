@@ -28,7 +28,7 @@ describe('authenticator', () => {
       expect(await codeOf(authenticator.authenticate(header)), header).to.equal('Unauthenticated');
   });
 
-  it('refuses a token that expired, was deleted, or whose user is gone', async () => {
+  it('refuses a token that expired, was deleted, or whose user was deleted', async () => {
     const authenticator = new Authenticator({ store, clock });
     await store.create(users, { name: 'ann' });
     const brief = await issueToken(
@@ -49,7 +49,7 @@ describe('authenticator', () => {
     );
   });
 
-  it('bootstraps once, also when the root user is deleted', async () => {
+  it('bootstraps once, even if the root user is deleted', async () => {
     await bootstrap(store);
     await store.deleteByName(users, { name: 'root' });
     expect(await codeOf(bootstrap(store))).to.equal('FailedPrecondition');

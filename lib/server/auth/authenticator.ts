@@ -23,21 +23,21 @@ import { type Token, tokens, type User, users } from './kinds.js';
 import { makersMax } from './makers.js';
 import { parseToken, secretMatches } from './token-format.js';
 
-/** Proves who calls by the value of the `authorization` header. {@link Authenticator} is the built-in one. */
+/** Authenticates callers by the `authorization` header. {@link Authenticator} is the built-in one. */
 export interface Authentication {
   /** @throws StatusError Unauthenticated */
   authenticate(header: string | undefined): Promise<Identity>;
   /**
-   * Whether somebody proven earlier still may call, for streams that go on. Absent: until their expiry.
+   * Checks whether an authenticated caller may still call, for open streams. Absent: until the expiry.
    * @throws StatusError Unauthenticated
    */
   recheck?(identity: Identity): Promise<Identity>;
 }
 
-/** Compared against when no such token exists, so that both cases take the same time. */
+/** Compared for an unknown token, so that both cases take the same time. */
 const noHash = '0'.repeat(64);
 
-/** Maximum number of tokens whose last use is remembered. */
+/** Maximum number of tokens whose last use is kept in memory. */
 const notedMax = 16_384;
 
 function refused(reason: string, message: string): StatusError {
@@ -54,14 +54,14 @@ export interface AuthenticatorOptions {
   readonly store: GrantBinding['store'] & Pick<ObjectStore, 'list'>;
   readonly clock: Clock;
   readonly logger?: Logger;
-  /** The kind that accounts of nodes name. Absent: they are not bound to a node's uid. */
+  /** The kind of nodes that accounts refer to. Absent: accounts are not bound to a node's uid. */
   readonly nodes?: AnyKind | undefined;
 }
 
 /** The last use of a token is stored at most this often. */
 const lastUseMs = 60_000;
 
-/** Proves identities by bearer tokens kept in the store, and notes when each was last used. */
+/** Authenticates by bearer tokens in the store, and records the last use of each. */
 export class Authenticator implements Authentication {
   readonly #store: AuthenticatorOptions['store'];
   readonly #clock: Clock;
@@ -107,7 +107,10 @@ export class Authenticator implements Authentication {
     return identity;
   }
 
-  /** The same caller again, as things are now. @throws StatusError Unauthenticated */
+  /**
+   * Authenticates the same caller against the present state.
+   * @throws StatusError Unauthenticated
+   */
   async recheck(identity: Identity): Promise<Identity> {
     const token = await this.#store.get(tokens, { name: identity.tokenId });
     if (!token) throw invalidToken();
@@ -115,8 +118,8 @@ export class Authenticator implements Authentication {
   }
 
   /**
-   * Binds what a release that knew names alone has stored to uids. To be called before others can write.
-   * Resolves to the tokens that are no one's, which are logged and refused.
+   * Binds grants that an earlier release stored by name to uids. Call it before others can write. Resolves to the
+   * tokens without an owner, which are logged and refused.
    */
   async bindGrants(): Promise<readonly LeftToken[]> {
     const left = await bindGrants(this.#store, this.#binding.onFailure);
@@ -128,7 +131,7 @@ export class Authenticator implements Authentication {
     return left;
   }
 
-  /** Resolves when everything noted so far is stored. */
+  /** Resolves when all recorded uses are stored. */
   async flush(): Promise<void> {
     await Promise.all(this.#under);
   }
@@ -138,7 +141,7 @@ export class Authenticator implements Authentication {
     const maker = await this.#makerOf(token, makersLeft);
     const user = await this.#store.get(users, { name: token.subject });
     if (!user || isGone(user)) throw invalidToken();
-    // Another user of the name that this token was made for is somebody else.
+    // A token is bound to the user's uid: a recreated user of that name does not own it.
     const subjectUid = await bindToken(this.#binding, token, user);
     if (subjectUid !== user.metadata.uid) throw invalidToken();
     const node = user.node || undefined;
@@ -157,7 +160,7 @@ export class Authenticator implements Authentication {
     };
   }
 
-  /** A token is good as long as the one that it was made with. */
+  /** A token is valid as long as its parent token. */
   async #makerOf(token: Token, left: number): Promise<Identity | undefined> {
     const { maker: id, makerUid } = token;
     if (makerUid === undefined) return undefined;
@@ -180,7 +183,7 @@ export class Authenticator implements Authentication {
     return expiresAt !== undefined && Date.parse(expiresAt) <= this.#clock.now();
   }
 
-  /** In the background: it is not awaited, and a failure does not affect access. */
+  /** Runs in the background: it is not awaited, and a failure does not affect access. */
   #noteUse(token: Token): void {
     const now = this.#clock.now();
     const noted = this.#noted.get(token.name) ?? Date.parse(token.lastUsedAt || '1970-01-01');
@@ -193,7 +196,7 @@ export class Authenticator implements Authentication {
     const writing = this.#store
       .updateStatus(tokens, { name: token.name }, { lastUsedAt }, { uid })
       .catch((error: unknown) => {
-        // Revoked meanwhile: there is nothing left to note.
+        // The token was revoked meanwhile.
         if (hasCode(error, 'NotFound') || hasCode(error, 'Aborted')) return;
         this.#logger.warn('the last use of a token was not recorded', { error: messageOf(error) });
       })

@@ -25,7 +25,7 @@ function allows(rule: PolicyRule, access: Access): boolean {
   );
 }
 
-/** Decides what an identity may do. {@link Authorizer} is the built-in one. */
+/** Decides on the access of an identity. {@link Authorizer} is the built-in one. */
 export interface AccessControl {
   can(identity: Identity, access: Access): Promise<boolean>;
   /** @throws StatusError PermissionDenied */
@@ -66,7 +66,7 @@ export class Authorizer implements AccessControl {
     this.#store = store;
   }
 
-  /** The creators of the caller's token must have the right too. */
+  /** Whether the caller and the creators of its token have a right. */
   can(identity: Identity, access: Access): Promise<boolean> {
     return allHolders(identity, (holder) => this.#has(holder, access));
   }

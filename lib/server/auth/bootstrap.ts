@@ -11,7 +11,7 @@ function creation<T extends ApiObject>(kind: Kind<T>, object: Omit<T, 'metadata'
   return { op: 'create', kind: kind, object: object as NewObject<ApiObject> };
 }
 
-/** The root user, created if missing. */
+/** The root user; it is created if it does not exist. */
 async function rootUser(store: ObjectStore): Promise<User> {
   const known = await store.get(users, { name: rootName });
   if (known) return known;
@@ -33,14 +33,14 @@ function rootTokenOperations(
   return [isStill(user), creation(tokens, token)];
 }
 
-/** A check that the user is the same one. */
+/** The check that the user still exists, with the same uid. */
 function isStill({ name, metadata: { uid } }: User): Operation {
   return { op: 'check', kind: users, key: { name }, precondition: { uid } };
 }
 
 /**
- * Creates the root user and its first token, once per installation (the mark outlives the user). Returns the
- * token's text.
+ * Creates the root user and its first token, once per installation (the mark remains if the user is deleted). Returns
+ * the text of the token.
  * @throws StatusError FailedPrecondition at later calls.
  */
 export async function bootstrap(store: ObjectStore): Promise<string> {
@@ -70,7 +70,7 @@ export async function isBootstrapped(store: ObjectStore): Promise<boolean> {
   return (await store.get(systemStates, { name: 'bootstrapped' })) !== undefined;
 }
 
-/** A further root token, for the holder of the data directory. */
+/** Creates a further root token, for the owner of the data directory. */
 export async function recoverRoot(store: ObjectStore): Promise<string> {
   const token = makeToken();
   await store.transact(rootTokenOperations(await rootUser(store), token, 'recover-root'));
@@ -93,7 +93,7 @@ export interface TokenMaker {
   readonly expiresAt: string | undefined;
 }
 
-/** The expiry of a token: as requested, at most that of its parent. Undefined: never. */
+/** The expiry of a token: the requested time, at most that of its parent. Undefined: never. */
 function endOf(ttlSeconds: number, now: number, maker: TokenMaker | undefined): number | undefined {
   const asked = ttlSeconds > 0 ? now + ttlSeconds * 1_000 : Number.POSITIVE_INFINITY;
   const makers =

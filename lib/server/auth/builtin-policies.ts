@@ -6,12 +6,12 @@ import { policies, type PolicyRule } from './kinds.js';
 
 const all = ['*'];
 
-/** Policies by name whose content belongs to the release. */
+/** Policies by name whose content is defined by the release. */
 export type BuiltinPolicies = Readonly<
   Record<string, { readonly description: string; readonly rules: readonly PolicyRule[] }>
 >;
 
-/** Policies every installation has, whatever its kinds. */
+/** Policies of every installation, regardless of its kinds. */
 export const builtinPolicies: BuiltinPolicies = {
   root: {
     description: 'Everything',
@@ -30,8 +30,8 @@ export const builtinPolicies: BuiltinPolicies = {
 };
 
 /**
- * Writes the built-in policies as this release has them. Idempotent.
- * @param further those of the kinds that are served; they are built in like {@link builtinPolicies}
+ * Writes the built-in policies of this release. Idempotent.
+ * @param further policies of the served kinds, which are built in like {@link builtinPolicies}
  */
 export async function seedPolicies(
   store: ObjectStore,

@@ -25,7 +25,7 @@ describe('changes of rights', () => {
     await store.close();
   });
 
-  it('are told of a token that is revoked, also while a finalizer keeps its object', async () => {
+  it('include the revocation of a token, also while a finalizer keeps its object', async () => {
     await store.updateStatus(tokens, { name: 'kept' }, { lastUsedAt: '2026-01-01T00:00:00Z' });
     await settle();
     expect(told).to.equal(0);

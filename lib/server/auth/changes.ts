@@ -34,8 +34,8 @@ export async function* rightsChanges(
   };
   const own = [tokens, users, policies] as readonly unknown[] as readonly AnyKind[];
   const kinds = nodes ? [...own, nodes] : own;
-  // Tokens change with their last use, nodes with each heartbeat: only their deletion matters, also when a
-  // finalizer keeps the object.
+  // Tokens change with their last use, nodes with each heartbeat: only their deletion matters, also while a finalizer
+  // keeps the object.
   const isBusy = ({ kind }: AnyKind): boolean => kind === tokens.kind || kind === nodes?.kind;
   for (const kind of kinds) void follow(kind);
   try {

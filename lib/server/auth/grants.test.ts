@@ -25,7 +25,7 @@ const nodes = kindOf<ApiObject>()({
 const everything = [{ resources: ['*'], verbs: ['*'], namespaces: ['*'] }];
 const access = { resource: 'lamps', verb: 'get', namespace: 'default' };
 
-describe('grants hang on uids', () => {
+describe('grants are bound to uids', () => {
   const clock = new FakeClock();
   let store: ObjectStore;
   let authenticator: Authenticator;
@@ -46,14 +46,14 @@ describe('grants hang on uids', () => {
     );
   const may = async (token: string): Promise<boolean> =>
     authorizer.can(await authenticator.authenticate(`Bearer ${token}`), access);
-  /** As releases before stored it: with names alone. */
+  /** Stores a user as an earlier release did: with names only. */
   async function storedByName(subject: string): Promise<string> {
     const { id: name, hash: secretHash, text } = makeToken();
     await store.create(tokens, { name, subject, secretHash });
     return text;
   }
 
-  it('a token is of the user it was made for, never of another one of the name', async () => {
+  it('a token belongs to its user, never to another user of that name', async () => {
     await store.create(users, { name: 'ann' });
     const token = await issue('ann');
     const before = await authenticator.authenticate(`Bearer ${token}`);
@@ -65,14 +65,14 @@ describe('grants hang on uids', () => {
     expect(await answer(await issue('ann'))).to.equal('ann');
   });
 
-  it('a user that is being deleted calls no more', async () => {
+  it('a user that is being deleted can no longer call', async () => {
     await store.create(users, { name: 'ann', metadata: { finalizers: ['example.com/keep'] } });
     const token = await issue('ann');
     await store.deleteByName(users, { name: 'ann' });
     expect(await answer(token)).to.equal('InvalidToken');
   });
 
-  it('a recovered root does not revive the tokens of the one before', async () => {
+  it('a recovered root does not revive the tokens of the previous root', async () => {
     await seedPolicies(store);
     const first = await bootstrap(store);
     expect(await may(first)).to.equal(true);
@@ -84,7 +84,7 @@ describe('grants hang on uids', () => {
     expect([await may(second), await may(third)]).to.deep.equal([true, true]);
   });
 
-  it('a policy that is created again under its name gives its holders of before nothing', async () => {
+  it('a recreated policy grants nothing to the holders of the previous one', async () => {
     await store.create(policies, { name: 'all', rules: everything });
     await store.create(users, { name: 'ann', policies: ['all'] });
     const token = await issue('ann');
@@ -95,7 +95,7 @@ describe('grants hang on uids', () => {
     expect(await may(token)).to.equal(false);
   });
 
-  it('a policy that did not exist yet when the user was written gives nothing once it does', async () => {
+  it('a policy that did not exist when the user was written grants nothing when it is created', async () => {
     await store.create(users, { name: 'ann', policies: ['all'] });
     const token = await issue('ann');
     await clock.advance(1);
@@ -103,14 +103,14 @@ describe('grants hang on uids', () => {
     expect(await may(token)).to.equal(false);
   });
 
-  it('a built-in policy counts also for a user that was stored before it was', async () => {
+  it('a built-in policy applies also to a user that was stored before it', async () => {
     const token = await bootstrap(store);
     await clock.advance(1);
     await seedPolicies(store);
     expect(await may(token)).to.equal(true);
   });
 
-  it("the account of a node speaks for the node it met first, never for the name's next one", async () => {
+  it('the account of a node is bound to the first node of its name, never to a later one', async () => {
     await store.create(users, { name: 'agent', kind: 'serviceAccount', node: 'node-1' });
     const token = await issue('agent');
     expect((await authenticator.authenticate(`Bearer ${token}`)).node).to.equal('node-1');
@@ -124,8 +124,8 @@ describe('grants hang on uids', () => {
     expect(again).to.include({ reason: 'NodeGone' });
   });
 
-  describe('in a store of an earlier release, which names users and policies only', () => {
-    it('are kept, and hang on the uids from the opening on', async () => {
+  describe('in a store of an earlier release, with names of users and policies only', () => {
+    it('are kept, and bound to uids at the opening', async () => {
       await store.create(policies, { name: 'all', rules: everything });
       await store.create(users, { name: 'ann', policies: ['all'] });
       const token = await storedByName('ann');
@@ -137,7 +137,7 @@ describe('grants hang on uids', () => {
       expect(await answer(token)).to.equal('InvalidToken');
     });
 
-    it('are kept without an opening: the first use binds them', async () => {
+    it('are kept without bindGrants: the first use binds them', async () => {
       await store.create(users, { name: 'ann' });
       const token = await storedByName('ann');
       expect(await answer(token)).to.equal('ann');
@@ -146,7 +146,7 @@ describe('grants hang on uids', () => {
       expect(await answer(token)).to.equal('InvalidToken');
     });
 
-    it('end where the user is younger than its token, which the opening tells', async () => {
+    it('end if the user is younger than its token, which the opening reports', async () => {
       const token = await storedByName('ann');
       await clock.advance(1);
       await store.create(users, { name: 'ann' });

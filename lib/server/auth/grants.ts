@@ -19,12 +19,12 @@ export interface LeftToken {
   readonly subject: string;
 }
 
-/** The fields of an object that grants use. */
+/** The metadata of an object that grants depend on. */
 export interface Made {
   readonly metadata: { readonly uid: string; readonly createdAt: string };
 }
 
-/** The uid of the object that a name referred to at the time `at`; later objects do not count. */
+/** The uid of the object that had the name at the time `at`; later objects do not count. */
 export function uidThen(object: Made | undefined, at: string): string {
   const meant = object && Date.parse(object.metadata.createdAt) <= Date.parse(at);
   return meant ? object.metadata.uid : '';
@@ -46,7 +46,7 @@ async function unboundPolicies(
 }
 
 /**
- * Binds policy names of a user that were stored without the API or by an earlier release. Resolves to their uids.
+ * Binds policy names of a user that were stored without the API or by an earlier release. Resolves to the uids.
  */
 export async function bindPolicies(
   { store, onFailure }: GrantBinding,
@@ -55,7 +55,7 @@ export async function bindPolicies(
   const policyUids = await unboundPolicies(store, user);
   if (!policyUids) return user.policyUids ?? {};
   const { resourceVersion } = user.metadata;
-  // Written concurrently: unbound names are bound at the next use.
+  // The user was written concurrently: unbound names are bound at the next use.
   await modify(store, users, { name: user.name }, (current) =>
     current.metadata.resourceVersion === resourceVersion ? { ...current, policyUids } : undefined,
   ).catch(onFailure);
@@ -97,14 +97,14 @@ export async function bindGrants(
     if (token.subjectUid !== undefined) continue;
     const { name: id, subject } = token;
     const user = known.get(subject);
-    // Without a user of the name a token is refused by that.
+    // A token without a user of its name is refused for that reason.
     if ((await bindToken(binding, token, user)) === '' && user) left.push({ id, subject });
   }
   return left;
 }
 
 /**
- * Whether a policy is the bound one of a name.
+ * Whether a policy is the one that a name is bound to.
  * @param bound absent: the rights do not come from users of the store and are matched by name
  */
 export function isGranted(
@@ -113,13 +113,13 @@ export function isGranted(
 ): boolean {
   if (!bound) return true;
   const uid = bound[policy.name];
-  // The built-in ones are the installation's, which may store them after its first user.
+  // Built-in policies belong to the installation, which may store them after its first user.
   return uid ? uid === policy.metadata.uid : policy.builtin === true;
 }
 
 /**
  * Binds the account of a node to the node of that name, at the first use.
- * @returns false if the account's node was deleted, even if its name exists again
+ * @returns false if the account's node was deleted, even if another node has its name
  */
 export async function meetsNode(
   { store, onFailure }: GrantBinding,
@@ -127,7 +127,7 @@ export async function meetsNode(
   node: Made | undefined,
 ): Promise<boolean> {
   if (user.nodeUid !== undefined) return user.nodeUid === node?.metadata.uid;
-  // The account of a node that does not exist yet: it registers with this account.
+  // The node does not exist yet: it registers with this account.
   if (!node) return true;
   const nodeUid = node.metadata.uid;
   const { name, metadata } = user;

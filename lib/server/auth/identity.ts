@@ -1,16 +1,16 @@
 /** The authenticated caller. */
 export interface Identity {
   readonly subject: string;
-  /** Uid of the account, which differs for a recreated account. Absent without uids. */
+  /** Uid of the account; a recreated account has another one. Absent without uids. */
   readonly uid?: string;
   readonly kind: 'user' | 'serviceAccount';
   readonly policies: readonly string[];
   /** The uid of each policy; absent if rights are matched by name. */
   readonly policyUids?: Readonly<Record<string, string>>;
   readonly tokenId: string;
-  /** Uid of that token; absent if tokens are no objects. */
+  /** Uid of the token; absent if tokens are not objects. */
   readonly tokenUid?: string;
-  /** The creator of that token. The caller's rights are limited to those of the creator. */
+  /** The creator of the token. The caller's rights are limited to those of the creator. */
   readonly maker?: Identity;
   /** RFC 3339; absent for a token that does not expire. */
   readonly expiresAt: string | undefined;

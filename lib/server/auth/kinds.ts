@@ -1,27 +1,27 @@
 import { type ApiObject, defineKind, kindOf } from '../../object/index.js';
 
-/** A person or a program that tokens speak for. */
+/** A person or a program that owns tokens. */
 export interface User extends ApiObject {
   readonly kind?: 'user' | 'serviceAccount';
   readonly email?: string;
   /** Names of policies. */
   readonly policies?: readonly string[];
   /**
-   * The uid of each name in `policies` when it was granted; empty: there was none. Not in the schema, so that
-   * clients neither see nor set it.
+   * The uid of each policy in `policies` at the grant; empty if there was none. Not in the schema, so that clients
+   * neither see nor set it.
    */
   readonly policyUids?: Readonly<Record<string, string>>;
-  /** Of a service account that is a node's. */
+  /** Name of the node, for the service account of a node. */
   readonly node?: string;
-  /** The uid of that node, from when the account first met it. Not in the schema. */
+  /** The uid of that node, set at the first use of the account. Not in the schema. */
   readonly nodeUid?: string;
 }
 
-/** Resources, verbs and namespaces that belong together. */
+/** An allow rule: resources, verbs and namespaces. */
 export interface PolicyRule {
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
-  /** Cluster-scoped kinds match `*` only. */
+  /** A cluster-scoped kind matches only `*`. */
   readonly namespaces: readonly string[];
 }
 
@@ -39,18 +39,18 @@ export interface Token extends ApiObject {
   readonly subjectUid?: string;
   /** Id of its parent token, on whose validity it depends. Absent: created on the machine itself. */
   readonly maker?: string;
-  /** The uid of that token. Not in the schema. */
+  /** The uid of the parent token. Not in the schema. */
   readonly makerUid?: string;
   readonly description?: string;
   readonly ttlSeconds?: number;
-  /** SHA-256 of the secret, hex. Not in the schema, so never returned. */
+  /** SHA-256 of the secret, hexadecimal. Not in the schema, so never returned. */
   readonly secretHash?: string;
   readonly expiresAt?: string;
-  /** To the minute. */
+  /** Time of the last use, accurate to a minute. */
   readonly lastUsedAt?: string;
 }
 
-/** Facts about the installation that must not be lost; never served. */
+/** State of the installation that must not be lost; never served. */
 export interface SystemState extends ApiObject {
   readonly value: string;
 }
@@ -103,5 +103,5 @@ export const systemStates = defineKind<SystemState>({
   statusFields: [],
 });
 
-/** The kinds of the auth layer that are served. */
+/** The served kinds of the auth layer. */
 export const authKinds = [users, policies, tokens] as const;

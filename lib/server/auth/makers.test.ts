@@ -20,7 +20,7 @@ import {
 const lamps = { resource: 'lamps', verb: 'get', namespace: 'default' };
 const allowing = [{ resources: ['lamps'], verbs: ['get'], namespaces: ['*'] }];
 
-describe('a token that was made with another one', () => {
+describe('a token that was created with another one', () => {
   const clock = new FakeClock();
   let store: ObjectStore;
   let authenticator: Authenticator;
@@ -53,7 +53,7 @@ describe('a token that was made with another one', () => {
     return material.text;
   }
 
-  it('ends with that one at the latest', async () => {
+  it('expires with its parent at the latest', async () => {
     const maker = await callerOf(await issue('ann', 60));
     for (const asked of [0, 61, 1e9]) {
       const made = await callerOf(await issue('ben', asked, maker));
@@ -67,7 +67,7 @@ describe('a token that was made with another one', () => {
     expect(await refusal(callerOf(text))).to.equal('InvalidToken');
   });
 
-  it('is refused, with those that were made with it, once that one is revoked', async () => {
+  it('is refused, like its own children, once its parent is revoked', async () => {
     const first = await callerOf(await issue('ann', 0));
     const second = await callerOf(await issue('ben', 0, first));
     const text = await issue('ann', 0, second);
@@ -77,18 +77,18 @@ describe('a token that was made with another one', () => {
     expect(await refusal(authenticator.recheck(third))).to.equal('InvalidToken');
   });
 
-  it('is refused once the user of that one is gone', async () => {
+  it('is refused once the user of its parent is deleted', async () => {
     const text = await issue('ben', 0, await callerOf(await issue('ann', 0)));
     await store.deleteByName(users, { name: 'ann' });
     expect(await refusal(callerOf(text))).to.equal('InvalidToken');
   });
 
-  it('may do what its user and the maker may do, both', async () => {
+  it('has only rights that both its user and its creator have', async () => {
     const authorizer = new Authorizer(store);
     const own = accessControl(({ policies: held }) => held.includes('reader'));
     const maker = await issue('ann', 0);
     const text = await issue('ben', 0, await callerOf(maker));
-    // By way of a further token of the maker's user.
+    // By way of a further token of the creator.
     const further = await issue('ann', 0, await callerOf(text));
     const may = async (token: string): Promise<readonly boolean[]> => {
       const caller = await callerOf(token);
@@ -108,7 +108,7 @@ describe('a token that was made with another one', () => {
     expect(await may(further)).to.deep.equal([false, false]);
   });
 
-  it('touches no object that the maker may not touch', async () => {
+  it('accesses no object that its creator may not access', async () => {
     const maker = await callerOf(await issue('ann', 0));
     const made = await callerOf(await issue('ben', 0, maker));
     const access = throughMakers({
@@ -125,7 +125,7 @@ describe('a token that was made with another one', () => {
     ).to.equal(false);
   });
 
-  it('hangs on a bounded number of others', async () => {
+  it('depends on a bounded number of ancestors', async () => {
     let caller = await callerOf(await issue('ann', 0));
     for (let count = 1; count <= makersMax; count += 1) {
       demandFewMakers(caller);

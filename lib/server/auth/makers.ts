@@ -1,7 +1,7 @@
 import { failedPrecondition } from '../../base/index.js';
 import type { Identity } from './identity.js';
 
-/** Maximum ancestors of a token: each call checks all of them. */
+/** Maximum number of ancestors of a token: each call checks all of them. */
 export const makersMax = 8;
 
 /**
@@ -27,7 +27,7 @@ export async function allHolders(
   return true;
 }
 
-/** The nodes that a call is narrowed to, as one text. */
+/** The nodes that the access of a call is restricted to, as one string. */
 export function nodesOf(identity: Identity): string {
   return holders(identity)
     .map(({ node = '' }) => node)

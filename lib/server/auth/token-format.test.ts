@@ -11,7 +11,7 @@ describe('tokens', () => {
     expect(secretMatches(parseToken(makeToken().text)!.secret, token.hash)).to.equal(false);
   });
 
-  it('a change of any one character is told apart', () => {
+  it('a change of any one character is detected', () => {
     const { text } = makeToken();
     fc.assert(
       fc.property(fc.nat(text.length - 1), (at) => {
@@ -21,7 +21,7 @@ describe('tokens', () => {
     );
   });
 
-  it('are left out of a text but for their ids', () => {
+  it('are redacted in a text except for their ids', () => {
     const [first, second] = [makeToken(), makeToken()];
     const text = `a ${first.text}, x${second.text.slice(0, -20)}`;
     const shown = withoutTokens(text);

@@ -2,11 +2,12 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * Form of a token: `kedge_<id>_<secret><crc>`; id 16 and secret 43 characters, crc 8 hex digits over the text
- * before it, so that a mistyped token (or a random string in a leak scan) is detected without a look-up.
+ * Form of a token: `kedge_<id>_<secret><crc>`. The id has 16 and the secret 43 characters; crc is 8 hexadecimal
+ * digits over the text before it, so that a mistyped token (or a random string in a leak scan) is detected without a
+ * look-up.
  */
 const form = /^kedge_([a-z0-9]{16})_([A-Za-z0-9_-]{43})([0-9a-f]{8})$/;
-/** Longer input is not even matched. */
+/** Longer input is refused before it is matched. */
 const lengthMax = 128;
 
 /** A new token: `text` for the client, `hash` for the store. */
@@ -20,7 +21,7 @@ function checksum(text: string): string {
   return crc32(text).toString(16).padStart(8, '0');
 }
 
-/** SHA-256 of a token's secret, hex. The secret is 256 random bits, so no slow hash is needed. */
+/** SHA-256 of a token's secret, hexadecimal. The secret is 256 random bits, so no slow hash is needed. */
 export function hashSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
 }
@@ -33,7 +34,7 @@ export function makeToken(): NewToken {
   return { id, text: `${body}${checksum(body)}`, hash: hashSecret(secret) };
 }
 
-/** The id and secret in a token's text, or undefined when it can't be a token. */
+/** The id and secret of a token; undefined for an invalid token. */
 export function parseToken(
   text: string,
 ): { readonly id: string; readonly secret: string } | undefined {

@@ -42,7 +42,7 @@ export interface DispatcherOptions {
   readonly clock: Clock;
 }
 
-/** Maximum length of a name or namespace in the record, in characters. */
+/** Maximum length of a name or namespace in the audit record, in characters. */
 const recordedCharactersMax = 512;
 
 /** A call before authentication. */
@@ -88,7 +88,7 @@ export class Dispatcher {
     return this.#options.methods;
   }
 
-  /** Authenticates before anything of the request is read. Failures are delayed increasingly. */
+  /** Authenticates a call before anything of the request is read. Answers to failures are delayed increasingly. */
   async authenticate(
     method: MethodInfo,
     header: string | undefined,
@@ -101,7 +101,7 @@ export class Dispatcher {
       const { peer, requestId, transport } = caller;
       const context = { peer, requestId, transport, identity: { ...anonymous, subject: '' } };
       this.#over(method, context, {}, this.#options.clock.monotonic(), error);
-      // A call without a token is no guess.
+      // A call without a token is not a guess.
       if (header) await this.#options.failureDelay.failed(caller.peer.address, caller.signal);
       throw error;
     }
@@ -117,12 +117,12 @@ export class Dispatcher {
     }
   }
 
-  /** Records a request that could not be read, which no handler saw. */
+  /** Records a request that could not be parsed and did not reach a handler. */
   unreadable(method: MethodInfo, context: CallContext, error: unknown): void {
     this.#over(method, context, {}, this.#options.clock.monotonic(), error);
   }
 
-  /** One request, one answer. */
+  /** A unary call. */
   async unary(method: MethodInfo, context: CallContext, given: JsonObject): Promise<JsonObject> {
     const request = this.#rights.normalized(method, given);
     const begun = this.#options.clock.monotonic();
@@ -147,8 +147,7 @@ export class Dispatcher {
   }
 
   /**
-   * One request, a stream of answers. Authorization is checked before the first answer, and again whenever it may
-   * have been revoked.
+   * A server stream. It is authorized before the first answer, and again whenever the right may have been revoked.
    */
   stream(method: MethodInfo, context: CallContext, given: JsonObject): AsyncIterable<JsonObject> {
     const request = this.#rights.normalized(method, given);
@@ -160,7 +159,7 @@ export class Dispatcher {
     });
   }
 
-  /** A stream of requests, a stream of answers: the first request determines the access. */
+  /** A bidirectional stream: the first request determines the access. */
   async *bidi(
     method: MethodInfo,
     context: CallContext,
@@ -280,7 +279,7 @@ export class Dispatcher {
 }
 
 /**
- * A text of a request for the audit record: truncated and redacted, because a refused name may be long or contain a
+ * A string of a request for the audit record: truncated and redacted, because a refused name may be long or contain a
  * token.
  */
 function clipped(text: string): string {

@@ -5,7 +5,7 @@ import { FailureDelay } from './failure-delay.js';
 const never = new AbortController().signal;
 
 describe('answers to failures', () => {
-  it('come slower and slower for one peer, at once for others, and again at once after a while', async () => {
+  it('are delayed increasingly for one peer, not for others, and no longer after a while', async () => {
     const clock = new FakeClock();
     const delay = new FailureDelay(clock);
     const answered = async (peer: string, afterMs: number): Promise<boolean> => {

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../base/index.js';
 
-/** Failures without a delay, because people mistype. */
+/** Number of failures without a delay, because people mistype. */
 const freeFailures = 3;
 const firstDelayMs = 100;
 const delayMaxMs = 5_000;
@@ -8,7 +8,7 @@ const delayMaxMs = 5_000;
 const forgetMs = 60_000;
 /** Maximum number of tracked peers; the one with the oldest failure is evicted. */
 const peersMax = 4_096;
-/** Maximum of delayed answers: more would cost the server more than the client. */
+/** Maximum number of delayed answers: more would cost the server more than the client. */
 const heldMax = 256;
 
 /**

@@ -16,7 +16,7 @@ import { requestNamespace } from '../objects/request-key.js';
 
 type Named = Pick<Access, 'resource' | 'verb'>;
 
-/** Which right each method needs, from its declaration. */
+/** The right that each method needs, from its declaration. */
 export class MethodRights {
   readonly #served: ReadonlyMap<string, ServedKind>;
   readonly #custom: ReadonlyMap<string, CustomMethod>;
@@ -45,7 +45,7 @@ export class MethodRights {
     return custom.access.type === 'policy' ? custom.access.scope : undefined;
   }
 
-  /** Of a normalized request. Undefined: nothing beyond a valid token. */
+  /** The access of a normalized request. Undefined: a valid token is enough. */
   accessOf(method: MethodInfo, request: JsonObject): Access | undefined {
     const custom = this.#custom.get(method.id);
     if (custom) {
@@ -72,7 +72,7 @@ export class MethodRights {
     return [{ resource, verb: done, namespace: textOf(request, 'namespace'), name }];
   }
 
-  /** Resource and verb, for rights and records. */
+  /** Resource and verb of a method, for rights and records. */
   named(method: MethodInfo): Named {
     let named = this.#named.get(method);
     if (!named) this.#named.set(method, (named = this.#nameOf(method)));
@@ -94,7 +94,7 @@ export class MethodRights {
     };
   }
 
-  /** The object of a request, as far as it is named. */
+  /** The name of the object of a request, if it has one. */
   nameIn(method: MethodInfo, request: JsonObject): string {
     const name = textOf(request, 'name');
     if (name !== '' || !method.standard) return name;
@@ -111,13 +111,13 @@ export class MethodRights {
   }
 }
 
-/** The verb of a method without an explicit right: read, or its name. */
+/** The verb of a method without an explicit right: `read`, or the method's name. */
 function verbOf(method: MethodInfo, access: MethodAccess): string {
   if (access.type === 'authenticated' && access.reads) return 'get';
   return (method.id.split('.')[1] ?? '').toLowerCase();
 }
 
-/** `-` covers every namespace, so it needs a rule for all. */
+/** The namespace of an access: `-` covers every namespace, so it needs a rule for all. */
 function everywhere(namespace: string): string {
   return namespace === '-' ? '*' : namespace;
 }

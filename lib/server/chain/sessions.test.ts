@@ -16,7 +16,7 @@ const ann: Identity = {
 describe('sessions', () => {
   const access: Access = { resource: 'lamps', verb: 'watch', namespace: 'default' };
 
-  /** A stream without end that says when it was ended. */
+  /** An endless stream that records its end. */
   function endless(): {
     readonly source: (signal: AbortSignal) => AsyncIterable<number>;
     readonly ended: () => boolean;
@@ -63,7 +63,7 @@ describe('sessions', () => {
     expect(ended()).to.equal(true);
   });
 
-  it('end when a change took the right away, whichever it was, and only those', async () => {
+  it('end when any change revoked the right, and only those', async () => {
     const clock = new FakeClock();
     let valid = true;
     let change: () => void = () => undefined;
@@ -93,7 +93,7 @@ describe('sessions', () => {
     change();
     expect(await ended).to.equal('InvalidToken');
     expect(second.ended()).to.equal(false);
-    // What was taken away before a stream is entered is seen too.
+    // A right that was revoked before the start of a stream is detected too.
     const late = endless();
     expect(await reasonOf(sessions.run(ann, access, never, late.source))).to.equal('InvalidToken');
     const denied = { ...ann, subject: 'denied' };
@@ -110,7 +110,7 @@ describe('sessions', () => {
     expect(await reasonOf(elsewhere)).to.equal('PermissionDenied');
   });
 
-  describe('whose source minds nothing', () => {
+  describe('whose source ignores its signal', () => {
     /** Sessions whose only holder loses the right by `revoke`. */
     function revocable(): { readonly sessions: Sessions; readonly revoke: () => void } {
       let valid = true;
@@ -137,7 +137,7 @@ describe('sessions', () => {
       return { sessions, revoke };
     }
 
-    it('end at once while it waits, and let it go', async () => {
+    it('end at once while the source waits, and release it', async () => {
       const { sessions, revoke } = revocable();
       let wake: () => void = () => undefined;
       let over = false;
@@ -159,7 +159,7 @@ describe('sessions', () => {
       expect(over).to.equal(true);
     });
 
-    it('give a slow reader nothing more', async () => {
+    it('deliver nothing more to a slow reader', async () => {
       const { sessions, revoke } = revocable();
       const stream = sessions.run(ann, access, never, async function* () {
         for (let n = 0; n < 100; n += 1) yield await Promise.resolve(n);
@@ -175,7 +175,7 @@ describe('sessions', () => {
       expect(await next).to.equal('InvalidToken');
     });
 
-    it('tell why, whatever the source makes of its end', async () => {
+    it('report the reason, regardless of how the source ends', async () => {
       const { sessions, revoke } = revocable();
       const stops = new StatusError({ code: 'Unavailable', reason: 'Stopping', message: '' });
       const reason = reasonOf(

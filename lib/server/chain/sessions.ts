@@ -31,7 +31,7 @@ interface Session {
   readonly end: AbortController;
 }
 
-/** Maximum number of open streams: each costs memory. */
+/** Maximum number of open streams; each costs memory. */
 const sessionsMax = 8_192;
 const retryMs = 1_000;
 
@@ -85,7 +85,7 @@ export class Sessions {
     using link = linkSignals(signal, session.end.signal);
     const timer = this.#untilExpiry(session);
     try {
-      // A right that was revoked since the authentication causes no later change event: check now.
+      // A right that was revoked after the authentication causes no further change event: check now.
       await this.#recheck(session);
       session.end.signal.throwIfAborted();
       yield* whileAllowed(source(link.signal), session.end.signal);
@@ -113,14 +113,14 @@ export class Sessions {
     try {
       const identity = await authenticator.recheck(session.identity);
       if (session.access) await authorizer.demand(identity, session.access);
-      // Objects are filtered by the node at the stream's start.
+      // Objects are filtered by the node at the start of the stream.
       if (nodesOf(identity) !== nodesOf(session.identity)) throw renarrowed();
     } catch (error) {
       session.end.abort(error);
     }
   }
 
-  /** One watch of the rights for all sessions, from the first one on. */
+  /** Watches rights once for all sessions, from the first one on. */
   #follow(): void {
     const { changes, clock, logger } = this.#options;
     if (!changes || this.#following) return;
@@ -142,9 +142,9 @@ export class Sessions {
 }
 
 /**
- * Yields the values of a source until `end` aborts. The source need not listen to a signal: one that is waiting is
- * abandoned, and its remaining values are dropped.
- * @throws the reason of `end`, however the source ends
+ * Yields the values of a source until `end` aborts. The source may ignore signals: one that is waiting is abandoned,
+ * and its remaining values are dropped.
+ * @throws the reason of `end`, regardless of how the source ends
  */
 async function* whileAllowed<T>(source: AsyncIterable<T>, end: AbortSignal): AsyncIterable<T> {
   const iterator = source[Symbol.asyncIterator]();
@@ -166,7 +166,7 @@ async function* whileAllowed<T>(source: AsyncIterable<T>, end: AbortSignal): Asy
   } finally {
     end.removeEventListener('abort', ended);
     const leaving = iterator.return?.();
-    // Its source may wait forever.
+    // The source may wait forever.
     if (end.aborted) leaving?.catch(() => undefined);
     else await leaving;
   }

@@ -28,7 +28,7 @@ async function canI(
   return { allowed: allowing.length > 0, policies: allowing };
 }
 
-/** @throws StatusError PermissionDenied for a call from elsewhere, or on behalf of somebody elsewhere */
+/** @throws StatusError PermissionDenied for a call from another machine, or one that a proxy or browser forwarded */
 function demandOnMachine({ peer, indirection }: CallContext): void {
   const why = peer.loopback ? indirection?.() : `the call came from ${peer.address}`;
   if (why === undefined) return;
@@ -40,9 +40,8 @@ function demandOnMachine({ peer, indirection }: CallContext): void {
 }
 
 /**
- * The token that the caller makes another one with, which is looked at: the commit checks that it is there.
- * Undefined where tokens are no objects.
- * @throws StatusError Unauthenticated when it was revoked meanwhile
+ * The parent of a new token: the token of the call, which the commit checks. Undefined if tokens are not objects.
+ * @throws StatusError Unauthenticated if it was revoked meanwhile
  */
 async function makerOf(judgement: Judgement): Promise<TokenMaker | undefined> {
   const { tokenId: id, tokenUid: uid, expiresAt } = judgement.identity;
@@ -57,11 +56,11 @@ async function makerOf(judgement: Judgement): Promise<TokenMaker | undefined> {
   });
 }
 
-/** Bootstrap, whoami, can-i, and tokens, whose text is answered once and never stored. */
+/** The methods bootstrap, whoami and can-i, and those of tokens, whose text is answered once and never stored. */
 export function authMethods(parts: ApiParts): readonly CustomMethod[] {
   const { store, clock, admission, writes, served } = parts;
   return [
-    // The second is the name that the specification of the API has.
+    // The second one is the name in the specification of the API.
     ...['AdminService.Bootstrap', 'AdminService.AdminBootstrap'].map(
       (id): CustomMethod => ({
         id,

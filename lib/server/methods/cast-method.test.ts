@@ -21,7 +21,7 @@ const lamps = declareKind({
   fields: { room: string({ maxLength: 9 }) },
 });
 
-/** Casts by a caller with rights to these verbs. */
+/** A cast method for a caller with rights to these verbs. */
 function castOver(
   store: ObjectStore,
   verbs: ReadonlySet<string>,
@@ -46,18 +46,18 @@ function castOver(
   const writes = new JudgedWrites({ store, admission, ...beside });
   const options = { store, admission, writes, authorizer, served, demandUnnarrowed, clock };
   const { handler } = castMethod(options);
-  if (handler.type !== 'unary') throw new TypeError('a cast has one answer');
+  if (handler.type !== 'unary') throw new TypeError('a cast');
   const context = { identity: {} as Identity, signal: never } as CallContext;
   return (objects) =>
     handler.call(context, { objects: objects.map((object) => ({ kind: 'Lamp', object })) });
 }
 
 describe('a cast', () => {
-  it('of 1,000 objects, good or bad, lets others have their turns while it is judged', async () => {
+  it('of 1,000 objects, valid or not, yields to other work while it is validated', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     let age = 0;
     let pauses = 0;
-    // Each look at the clock is a millisecond of the turn.
+    // Each read of the clock takes a millisecond of the turn.
     const clock: Clock = {
       ...systemClock,
       turnAgeMs: () => (age += 1),
@@ -75,14 +75,14 @@ describe('a cast', () => {
       (error: unknown) => StatusError.from(error).code,
     );
     expect(outcome).to.equal('InvalidArgument');
-    // 4,000 steps of 4 ms: rights are judged in two passes, shapes and names in one each.
+    // 4,000 steps of 4 ms: two passes for rights, one for shapes and one for names.
     expect(pauses).to.be.greaterThan(900);
     pauses = 0;
     await castObjects(lampsIn('hall'));
     expect(pauses).to.be.greaterThan(1_500);
   });
 
-  it('that comes after the creation of its object needs the right to update it', async () => {
+  it('of an object that was created concurrently needs the right to update it', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const verbs = new Set(['create']);
     const castObjects = castOver(store, verbs);
@@ -93,7 +93,7 @@ describe('a cast', () => {
       );
     const stored = () => store.get(lamps, { namespace: 'home', name: 'a' });
     const transact = store.transact.bind(store);
-    // Somebody else is faster, between the judgement and the commit.
+    // Another writer creates the object between validation and commit.
     store.transact = async (operations) => {
       store.transact = transact;
       await store.create(lamps, { name: 'a', namespace: 'home', room: 'hall' });
@@ -106,7 +106,7 @@ describe('a cast', () => {
     expect((await stored())?.room).to.equal('attic');
   });
 
-  it('of an object without a name is told where that stands, with all else that is wrong', async () => {
+  it('of an object without a name is refused with its position, among all other violations', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const cast = castOver(store, new Set(['create', 'update']));
     const objects = [
@@ -114,7 +114,7 @@ describe('a cast', () => {
       { name: '', namespace: 'home', room: 'much too long' },
     ];
     const error = await cast(objects).then(
-      () => expect.fail('it went through'),
+      () => expect.fail('it was not refused'),
       (thrown: unknown) => StatusError.from(thrown),
     );
     const told = error.violations.map(({ field }) => field.replace(/^.*\./, ''));

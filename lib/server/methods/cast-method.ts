@@ -27,11 +27,11 @@ export interface CastOptions {
   readonly authorizer: AccessControl;
   readonly served: ReadonlyMap<string, ServedKind>;
   readonly clock: Clock;
-  /** @throws StatusError PermissionDenied for an identity that may touch certain objects only. */
+  /** @throws StatusError PermissionDenied for an identity whose access is restricted by object. */
   readonly demandUnnarrowed: (identity: Identity) => void;
 }
 
-/** `CastService.Cast`: a set of objects judged together and stored in one transaction. */
+/** `CastService.Cast`: validates a set of objects together and stores them in one transaction. */
 export function castMethod(options: CastOptions): CustomMethod {
   return {
     id: 'CastService.Cast',
@@ -77,8 +77,8 @@ function writeRequests(options: CastOptions, request: JsonObject): readonly Writ
 }
 
 /**
- * Before any rule is judged, so that a caller who may not write learns nothing. One who may neither create
- * nor update some object is refused before any object is looked up: the refusal is the same whether it exists.
+ * Checks rights before any rule runs, so that a caller without them learns nothing. A caller that may neither create
+ * nor update some object is refused before any object is looked up: the refusal is the same whether it exists or not.
  */
 async function demandRights(
   options: CastOptions,
@@ -144,7 +144,7 @@ async function cast(
     const answer = { results, resourceVersion: formatCursor(store.revision, store.storeId) };
     changed.forEach(demandExpected);
     if (request.dryRun === true) return { type: 'answer', answer };
-    // The others of the set were judged beside what changes nothing, so that must stay as it is.
+    // Other objects of the set were validated together with the unchanged one, so it must stay unchanged.
     for (const { kind, key, changes } of prepared) if (!changes) await judgement.lookup(kind, key);
     const operations = changed.map((write) => write.operation);
     return { type: 'commit', operations, answer: () => answer };

@@ -9,7 +9,7 @@ import {
 } from '@bufbuild/protobuf/wkt';
 import type { Comments } from '../schema/openapi.js';
 
-/** Numbers of the fields of descriptors, of which the path of a comment is made. */
+/** Field numbers of descriptors, which form the path of a comment. */
 const parts = {
   message: 4,
   enum: 5,
@@ -21,7 +21,7 @@ const parts = {
   method: 2,
 } as const;
 
-/** A file's descriptor as protobuf, with the comments where tools look for them. */
+/** A file's descriptor as protobuf, with comments in the form that tools read. */
 export function describedFile(file: DescFile, comments: Comments): Buffer {
   const locations: SourceCodeInfo_Location[] = [];
   const note = (name: string, path: readonly number[]): void => {

@@ -9,7 +9,7 @@ import { describedFile } from './described-file.js';
 export interface ReflectedSchemas {
   readonly schemas: SchemaRegistry;
   readonly packages: readonly string[];
-  /** Its comments; absent: none. */
+  /** Comments; absent: none. */
   readonly comments?: (() => Promise<Comments>) | undefined;
 }
 
@@ -31,7 +31,7 @@ class Reflection {
     return { listServicesResponse: { service: names.sort().map((name) => ({ name })) } };
   }
 
-  /** A file and everything it imports, without what was sent on this stream before. */
+  /** A file and its imports, without those that were already sent on this stream. */
   async file(
     find: (schemas: SchemaRegistry) => DescFile | undefined,
     sent: Set<string>,
@@ -74,7 +74,7 @@ class Reflection {
   }
 }
 
-/** The server reflection protocol, for tools such as grpcurl; like everything it needs a token. */
+/** The server reflection protocol, for tools such as grpcurl. Like all methods it needs a token. */
 export function reflectionMethod(reflected: readonly ReflectedSchemas[]): CustomMethod {
   const reflection = new Reflection(reflected);
   async function* answers(

@@ -40,7 +40,7 @@ describe('whether an object exists', () => {
   });
   after(() => house[Symbol.asyncDispose]());
 
-  /** Everything that an answer tells, with the name of the object left out. */
+  /** The content of an answer without the name of the object. */
   const told = (call: Promise<unknown>, { name }: Place): Promise<string> =>
     call.then(
       (answer) => JSON.stringify(answer),
@@ -63,14 +63,14 @@ describe('whether an object exists', () => {
 
   for (const verb of Object.keys(verbs) as Verb[])
     for (const subject of withoutRight[verb])
-      it(`is not told to ${subject}, who has no right to ${verb} it`, async () => {
+      it(`is not disclosed to ${subject}, who has no right to ${verb} it`, async () => {
         expect(rights).to.have.property(subject);
         const missing = await ask(subject, verb, { namespace: 'home', name: nextName() });
         expect(missing).to.match(/^PermissionDenied /);
         expect(await ask(subject, verb, await lampOf('somebody'))).to.equal(missing);
       });
 
-  it('is not told by a creation of what the caller may not touch', async () => {
+  it('is not disclosed by a creation of an object that the caller may not access', async () => {
     const creation = (place: Place): Promise<string> => {
       const object = JSON.stringify({ ...there, labels: { owner: 'somebody' }, ...place });
       const operation = { type: 'CREATE', kind: 'Lamp', ...place, object };

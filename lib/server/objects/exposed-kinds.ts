@@ -4,7 +4,7 @@ import type { ServedKind } from '../api/served-kind.js';
 
 interface Exposed {
   readonly served: ServedKind;
-  /** Undefined: all. */
+  /** Undefined: all verbs. */
   readonly verbs: ReadonlySet<StandardVerb> | undefined;
 }
 
@@ -14,14 +14,14 @@ export interface ExposedKindsOptions {
   /** Kinds without a service of their own. */
   readonly records: readonly ServedKind[];
   readonly methods: readonly MethodInfo[];
-  /** Ids of the methods that have handlers of their own. */
+  /** Ids of the methods with their own handlers. */
   readonly customIds: ReadonlySet<string>;
 }
 
 /**
- * The operations of ObjectService by kind: exactly those of the standard methods of the kind's own service. A verb that
- * the service lacks, or answers with a handler of its own, is refused: ObjectService permits nothing that the kind's
- * own service does not.
+ * The operations of ObjectService by kind: exactly those of the standard methods of the kind's own service. A verb
+ * that the service lacks, or handles by itself, is refused: ObjectService permits nothing that the kind's own service
+ * does not.
  */
 export class ExposedKinds {
   readonly #kinds = new Map<string, Exposed>();
@@ -36,7 +36,7 @@ export class ExposedKinds {
     }
   }
 
-  /** The kind, whatever may be done with it; undefined for one that is not served. */
+  /** The served kind, regardless of its verbs; undefined for an unknown one. */
   find(kind: string): ServedKind | undefined {
     return this.#kinds.get(kind)?.served;
   }
@@ -51,9 +51,9 @@ export class ExposedKinds {
   }
 
   /**
-   * @param field what the error names
-   * @throws StatusError InvalidArgument for a kind that is not served, Unimplemented for a verb that
-   * its service does not have
+   * @param field the field that the error names
+   * @throws StatusError InvalidArgument for a kind that is not served, Unimplemented for a verb that its service does
+   * not have
    */
   demand(kind: string, verb: StandardVerb, field = 'kind'): ServedKind {
     const exposed = this.#kinds.get(kind);

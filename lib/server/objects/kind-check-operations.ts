@@ -5,7 +5,7 @@ import type { IndexSelection, KindCheck } from '../../store/index.js';
 import type { ServedKind } from '../api/served-kind.js';
 import type { Access } from '../auth/index.js';
 
-/** A check of a kind in a remote transaction, read but not judged. */
+/** A check of a kind in a remote transaction, parsed but not validated. */
 export interface GivenKindCheck {
   readonly type: 'CHECK_KIND';
   readonly served: ServedKind;
@@ -22,7 +22,10 @@ export function indexSelection(request: JsonObject): IndexSelection {
   return (value === '' ? {} : { value }) as IndexSelection;
 }
 
-/** @throws StatusError InvalidArgument naming the field */
+/**
+ * Parses a check of a kind.
+ * @throws StatusError InvalidArgument that names the field
+ */
 export function parseKindCheck(given: JsonObject, served: ServedKind, at: string): GivenKindCheck {
   const violations: FieldViolation[] = [];
   const check = isJsonObject(given.kindCheck) ? given.kindCheck : {};
@@ -48,8 +51,8 @@ export function parseKindCheck(given: JsonObject, served: ServedKind, at: string
 }
 
 /**
- * The rights to a list, or a check, by index: to list where its objects are, and to see what is masked
- * where the index may have been made of that.
+ * The rights that a list or check by index needs: to list in the namespace, and to read hidden values if the index
+ * may depend on them.
  */
 export function accessesByIndex(
   { kind, rules }: ServedKind,

@@ -1,7 +1,7 @@
 import { differs, StatusError } from '../../base/index.js';
 import { type ApiObject, jsonEqual, valueAt } from '../../object/index.js';
 import type { Precondition } from '../../store/index.js';
-// How the store judges what a precondition demands: the same words for the same refusals.
+// The check of the store itself, so that refusals are the same.
 import { demandState } from '../../store/writes/preconditions.js';
 import type { AccessControl } from '../auth/index.js';
 import type { CallContext } from '../api/call.js';
@@ -18,9 +18,9 @@ export interface GuardOptions {
 }
 
 /**
- * Judges the guard of an operation against its object. Values are compared in the form that the API
- * shows. One that is masked can't be compared without the right to see it: the outcome would tell it.
- * @returns what the commit has to compare again: the values as they are stored
+ * Checks the guard of an operation against its object. Values are compared in the form of the API. A hidden value
+ * can't be compared without the right to read it: the outcome would disclose it.
+ * @returns the stored values that the commit must compare again
  * @throws StatusError Aborted (Conflict), PermissionDenied, InvalidArgument for a mask
  */
 export async function judgeGuard(

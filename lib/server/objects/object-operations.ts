@@ -2,7 +2,7 @@ import { type FieldViolation, invalid, limits, StatusError } from '../../base/in
 import { keyFor, type ObjectKey, type ObjectMeta } from '../../object/index.js';
 import { isJsonObject, type JsonObject, type StandardVerb, textOf } from '../../rpc/index.js';
 import type { ServedKind } from '../api/served-kind.js';
-// The bound that the store has, so that what is judged here is judged there alike.
+// The limit of the store, so that both refuse the same requests.
 import { tooManyFields } from '../../store/writes/preconditions.js';
 import type { ExposedKinds } from './exposed-kinds.js';
 import { type GivenKindCheck, parseKindCheck } from './kind-check-operations.js';
@@ -30,48 +30,48 @@ const verbs: Readonly<Record<OperationType | 'CHECK_KIND', StandardVerb>> = {
   CHECK_KIND: 'List',
 };
 
-/** Guards of an operation as a caller gives them. */
+/** Guards of an operation as sent by a caller. */
 export interface GivenPrecondition {
   readonly resourceVersion: string;
   readonly uid: string;
   readonly absent: boolean;
   readonly fields: ReadonlyMap<string, unknown>;
-  /** 0 for any. */
+  /** 0 matches any. */
   readonly generation: number;
   readonly notDeleting: boolean;
 }
 
-/** Metadata that only those may write who have the right to it. */
+/** Metadata that only callers with the corresponding right may write. */
 export type ProtectedMetadata = Partial<
   Pick<ObjectMeta, 'finalizers' | 'ownerReferences' | 'expiresAt'>
 >;
 
-/** One operation of a remote transaction, read but not judged. */
+/** One operation of a remote transaction, parsed but not validated. */
 export type GivenOperation = GivenObjectOperation | GivenKindCheck;
 
 /** An operation on one object. */
 export interface GivenObjectOperation {
   readonly type: OperationType;
   readonly served: ServedKind;
-  /** As requests have it: `default` where none was given, undefined for kinds without namespaces. */
+  /** As in requests: `default` if none was given, undefined for cluster-scoped kinds. */
   readonly namespace: string | undefined;
   readonly key: ObjectKey;
-  /** Of a creation or replacement the object, of a status update the fields; else empty. */
+  /** The object of a creation or replacement, the fields of a status update; else empty. */
   readonly object: JsonObject;
   readonly protectedMetadata: ProtectedMetadata;
-  /** Of a replacement: the kind's own service has no Update, so that finalizers are all that can be written. */
+  /** True for a replacement if the kind's own service has no Update: then only finalizers can be written. */
   readonly finalizersOnly: boolean;
   readonly precondition: GivenPrecondition;
 }
 
-/** Right that each part of {@link ProtectedMetadata} needs, as a resource below the kind's. */
+/** The right of each part of {@link ProtectedMetadata}, as a resource below that of the kind. */
 export const protectedResources: Readonly<Record<keyof ProtectedMetadata, string>> = {
   finalizers: 'finalizers',
   ownerReferences: 'ownerreferences',
   expiresAt: 'expiry',
 };
 
-/** Resource and verb of the right that an operation on a kind needs; empty verb for no operation. */
+/** Resource and verb of the right that an operation on a kind needs; the verb is empty for an unknown operation. */
 export function operationVerb(
   plural: string,
   type: unknown,
@@ -86,8 +86,8 @@ function isType(value: unknown): value is keyof typeof verbs {
 }
 
 /**
- * The operations of a request.
- * @throws StatusError InvalidArgument naming the operation and the field, Unimplemented
+ * Parses the operations of a request.
+ * @throws StatusError InvalidArgument that names the operation and the field, Unimplemented
  */
 export function parseOperations(
   request: JsonObject,
@@ -132,7 +132,7 @@ function parseOperation(given: JsonObject, at: string, kinds: ExposedKinds): Giv
     served,
     namespace,
     key: keyFor(served.kind, namespace, name),
-    // Only the precondition guards.
+    // Only the precondition is a guard.
     object: body ? withoutGuards(object) : object,
     protectedMetadata,
     finalizersOnly,

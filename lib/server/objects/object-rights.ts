@@ -1,7 +1,7 @@
 import type { Access } from '../auth/index.js';
 import type { GivenObjectOperation } from './object-operations.js';
 
-/** The right that an operation needs, before anything is judged. */
+/** The right that an operation needs, before validation. */
 export function accessOf(given: GivenObjectOperation): Access {
   const { type, served, namespace, finalizersOnly } = given;
   const { plural } = served.kind;
@@ -24,7 +24,7 @@ export function accessOf(given: GivenObjectOperation): Access {
   }
 }
 
-/** The right to read what an operation is about. */
+/** The right to read the object of an operation. */
 export function reading({ served }: GivenObjectOperation): Pick<Access, 'resource' | 'verb'> {
   return { resource: served.kind.plural, verb: 'get' };
 }

@@ -17,16 +17,16 @@ import {
   verdictOf,
 } from './object-service-house.test.js';
 
-/** A write as somebody asks for it, to an object that the case has made before. */
+/** A write to an object that the case created before. */
 interface Case {
   readonly name: string;
   readonly op: 'CREATE' | 'UPDATE' | 'OVERWRITE' | 'UPDATE_STATUS' | 'DELETE' | 'DELETE_BY_NAME';
-  /** The object there is before; undefined for none. */
+  /** The object before the write; undefined for none. */
   readonly before?: Partial<Lamp>;
   readonly object?: JsonObject;
   /** Guards with a version that is no longer the stored one. */
   readonly stale?: boolean;
-  /** What a protobuf message of the kind can't even say. */
+  /** A protobuf message of the kind can't represent this object. */
   readonly jsonOnly?: boolean;
 }
 
@@ -37,7 +37,7 @@ const cases: readonly Case[] = [
     op: 'CREATE',
     object: { room: 'hall', labels: { owner: 'narrowed' } },
   },
-  { name: 'create what exists', op: 'CREATE', before: there, object: { room: 'hall' } },
+  { name: 'create an existing object', op: 'CREATE', before: there, object: { room: 'hall' } },
   { name: 'create without a required field', op: 'CREATE', object: { watts: 40 } },
   {
     name: 'create with an unknown field',
@@ -65,7 +65,7 @@ const cases: readonly Case[] = [
     before: there,
     object: { room: 'hall', watts: 40, on: true },
   },
-  { name: 'overwrite what is not there', op: 'OVERWRITE', object: { room: 'hall' } },
+  { name: 'overwrite a missing object', op: 'OVERWRITE', object: { room: 'hall' } },
   {
     name: 'overwrite an immutable field',
     op: 'OVERWRITE',
@@ -73,7 +73,7 @@ const cases: readonly Case[] = [
     object: { room: 'attic' },
   },
   {
-    name: "overwrite somebody else's",
+    name: "overwrite another caller's",
     op: 'OVERWRITE',
     before: { ...there, labels: { owner: 'ann' } },
     object: { room: 'hall', watts: 60, labels: { owner: 'narrowed' } },
@@ -94,7 +94,7 @@ const cases: readonly Case[] = [
   },
   { name: 'status', op: 'UPDATE_STATUS', before: there, object: { on: true } },
   {
-    name: 'status with a field that is none',
+    name: 'status with an unknown field',
     op: 'UPDATE_STATUS',
     before: there,
     object: { on: true, watts: 99 },
@@ -106,23 +106,23 @@ const cases: readonly Case[] = [
     object: { on: 'yes' },
     jsonOnly: true,
   },
-  { name: 'status of nothing', op: 'UPDATE_STATUS', object: { on: true } },
+  { name: 'status of a missing object', op: 'UPDATE_STATUS', object: { on: true } },
   {
-    name: "status of somebody else's",
+    name: "status of another caller's",
     op: 'UPDATE_STATUS',
     before: { ...there, labels: { owner: 'ann' } },
     object: { on: true },
   },
   { name: 'delete by name', op: 'DELETE_BY_NAME', before: there },
   { name: 'delete of a stale version', op: 'DELETE_BY_NAME', before: there, stale: true },
-  { name: 'delete what is not there', op: 'DELETE_BY_NAME' },
+  { name: 'delete a missing object', op: 'DELETE_BY_NAME' },
   {
     name: 'delete against a rule',
     op: 'DELETE_BY_NAME',
     before: { ...there, labels: { keep: 'yes', owner: 'narrowed' } },
   },
   {
-    name: "delete somebody else's",
+    name: "delete another caller's",
     op: 'DELETE_BY_NAME',
     before: { ...there, labels: { owner: 'ann' } },
   },
@@ -207,7 +207,7 @@ describe('the object service', () => {
       ...(Object.keys(guard).length > 0 ? { precondition: guard } : {}),
     };
   }
-  /** The ways to ask for one write. */
+  /** The ways to request one write. */
   const ways: Readonly<Record<string, (asked: Asked) => Promise<string>>> = {
     'a single call over gRPC': overGrpc,
     'a single call over REST': overRest,
@@ -224,7 +224,7 @@ describe('the object service', () => {
     },
   };
 
-  /** What is stored, without what differs from case to case. */
+  /** The stored object, without fields that differ from case to case. */
   async function state(kind: Kind<Lamp>, name: string): Promise<unknown> {
     const object = await store.get(kind, keyFor(kind, 'home', name));
     if (!object) return 'none';
@@ -235,7 +235,7 @@ describe('the object service', () => {
 
   for (const kind of [lamps, beacons])
     for (const subject of Object.keys(rights))
-      it(`judges and does for "${subject}" with ${kind.plural} what the same single calls are judged and do`, async () => {
+      it(`accepts, refuses and writes for "${subject}" with ${kind.plural} the same as single calls`, async () => {
         for (const asked of cases) {
           const seen: Record<string, unknown> = {};
           for (const [way, ask] of Object.entries(ways)) {

@@ -11,7 +11,7 @@ import {
   verdictOf,
 } from './object-service-house.test.js';
 
-describe('what the object service takes', () => {
+describe('limits of the object service', () => {
   let house: House;
   before(async () => {
     house = await openHouse();
@@ -22,7 +22,7 @@ describe('what the object service takes', () => {
   const transact = (operations: readonly JsonObject[]) => house.transact('everything', operations);
   const failure = (call: Promise<unknown>): Promise<StatusError> =>
     call.then(
-      () => expect.fail('it went through'),
+      () => expect.fail('it was not refused'),
       (error: unknown) => StatusError.from(error),
     );
   const check = (of: Lamp, fields: JsonObject): JsonObject => ({
@@ -35,7 +35,7 @@ describe('what the object service takes', () => {
   const fieldsOf = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, n) => [`labels.l${n}`, '']));
 
-  it('a check of as many fields as are allowed, and no more, here and in the store', async () => {
+  it('a check with the maximum number of fields is accepted, and no larger one, here and in the store', async () => {
     const stored = await lamp();
     const { preconditionFieldsMax: max } = limits;
     expect(await verdictOf(transact([check(stored, fieldsOf(max))]))).to.equal('OK');
@@ -57,7 +57,7 @@ describe('what the object service takes', () => {
     );
   });
 
-  it('the fields of a check are compared with one look at the object as it is shown, and one at what is masked', async () => {
+  it('the fields of a check are compared with one conversion of the object, and one of its hidden values', async () => {
     const stored = await lamp();
     const before = house.shown();
     await transact([check(stored, fieldsOf(100))]);

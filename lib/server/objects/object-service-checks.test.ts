@@ -44,7 +44,7 @@ describe('checks of a kind over the object service', () => {
       }),
     );
 
-  it('need the right to list, where the checked objects are', async () => {
+  it('need the right to list in the namespace of the checked objects', async () => {
     for (const subject of ['nobody', 'creator', 'updater', 'deleter', 'stator'])
       for (const one of [check(namespaceIndex, 'home'), check('room', 'hall')])
         expect(await verdict(subject, one), subject).to.equal(denied);
@@ -54,7 +54,7 @@ describe('checks of a kind over the object service', () => {
     expect(await verdict('reader', check('room', 'hall'))).to.equal('OK');
   });
 
-  it('need the right to see what is masked, where the index may have been made of it, and so do lists', async () => {
+  it('need the right to read hidden values if the index may depend on them, as do lists', async () => {
     await lamp('hunter2');
     const before = house.store.revision - 1;
     for (const code of ['hunter2', 'hunter3']) {
@@ -67,7 +67,7 @@ describe('checks of a kind over the object service', () => {
     expect(await list('reader', 'room', 'hall')).to.equal('OK');
   });
 
-  it('refuse a transaction whose list is no longer so, as a whole, and not for a status write', async () => {
+  it('refuse a whole transaction whose list is no longer valid, but not after a status write', async () => {
     const { name } = await lamp();
     const since = check('room', 'hall');
     await house.store.updateStatus(lamps, { namespace: 'home', name }, { on: true });
@@ -77,7 +77,7 @@ describe('checks of a kind over the object service', () => {
     expect(await verdict('everything', check('room', 'attic'), note(nextName()))).to.equal('OK');
   });
 
-  it('say what is wrong with one that can not be judged', async () => {
+  it('report the violations of an invalid check', async () => {
     const wrong: readonly JsonObject[] = [
       check('', ''),
       check('colour', 'red'),
@@ -89,7 +89,7 @@ describe('checks of a kind over the object service', () => {
       expect(await verdict('everything', one)).to.equal('InvalidArgument ValidationFailed');
   });
 
-  it('a check of a generation holds over any number of status writes meanwhile', async () => {
+  it('of a generation hold despite any number of concurrent status writes', async () => {
     const { name, metadata } = await lamp();
     const { uid, generation } = metadata;
     const key = { namespace: 'home', name };

@@ -68,7 +68,7 @@ const api = describeKinds('house.v1', [
   mount(notes, {}),
 ]);
 
-/** What each subject may do, as `verb resource namespace`; `*` for all of one. Everybody may create notes. */
+/** The rights of each subject, as `verb resource namespace`; `*` for all. Every subject may create notes. */
 export const rights: Record<string, readonly string[]> = {
   nobody: [],
   reader: ['get * *', 'list * *', 'watch * *'],
@@ -79,7 +79,7 @@ export const rights: Record<string, readonly string[]> = {
   elsewhere: ['* lamps other', '* lamps/status other'],
   athome: ['* lamps home', '* lamps/status home'],
   everything: ['* * *'],
-  // May do everything, to objects that carry its name.
+  // May do everything with objects that have its name.
   narrowed: ['* * *'],
 };
 
@@ -100,30 +100,30 @@ const identity = (subject: string): Identity => ({
   expiresAt: undefined,
 });
 
-/** A lamp as the tests find it. */
+/** A lamp as it is at the start of the tests. */
 export const there = { room: 'hall', watts: 40, code: 'secret', labels: { owner: 'narrowed' } };
 
 /** A server of lamps, beacons and notes, and its callers. */
 export interface House extends AsyncDisposable {
   readonly store: EmbeddedStore;
   readonly ports: { readonly grpc: number; readonly rest: number };
-  /** Everything that was recorded. */
+  /** All audit entries. */
   readonly audited: AuditEntry[];
-  /** How often a lamp or beacon was brought into the form that callers see. */
+  /** Number of conversions of a lamp or beacon to the form of the API. */
   shown(): number;
-  /** Calls as that subject: the object service, or the services of the kinds. */
+  /** A client with the rights of that subject, for the object service or the services of the kinds. */
   client(subject: string, generic: boolean): ApiClient;
   transact(subject: string, operations: readonly JsonObject[]): Promise<JsonObject>;
 }
 
 let made = 0;
 
-/** A name that no object has yet. */
+/** An unused name. */
 export function nextName(): string {
   return `n${(made += 1)}`;
 }
 
-/** How a call ended: `OK`, or code and reason. */
+/** The outcome of a call: `OK`, or code and reason. */
 export function verdictOf(call: Promise<unknown>): Promise<string> {
   return call.then(
     () => 'OK',
@@ -134,7 +134,7 @@ export function verdictOf(call: Promise<unknown>): Promise<string> {
   );
 }
 
-/** The operation that makes a note, which everybody may do. */
+/** The operation that creates a note, which every subject may do. */
 export function note(name: string): JsonObject {
   return {
     type: 'CREATE',

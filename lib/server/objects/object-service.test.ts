@@ -41,11 +41,11 @@ describe('transactions of the object service', () => {
     on(of, { type: 'CHECK', precondition });
   const failure = (call: Promise<unknown>): Promise<StatusError> =>
     call.then(
-      () => expect.fail('it went through'),
+      () => expect.fail('it was not refused'),
       (error: unknown) => StatusError.from(error),
     );
 
-  it('a check needs the right to read, whatever it checks and whether it holds', async () => {
+  it('a check needs the right to read, regardless of its content and result', async () => {
     const stored = await lamp();
     const { uid, resourceVersion } = stored.metadata;
     const absent = { type: 'CHECK', kind: 'Lamp', namespace: 'home', name: 'none' };
@@ -93,7 +93,7 @@ describe('transactions of the object service', () => {
     expect(await asked('40')).to.equal('OK');
   });
 
-  it('a masked value can not be guessed by checks, and no answer or error has it', async () => {
+  it('a hidden value cannot be guessed by checks, and no answer or error contains it', async () => {
     const stored = await lamp({ code: 'hunter2' });
     const guess = (subject: string, code: string) =>
       failure(transact(subject, [check(stored, { fields: { code: JSON.stringify(code) } })]));
@@ -104,7 +104,7 @@ describe('transactions of the object service', () => {
         .to.match(/code can't be compared/)
         .and.not.contain('hunter');
     }
-    // Who may see the value may compare it; the mask says nothing of it.
+    // A caller that may read the value may compare it; the mask discloses nothing.
     expect((await guess('everything', 'hunter3')).code).to.equal('Aborted');
     expect((await guess('everything', 'hunter3')).message).to.not.contain('hunter');
     expect((await guess('everything', '***')).code).to.equal('InvalidArgument');
@@ -123,7 +123,7 @@ describe('transactions of the object service', () => {
     expect(got.object).to.not.contain('hunter2');
   });
 
-  it('finalizers, owner references and expiry are written by those with the right to them only', async () => {
+  it('finalizers, owner references and expiry are written only by callers with the right to them', async () => {
     const owner = { kind: 'Room', name: 'hall', uid: 'u1' };
     const parts = [
       ['finalizers', { finalizers: ['house/one'] }],
@@ -152,7 +152,7 @@ describe('transactions of the object service', () => {
           type: 'OVERWRITE',
           object: JSON.stringify({ room: 'hall', watts: 50, metadata: content }),
         });
-      // As it was read, it is no change.
+      // Unchanged, it is not a change.
       expect(await verdictOf(transact('whole', [overwrite(metadata)])), right).to.equal('OK');
       expect(await verdictOf(transact('whole', [overwrite({})])), right).to.equal('OK');
       const empty = Object.fromEntries(
@@ -170,7 +170,7 @@ describe('transactions of the object service', () => {
     }
   });
 
-  it('an operation sees what those before it made, and all happen or none', async () => {
+  it('an operation sees the effects of earlier ones, and all are committed or none', async () => {
     const name = nextName();
     const at = (type: string, rest: JsonObject = {}): JsonObject => ({
       type,
@@ -201,7 +201,7 @@ describe('transactions of the object service', () => {
     expect((await store.get(lamps, { namespace: 'home', name }))?.watts).to.equal(60);
   });
 
-  it('a write that comes between the judgement of a check and its commit is noticed', async () => {
+  it('a write between the validation of a check and its commit is detected', async () => {
     const stored = await lamp();
     const name = nextName();
     const held = store.transact.bind(store);
@@ -219,7 +219,7 @@ describe('transactions of the object service', () => {
     expect(await store.get(notes, { namespace: 'home', name })).to.equal(undefined);
   });
 
-  it('what was judged still holds inside the commit, regardless of how many write meanwhile', async () => {
+  it('validated rules hold inside the commit, regardless of concurrent writes', async () => {
     const stored = await lamp({ watts: 20 });
     const guarded = async (): Promise<void> => {
       for (;;) {
@@ -240,7 +240,7 @@ describe('transactions of the object service', () => {
     expect(watts).to.equal(32);
   });
 
-  it('records of elections and controllers need rights of their own, which nobody has by default', async () => {
+  it('records of elections and controllers need rights of their own, which no caller has by default', async () => {
     const lease = { name: 'l', holderIdentity: 'me', leaseTransitions: 1 };
     const record = { name: 'c:home/a', controller: 'c', key: 'home/a', dueAt: 1.7e12 };
     const calls = {
@@ -290,7 +290,7 @@ describe('transactions of the object service', () => {
     }
   });
 
-  it('small operations on large objects do not add up to an answer that fills the memory', async () => {
+  it('the answer to small operations on large objects is bounded in memory', async () => {
     const large = await lamp({ room: 'x'.repeat(1_000_000) });
     const { uid } = large.metadata;
     const first = on(large, { type: 'UPDATE_STATUS', object: '{"on":true}' });
@@ -303,7 +303,7 @@ describe('transactions of the object service', () => {
     await store.deleteByName(lamps, large);
   });
 
-  it('who may see certain objects is told neither of others nor of what they were before', async () => {
+  it('a caller with access to certain objects sees neither others nor their earlier state', async () => {
     const mine = await lamp();
     const foreign = await lamp({ labels: { owner: 'ann' }, watts: 77 });
     expect(
@@ -338,7 +338,7 @@ describe('transactions of the object service', () => {
     expect((JSON.parse(event.object) as Lamp).watts).to.equal(79);
   });
 
-  it('refuses what is malformed by the name of its field, and too many operations', async () => {
+  it('refuses malformed requests by the name of the field, and too many operations', async () => {
     const messages = async (operation: JsonObject): Promise<string> => {
       const error = await failure(transact('everything', [operation]));
       return `${error.reason}: ${error.violations.map(({ field }) => field).join(' ')}`;
@@ -378,7 +378,7 @@ describe('transactions of the object service', () => {
     );
   });
 
-  it('a transaction that was decided on another store is refused before anything is looked at', async () => {
+  it('a transaction for another store is refused before anything is read', async () => {
     const request = { operations: [note(nextName())], storeId: 'another' };
     const verdict = await verdictOf(
       client('everything', true).call('ObjectService.Transact', request),

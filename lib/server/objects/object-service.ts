@@ -94,7 +94,7 @@ export function objectMethods(options: ObjectServiceOptions): readonly CustomMet
       id: 'ObjectService.Transact',
       access: {
         type: 'request',
-        // Each operation needs a right of its own, judged with it.
+        // Each operation needs a right of its own, which is checked with it.
         demanded: () => undefined,
         recorded: (request, code) => recordedOperations(kinds, request, code),
       },

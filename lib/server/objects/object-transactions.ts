@@ -14,7 +14,8 @@ import {
   type Planned,
 } from './operation-plans.js';
 
-// How the store applies an operation, to judge the next one of the same transaction by its outcome.
+// The function by which the store applies an operation; the next operation of the transaction is validated against
+// its result.
 
 /** Options of transactions. */
 export interface ObjectTransactionOptions extends OperationPlanOptions {
@@ -22,13 +23,13 @@ export interface ObjectTransactionOptions extends OperationPlanOptions {
   readonly writes: JudgedWrites;
 }
 
-/** The objects of so few operations may be as large as objects can be. */
+/** With so few operations each object may have the maximum size. */
 const unmeasuredOperationsMax = 16;
 
 /**
- * Transactions of stores in other processes. Each is judged as the same single calls made one after
- * the other, and then committed as one. What was judged is checked inside the commit: every object
- * that an operation looked at must still be in the version that it was judged in.
+ * Transactions of stores in other processes. Each is validated like the same single calls in order, and then
+ * committed as one. The commit checks the validation: every object that an operation read must still have the version
+ * that it was validated against.
  */
 export class ObjectTransactions {
   readonly #options: ObjectTransactionOptions;
@@ -39,12 +40,12 @@ export class ObjectTransactions {
     this.#plans = new OperationPlans(options);
   }
 
-  /** @throws StatusError what the first operation that can't be done is refused with; then nothing happened. */
+  /** @throws StatusError the error of the first operation that is refused; then nothing is written. */
   async transact(context: CallContext, operations: readonly GivenOperation[]): Promise<JsonObject> {
     const { store, writes } = this.#options;
     let kindChecks: readonly Operation[] | undefined;
     return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-      // A check of a kind does not come to hold again, so a further attempt begins with it.
+      // A check of a kind that failed never holds again, so further attempts start with it.
       if (kindChecks) await store.transact(kindChecks);
       const plan = await this.#plan(context, operations, judgement);
       const planned = plan.flatMap((step) => (step.type === 'store' ? [step.operation] : []));
@@ -106,8 +107,8 @@ export class ObjectTransactions {
   }
 
   /**
-   * Checks of kinds are judged in the commit. When a later operation is refused before that, they
-   * come first: an overtaken transaction is Aborted, and its caller reads again.
+   * Commits the checks of kinds alone, before the refusal of a later operation is reported: a transaction with a
+   * conflict is Aborted, so that its caller reads again.
    */
   async #demandKindChecks(before: readonly Planned[]): Promise<void> {
     const checks = before.flatMap((step) =>

@@ -25,7 +25,8 @@ import { demandFinalizersOnly } from './transaction-refusals.js';
 import type { WritePlanner } from '../admission/write-planner.js';
 import { accessOf, reading } from './object-rights.js';
 
-// How the store applies an operation, to judge the next one of the same transaction by its outcome.
+// The function by which the store applies an operation; the next operation of the transaction is validated against
+// its result.
 
 /** Dependencies of {@link OperationPlans}. */
 export interface OperationPlanOptions {
@@ -35,12 +36,12 @@ export interface OperationPlanOptions {
   readonly clock: Clock;
 }
 
-/** The plan of one operation: an operation of the store, or a result that is known already. */
+/** The plan of one operation: an operation of the store, or a known result. */
 export type Planned =
   | { readonly type: 'store'; readonly operation: Operation; readonly object?: ApiObject }
   | { readonly type: 'known'; readonly result: OperationResult | undefined };
 
-/** Judges single operations of a transaction, each by what those before it leave. */
+/** Validates the operations of a transaction, each against the effects of the earlier ones. */
 export class OperationPlans {
   readonly #options: OperationPlanOptions;
 
@@ -49,8 +50,8 @@ export class OperationPlans {
   }
 
   /**
-   * @param touches how many operations of the transaction are on the object of each id
-   * @throws StatusError what the operation is refused with
+   * @param touches number of operations of the transaction on the object of each id
+   * @throws StatusError the error of a refused operation
    */
   async step(
     context: CallContext,
@@ -107,7 +108,7 @@ export class OperationPlans {
       const creation: ObjectOperation = { op: 'create', kind: served.kind, object: stored };
       return this.#stage(given, creation, undefined, judgement);
     }
-    // An object that an operation before has touched is guarded by that one.
+    // If an earlier operation wrote the object, that operation has the guard.
     const replacement: ObjectOperation = first
       ? { ...operation, object: stored }
       : { op: 'overwrite', kind: served.kind, object: stored };
@@ -136,7 +137,7 @@ export class OperationPlans {
     return this.#stage(given, operation, before, judgement);
   }
 
-  /** Finalizers, owner references and expiry to write: what differs needs the right to it. */
+  /** The finalizers, owner references and expiry to write: a change needs the right to it. */
   async #protected(
     context: CallContext,
     given: GivenObjectOperation,
@@ -180,7 +181,7 @@ export class OperationPlans {
     const { current, status } = planned;
     await judgeGuard(this.#options, context, given, current);
     const { uid, resourceVersion } = current.metadata;
-    // Controllers write status without a version: pinned only where something else was judged too.
+    // Controllers write status without a version: it is required only if other parts were validated too.
     const { resourceVersion: version, generation, notDeleting, fields } = precondition;
     const guarded = version !== '' || generation > 0 || notDeleting || fields.size > 0;
     const pinned = again || guarded || this.#options.planner.narrows(context);
@@ -238,15 +239,15 @@ export class OperationPlans {
     if (!first) return { type: 'known', result: { object, exists: true, changed: false } };
     staging.set(kind, key, object);
     const { uid, resourceVersion } = object.metadata;
-    // The commit compares what the caller demanded and no more, but for a right that goes by the object,
-    // and for an object that a further operation is judged by.
+    // The commit compares only what the caller required, except for a right that depends on the object, and for an
+    // object that a further operation is validated against.
     const pinned = again || precondition.resourceVersion !== '' || planner.narrows(context);
     const guard = pinned ? { uid, resourceVersion } : { ...demanded, uid };
     const operation: Operation = { op: 'check', kind, key, precondition: guard };
     return { type: 'store', operation, object };
   }
 
-  /** Notes what an operation on `current` leaves, for those after it. */
+  /** Stages the effect of an operation on `current` for later operations. */
   #stage(
     { served, key }: GivenObjectOperation,
     operation: ObjectOperation,
@@ -254,7 +255,7 @@ export class OperationPlans {
     { staging }: Judgement,
   ): Planned {
     const applied = applyOperation(operation, current, {
-      // No version of any object: nothing can be guarded by a state that is not stored.
+      // Not a version of any object: nothing can be guarded by a state that is not stored.
       revision: -1,
       now: timestamp(this.#options.clock),
       uid: () => systemRandom.uuid(),
@@ -264,7 +265,7 @@ export class OperationPlans {
   }
 }
 
-/** The object of an operation among those of its transaction. */
+/** The id of the object of an operation within its transaction. */
 export function idOf(kind: AnyKind, key: ObjectKey): string {
   return `${kind.kind} ${keyString(key)}`;
 }

@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import { RecentCache } from './recent-cache.js';
 
 describe('recent results', () => {
-  it('the cache of recent results keeps the last ones and makes each once', () => {
+  it('the cache of recent results keeps the last ones and computes each once', () => {
     const cache = new RecentCache<object, number>(2);
     const keys = [{}, {}, {}];
     let made = 0;
     const of = (n: number) => cache.of(keys[n]!, () => (made += 1));
     expect([of(0), of(1), of(0), of(2), of(0)]).to.deep.equal([1, 2, 1, 3, 4]);
-    // Of two results that weigh too much together the older one goes.
+    // If the total weight of two results is too large, the older one is evicted.
     made = 0;
     const heavy = new RecentCache<object, number>(9, { of: () => 6, max: 10 });
     const kept = (n: number) => heavy.of(keys[n]!, () => (made += 1));

@@ -16,7 +16,7 @@ export class RecentCache<K extends object, V> {
     this.#weight = weight;
   }
 
-  /** The result for `key`, made now unless it is known. */
+  /** The result for `key`; it is computed unless it is cached. */
   of(key: K, make: () => V): V {
     const known = this.#entries.get(key);
     if (known !== undefined) return known;

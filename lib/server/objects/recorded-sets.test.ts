@@ -14,7 +14,7 @@ import {
 } from './object-service-house.test.js';
 import { recordedObjects } from './recorded-sets.js';
 
-describe('the record of a transaction', () => {
+describe('the audit record of a transaction', () => {
   let house: House;
   before(async () => {
     house = await openHouse();
@@ -64,7 +64,7 @@ describe('the record of a transaction', () => {
     expect(new Set(house.audited.slice(0, 4).map(({ requestId }) => requestId)).size).to.equal(1);
   });
 
-  it('is bounded when the transaction is refused, whatever it asks for and whoever asks', async () => {
+  it('is bounded if the transaction is refused, for any request and caller', async () => {
     const deletion = (name: string): JsonObject => ({
       type: 'DELETE_BY_NAME',
       kind: 'Lamp',
@@ -81,7 +81,7 @@ describe('the record of a transaction', () => {
       ],
       ['everything', Array<JsonObject>(900).fill(deletion('none'))],
       ['everything', [...Array.from({ length: 900 }, () => note(nextName())), { type: 'CREATE' }]],
-      // Two bytes each in the message: a request of 4 MiB has two million of them.
+      // Each takes two bytes in the message: a request of 4 MiB has two million of them.
       ['nobody', Array<JsonObject>(12_000).fill({})],
       ['nobody', Array<JsonObject>(20).fill({ ...deletion(long), namespace: long })],
     ];
@@ -98,7 +98,7 @@ describe('the record of a transaction', () => {
     }
   });
 
-  it('tells every object that an accepted one wrote, once, and of its checks the first few', async () => {
+  it('has each object that an accepted one wrote, once, and the first few of its checks', async () => {
     const [stored, other] = [await lamp(), await lamp()];
     const names = Array.from({ length: 500 }, nextName);
     const repeated = Array<JsonObject>(400).fill(
@@ -118,10 +118,10 @@ describe('the record of a transaction', () => {
   });
 });
 
-describe('the record of a cast', () => {
+describe('the audit record of a cast', () => {
   const served = new Map([['Note', serve(notes, 'house.v1.Note')]]);
 
-  it('tells every object of an accepted one, and the first few of a refused one', () => {
+  it('has each object of an accepted one, and the first few of a refused one', () => {
     const names = Array.from({ length: 60 }, nextName);
     const objects = names.map((name) => ({ kind: 'Note', object: { namespace: 'home', name } }));
     const record = (code: 'OK' | 'PermissionDenied') =>
@@ -134,8 +134,8 @@ describe('the record of a cast', () => {
   });
 });
 
-describe('the record of a request that can not be read', () => {
-  it('has its caller, method and reason, whichever part of it is malformed', async () => {
+describe('the audit record of a malformed request', () => {
+  it('has its caller, method and reason, regardless of the malformed part', async () => {
     await using house = await openHouse();
     const base = `http://127.0.0.1:${house.ports.rest}/v1/namespaces/home/lamps`;
     const headers = { authorization: 'Bearer updater', 'content-type': 'application/json' };

@@ -5,7 +5,7 @@ import type { RecordedAccess } from '../api/call.js';
 import type { ExposedKinds } from './exposed-kinds.js';
 import { operationVerb } from './object-operations.js';
 
-/** Entries of a refused set, and of the reads of an accepted one. */
+/** Maximum entries of a refused set, and of the reads of an accepted one. */
 const examplesMax = 5;
 
 /**

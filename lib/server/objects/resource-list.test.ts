@@ -12,8 +12,8 @@ const lamps = defineKind<ApiObject>({
   statusFields: [],
 });
 
-describe('pages of somebody who may see some objects only', () => {
-  it('are judged by what may be seen when each page is asked for', async () => {
+describe('pages of a caller with access to some objects', () => {
+  it('are filtered by the access at the request of each page', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     for (const name of ['a', 'b', 'c', 'd']) await store.create(lamps, { name });
     const seen = new Set(['a', 'b', 'c', 'd']);
@@ -37,7 +37,7 @@ describe('pages of somebody who may see some objects only', () => {
     expect((await page(String(token)))[0]).to.equal('c,d');
   });
 
-  it('belong to an account, not to its name; where there are no uids, to the name', () => {
+  it('belong to an account, not to its name; without uids to the name', () => {
     const identity = { subject: 'ann', policies: [], tokenId: 't', expiresAt: undefined } as const;
     const callers = [
       listCaller({ ...identity, kind: 'user', uid: 'one' }),

@@ -7,24 +7,24 @@ import type { Identity } from '../auth/index.js';
 /** The scope of a list, its caller and the form of its objects. */
 export type ListRequest = ListOptions & {
   readonly caller: string;
-  /** Undefined: all that the selectors cover. */
+  /** Undefined: all objects that match the selectors. */
   readonly visible: ((object: ApiObject) => boolean | Promise<boolean>) | undefined;
   readonly show: (object: ApiObject) => JsonObject;
   readonly clock: Clock;
 };
 
-/** The caller that a list belongs to: somebody else of the same name later is another one. */
+/** The owner of a list: another account of the same name is another owner. */
 export function listCaller({ uid, kind, subject }: Identity): string {
   return uid ?? `${kind}:${subject}`;
 }
 
-/** Answer of a List method: a page. Every page is judged by what the caller may see now. */
+/** The answer of a List method: a page, filtered by the present access of the caller. */
 export async function listResource(
   store: ObjectStore,
   kind: Kind,
   { visible, show, clock, ...options }: ListRequest,
 ): Promise<JsonObject> {
-  // Tens of thousands are shown in slices, so that other calls get their turns.
+  // Tens of thousands of objects are converted in slices, so that other calls get their turns.
   const slice = new TimeSlice(clock, { everyStep: true });
   const list = await store.list(kind, options);
   const items: JsonObject[] = [];

@@ -35,7 +35,7 @@ export interface ResourceReadsOptions {
   readonly objectAccess?: ObjectAccess | undefined;
 }
 
-/** Objects whose shown form is remembered. */
+/** Maximum number of objects whose form of the API is cached. */
 const recentMax = 1_024;
 
 /** Get, List and Watch for every kind. */
@@ -138,7 +138,7 @@ export class ResourceReads {
     const fields = this.#fieldsOf(served, request);
     const filter = this.#options.objectAccess?.filterFor(context.identity);
     const selection = indexSelection(request);
-    // The right to the list itself was judged with the call.
+    // The right to the list itself was checked with the call.
     const [, ...further] = accessesByIndex(served, selection, namespace === '-' ? '*' : namespace);
     for (const access of further) await this.#options.authorizer.demand(context.identity, access);
     return listResource(this.#options.store, served.kind, {
@@ -157,8 +157,7 @@ export class ResourceReads {
   }
 
   /**
-   * Judges what the caller would be shown, never what is stored beside it: a selector must not tell
-   * by its answers what a mask hides.
+   * A field selector over the form that the caller sees, never over hidden values: the answers would disclose them.
    */
   #fieldsOf(served: ServedKind, request: JsonObject): FieldSelector | undefined {
     const text = textOf(request, 'fieldSelector');
@@ -175,7 +174,7 @@ function pageBytesOf({ pageBytes }: JsonObject): number {
   return Math.min(asked, limits.listMessageBytes);
 }
 
-/** Undefined for none: then no object has to be looked at. */
+/** Undefined if there is none: then no object needs to be read. */
 function selectorOf(request: JsonObject): LabelSelector | undefined {
   const text = textOf(request, 'labelSelector');
   return text === '' ? undefined : parseLabelSelector(text);

@@ -13,7 +13,7 @@ const lamps = defineKind<ApiObject>({
 const count = 1_200;
 
 describe('watch without a version, over the wire', () => {
-  it('streams the present state in parts, ends it with the version to resume at, then goes on live', async () => {
+  it('streams the present state in parts, ends it with the version to resume at, and continues live', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     for (let n = 0; n < count; n += 1) await store.create(lamps, { name: `lamp-${n}` });
     const stop = new AbortController();
@@ -42,7 +42,7 @@ describe('watch without a version, over the wire', () => {
     });
   });
 
-  it('sends no message with many large objects, also when somebody read them before', async () => {
+  it('sends no message with many large objects, even if they are cached', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const labels = { text: 'x'.repeat(20_000) };
     for (let n = 0; n < 40; n += 1) await store.create(lamps, { name: `lamp-${n}`, labels });
@@ -64,7 +64,7 @@ describe('watch without a version, over the wire', () => {
     expect(Math.max(...counts)).to.be.at.most(2);
   });
 
-  it('sends no message with more than a part of it', async () => {
+  it('sends no message with more than a part of a batch', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     for (let n = 0; n < count; n += 1) await store.create(lamps, { name: `lamp-${n}` });
     const stop = new AbortController();
@@ -87,10 +87,10 @@ describe('watch without a version, over the wire', () => {
   });
 });
 
-describe('watch of somebody who may see some objects only', () => {
+describe('watch of a caller with access to some objects', () => {
   const hers = (object: ApiObject): boolean => object.labels?.owner === 'ann';
 
-  /** What she is told of everything after `fromRevision`, and what she has in the end. */
+  /** The events that she gets after `fromRevision`, and the objects that she has in the end. */
   async function told(
     store: ObjectStore,
     fromRevision: number,
@@ -108,7 +108,7 @@ describe('watch of somebody who may see some objects only', () => {
     })) {
       const { events, resourceVersion } = answer as unknown as WatchAnswer;
       for (const { type, object } of events) {
-        expect(hers(object), 'she sees what is not hers').to.equal(true);
+        expect(hers(object), 'she sees an object that is not hers').to.equal(true);
         lines.push(`${type} ${object.name} ${object.metadata.resourceVersion}`);
         if (type === 'DELETED') state.delete(object.name);
         else state.set(object.name, object.metadata.resourceVersion);
@@ -119,7 +119,7 @@ describe('watch of somebody who may see some objects only', () => {
     return { lines, state: [...state].map(([name, version]) => `${name} ${version}`) };
   }
 
-  it('tells what comes into sight as added and what goes out of sight as deleted, off the log as well', async () => {
+  it('reports an object that becomes visible as added and one that becomes invisible as deleted, also from the log', async () => {
     const engine = new MemoryEngine();
     const labels = (owner: string) => ({ labels: { owner } });
     const store = await openStore({ engine });

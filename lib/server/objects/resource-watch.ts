@@ -14,7 +14,7 @@ import type { ObjectStore } from '../../store/index.js';
 /** Interval of bookmarks of an idle watch, so that its cursor stays within the history. */
 const bookmarkMs = 15_000;
 
-/** An answer is cut behind so much. */
+/** Answers are split above this size. */
 const answerBytesMax = 32 * 1024;
 /** The assumed size of an event of unknown size. */
 const sizeGuess = 512;
@@ -23,25 +23,25 @@ const sizeGuess = 512;
 export interface WatchRequest {
   /** Undefined means all. */
   readonly namespace: string | undefined;
-  /** The cursor to go on behind; empty starts with the present state. */
+  /** The cursor to resume after; empty starts with the present state. */
   readonly resourceVersion: string;
-  /** Undefined: everything, without looking at labels. */
+  /** Undefined: all objects; labels are not read. */
   readonly selector: LabelSelector | undefined;
   /** Undefined: all. */
   readonly fields?: FieldSelector | undefined;
-  /** Undefined: all that the selectors cover. */
+  /** Undefined: all objects that match the selectors. */
   readonly visible?: Visible | undefined;
   /** Whether `tell` needs the state before each change. */
   readonly withPrevious?: boolean;
   readonly signal: AbortSignal;
-  /** An event as it is answered. */
+  /** Converts an event to its form in answers. */
   readonly tell: (event: WatchEvent<ApiObject>) => JsonObject;
 }
 
 /**
- * Answers of a Watch method: batches of events and bookmarks, without end, each with the cursor to
- * resume at. The present state comes in several; until all of it was sent they carry none, for nobody
- * could resume there.
+ * The answers of a Watch method: batches of events and bookmarks, without end, each with a cursor to resume from. The
+ * present state takes several answers. They have no cursor until all of it was sent, because a watch can't resume
+ * there.
  * @throws StatusError as {@link ObjectStore.watch} does
  */
 export async function* watchResource(
@@ -58,12 +58,12 @@ export async function* watchResource(
     ...(namespace === undefined ? {} : { namespace }),
     ...(selector ? { labels: selector } : {}),
     ...(fields ? { fields } : {}),
-    // The state before a change shows whether the caller must be told that an object is no longer visible.
+    // The state before a change shows whether an object is no longer visible to the caller.
     ...(visible || withPrevious ? { withPrevious: true } : {}),
   };
   for await (const batch of store.watch(kind, { ...start, ...where, signal, bookmarkMs })) {
     const parts = visible ? await seen(batch, visible) : batch;
-    // Live, an empty answer is a bookmark, and true; inside the present state it would end that.
+    // An empty live answer is a valid bookmark; within the present state it would end that state.
     if (parts.events.length === 0 && batch.initial === 'more') continue;
     const { storeId = store.storeId } = batch.cursor === undefined ? {} : parseCursor(batch.cursor);
     const cursorAt = (revision: number): string =>
@@ -87,8 +87,8 @@ async function seen(
 }
 
 /**
- * A change as somebody sees it who may see some objects only: what comes into sight is added, what
- * goes out of sight is deleted, and told with the state that was seen last.
+ * A change for a caller with access to some objects: an object that becomes visible is added; one that becomes
+ * invisible is deleted, with its last visible state.
  */
 async function seenAs(
   event: WatchEvent<ApiObject>,
@@ -109,8 +109,8 @@ async function seenAs(
 }
 
 /**
- * A batch as answers of bounded size, so that a watcher that reads slowly holds little: cut between
- * revisions, each with the last one it has in full. One transaction stays whole.
+ * Splits a batch into answers of bounded size, so that a slow watcher needs little memory. Answers are split between
+ * revisions, each with the last revision that it has completely. One transaction is never split.
  */
 function* answers(
   { events, revision }: WatchBatch<ApiObject>,

@@ -19,15 +19,15 @@ import type { PreparedWrite } from '../admission/write-request.js';
 /** Dependencies of the standard methods. */
 export interface ResourceOptions extends ResourceReadsOptions {
   readonly writes: JudgedWrites;
-  /** The kind that `ensureNamespace` makes objects of, if there is one. */
+  /** The kind of the objects that `ensureNamespace` creates, if any. */
   readonly namespaces: ServedKind | undefined;
 }
 
-/** A creation whose object is made of others. */
+/** A creation whose object depends on other objects. */
 export interface ComposedCreation {
   readonly namespace: string | undefined;
   readonly dryRun: boolean;
-  /** The object as a client would send it. */
+  /** Returns the object as a client would send it. */
   compose(context: AdmissionContext): Promise<JsonObject>;
 }
 
@@ -82,9 +82,9 @@ export class Resources {
   }
 
   /**
-   * An update of some fields, through the same rules as a PUT of the whole object.
-   * @param fields of the object as it is stored; undefined for no change. Asked again when the object
-   * was changed meanwhile, so that no other change is lost.
+   * Updates some fields, by the same rules as a PUT of the whole object.
+   * @param fields returns the changed fields of the stored object; undefined for no change. It is called again if the
+   * object was changed meanwhile, so that no other change is lost.
    * @throws StatusError NotFound
    */
   change<T extends ApiObject>(
@@ -106,8 +106,8 @@ export class Resources {
   }
 
   /**
-   * A creation of what `compose` makes of what it looks at; asked again when that changed meanwhile.
-   * @throws StatusError what `compose` throws, and what any creation is refused with
+   * Creates the object that `compose` returns; `compose` runs again if its reads changed meanwhile.
+   * @throws StatusError errors of `compose`, and those of any creation
    */
   createFrom(
     served: ServedKind,
@@ -170,7 +170,7 @@ export class Resources {
     return this.#write(served, context, request, 'create');
   }
 
-  /** Applies the same rules as for any other namespace. An existing one is no error. */
+  /** Creates a namespace by the rules of any other namespace. An existing one is not an error. */
   async #ensureNamespace(
     namespaces: ServedKind,
     context: CallContext,
@@ -206,7 +206,7 @@ export class Resources {
       const { current, status } = planned;
       demandStored(served.kind, current, asked);
       const { uid, resourceVersion } = current.metadata;
-      // The rights of a narrowed caller depend on the whole object, so the object must be unchanged.
+      // The rights of a restricted caller depend on the whole object, so the object must be unchanged.
       const pinned = asked.resourceVersion !== '' || planner.narrows(context);
       const precondition = pinned ? { uid, resourceVersion } : { uid };
       return {

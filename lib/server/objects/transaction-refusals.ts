@@ -3,7 +3,7 @@ import { type ApiObject, jsonEqual } from '../../object/index.js';
 import type { JsonObject } from '../../rpc/index.js';
 import type { GivenObjectOperation } from './object-operations.js';
 
-/** More is answered than a message may hold. */
+/** The error of an answer that is larger than a message may be. */
 export function answerTooLarge(count: number): StatusError {
   return new StatusError({
     code: 'InvalidArgument',
@@ -12,7 +12,7 @@ export function answerTooLarge(count: number): StatusError {
   });
 }
 
-/** Says which operation of several an error is about. */
+/** Adds the position of the operation to an error. */
 export function located(error: unknown, at: number): unknown {
   if (!(error instanceof StatusError)) return error;
   const { code, reason, message, violations, resource, retryAfterMs } = error;
@@ -34,10 +34,11 @@ export function located(error: unknown, at: number): unknown {
 }
 
 /**
- * Of a kind whose own service has no Update only finalizers are written, so that controllers elsewhere can
+ * For a kind whose own service has no Update, only finalizers are written, so that controllers in other processes can
  * release its objects.
- * @param before the stored object. @param shown the same as the API shows it
- * @throws StatusError Unimplemented naming what else the operation would change
+ * @param before the stored object
+ * @param shown the same object in the form of the API
+ * @throws StatusError Unimplemented that names the other fields that the operation would change
  */
 export function demandFinalizersOnly(
   { served, object, protectedMetadata }: GivenObjectOperation,
@@ -59,7 +60,7 @@ export function demandFinalizersOnly(
   });
 }
 
-/** A list that is absent is an empty one. */
+/** Compares values; an absent list equals an empty one. */
 function differs(given: unknown, stored: unknown): boolean {
   return !jsonEqual(given ?? [], stored ?? []);
 }

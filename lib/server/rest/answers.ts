@@ -7,10 +7,10 @@ import { listText, longItems } from '../transport/list-encoding.js';
 import { RecentCache } from '../objects/recent-cache.js';
 import { acceptsGzip, type CrossOrigin } from './headers.js';
 
-/** Maximum of cached answer texts: a common answer is serialized once. */
+/** Maximum number of cached answer texts: a common answer is serialized once. */
 const textsMax = 1_024;
 const textCharactersMax = 32 * 1024;
-/** Smaller answers are not worth the packing. */
+/** Fewer items are not worth compressing. */
 const gzipItemsMin = 8;
 
 /** Sends answers: single objects directly to the connection, lists in pieces. */
@@ -24,7 +24,7 @@ export class RestAnswers {
     this.#clock = clock;
   }
 
-  /** Past the framework's own sending, which looks for hooks and serializers at each answer; 304 without a text. */
+  /** Sends a text without fastify's own send, which looks for hooks and serializers at each answer; 304 has no text. */
   sendText(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -57,7 +57,7 @@ export class RestAnswers {
     return kept === '' ? (large ?? JSON.stringify(answer)) : kept;
   }
 
-  /** Lists are sent in pieces, and compressed if the client accepts it. */
+  /** Sends a list in pieces, compressed if the client accepts it. */
   sendList(
     method: MethodInfo,
     request: FastifyRequest,
@@ -79,7 +79,7 @@ export class RestAnswers {
       ? Readable.from(listText(answer, items, this.#clock))
       : Readable.from([JSON.stringify(answer)]);
     if (!packed) return reply.send(text);
-    // The end of one side ends the other; a disconnected client is no failure.
+    // The end of one side ends the other. A disconnected client is not a failure.
     return reply.send(pipeline(text, createGzip(), () => undefined));
   }
 }

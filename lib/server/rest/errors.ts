@@ -8,7 +8,7 @@ import { wantsProblem } from './headers.js';
 /** Maximum bytes of an oversized body that are read before the connection is closed. */
 const discardBytesMax = 8 * limits.requestBytesMax;
 
-/** Answers with an error, in the requested form. */
+/** Answers with an error in the requested form. */
 export function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -30,7 +30,10 @@ export function sendError(
     );
 }
 
-/** Reads on what a client sends and throws it away: at most so much; the server's request timeout bounds the time. */
+/**
+ * Reads the rest of a request body and discards it, up to a maximum of bytes; the server's request timeout bounds the
+ * time.
+ */
 export async function discardBody(incoming: IncomingMessage): Promise<void> {
   let bytes = 0;
   try {
@@ -39,11 +42,11 @@ export async function discardBody(incoming: IncomingMessage): Promise<void> {
       if (bytes > discardBytesMax) return;
     }
   } catch {
-    // It disconnected: nobody reads the answer.
+    // The client disconnected: the answer is not needed.
   }
 }
 
-/** Fastify's own refusals in our terms. */
+/** Converts fastify's own refusals to errors of the API. */
 export function transportError(thrown: unknown): unknown {
   if (thrown instanceof StatusError) return thrown;
   const { statusCode, message } = thrown as { statusCode?: number; message?: string };

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { acceptsGzip, isKnown } from './headers.js';
 
 describe('headers', () => {
-  it('entity tags are compared weakly for reading, gzip is taken unless refused', () => {
+  it('entity tags are compared weakly for reads, gzip is used unless it is refused', () => {
     expect([isKnown('W/"1"', '"1"'), isKnown('*', '"1"'), isKnown('"2"', '"1"')]).to.deep.equal([
       true,
       true,

@@ -27,13 +27,13 @@ function refuse(description: string): never {
   throw invalid([{ field: 'If-Match', description }]);
 }
 
-/** Verbs that can be made to depend on a version. */
+/** Verbs that support a precondition on the version. */
 const conditional = ['Update', 'UpdateStatus', 'Delete'];
 
 /**
- * The request with the version that `If-Match` demands (RFC 9110 13.1.1).
- * @throws StatusError InvalidArgument if it can't be honoured: ignoring it would overwrite data that the client wanted
- * to keep
+ * The request with the version of `If-Match` (RFC 9110 13.1.1).
+ * @throws StatusError InvalidArgument if the header can't be applied: without it the write could overwrite data that
+ * the client wanted to keep
  */
 export function withPrecondition(
   method: MethodInfo,
@@ -92,7 +92,7 @@ export class CrossOrigin {
     this.#origins = new Set(origins);
   }
 
-  /** Headers of an answer, also of a stream's. */
+  /** CORS headers of an answer or stream. */
   headersFor(request: FastifyRequest): Readonly<Record<string, string>> {
     const { origin } = request.headers;
     if (this.#origins.size === 0) return {};
@@ -104,7 +104,7 @@ export class CrossOrigin {
     };
   }
 
-  /** Answers a preflight; false when this is none that is allowed. */
+  /** Answers a preflight; false if the request is not an allowed preflight. */
   preflight(request: FastifyRequest, reply: FastifyReply, methods: readonly string[]): boolean {
     const { origin } = request.headers;
     const asked = request.headers['access-control-request-method'];

@@ -2,13 +2,13 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { TransportOptions } from '../transport/transport-options.js';
 
-/** A request must have arrived whole within this time, its headers within the shorter one. */
+/** A whole request must arrive within this time, its headers within the shorter one. */
 const requestTimeoutMs = 30_000;
 const headersTimeoutMs = 10_000;
-/** Interval of the check for overdue connections. */
+/** Interval of the check for expired connections. */
 const overdueMs = 5_000;
 
-/** The HTTP server under fastify: how long it waits for a request, an answer's reader and a handshake. */
+/** The HTTP server under fastify, with timeouts of requests, readers of answers and handshakes. */
 export function httpServer(
   handler: RequestListener,
   { bounds, tls }: Pick<TransportOptions, 'bounds' | 'tls'>,
@@ -23,7 +23,7 @@ export function httpServer(
   const server = tls
     ? createTlsServer({ ...times, ...handshake, ...tls.serverOptions }, handler)
     : createServer(times, handler);
-  // Also one that does not read its answer; events are written far more often.
+  // Also closes a connection that does not read its answer; events are written far more often.
   server.timeout = bounds.idleMs;
   if (server instanceof TlsServer) tls?.follow(server);
   return server;

@@ -4,7 +4,7 @@ import { systemClock } from '../../base/index.js';
 import { readJsonBodies } from './json-bodies.js';
 
 describe('a JSON body over REST', () => {
-  it('is handled in a later turn than it is parsed in if it is long, and at once if it is short', async () => {
+  it('is handled in a later turn than the one that parses it if it is long, and at once if it is short', async () => {
     let deferred = 0;
     const app = Fastify();
     const defer = (callback: () => void): void => {

@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import { type Clock, TimeSlice } from '../../base/index.js';
 import { parseBody, parseBodyInTurns } from '../schema/json-body.js';
 
-/** A longer body is parsed in several turns of the event loop, and judged in a later one. */
+/** A longer body is parsed in several turns of the event loop, and validated in a later one. */
 const oneTurnCharacters = 65_536;
 
-/** Makes an app read JSON bodies, and no others. */
+/** Makes an app parse JSON bodies, and no other type. */
 export function readJsonBodies(app: FastifyInstance, clock: Clock): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
@@ -28,7 +28,7 @@ async function parseLong(text: string, clock: Clock): Promise<unknown> {
     if (slice.due()) await slice.pause();
   };
   const parsed = await parseBodyInTurns(text, turn);
-  // What is deferred once from a read still runs before the next read.
+  // A callback that was deferred once during a read runs before the next read, so defer twice.
   await new Promise<void>((resolve) => clock.defer(() => clock.defer(resolve)));
   return parsed;
 }

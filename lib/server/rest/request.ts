@@ -4,7 +4,7 @@ import { malformedBody } from '../schema/json-body.js';
 import { jsonType } from '../schema/json-schema.js';
 import type { MethodInfo } from '../../rpc/index.js';
 
-/** The parts of an HTTP request that become a message. */
+/** The parts of an HTTP request that form a message. */
 export interface HttpParts {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string | readonly string[]>>;
@@ -30,9 +30,9 @@ function scalarFromText(field: DescField, text: string): unknown {
 }
 
 /**
- * The request message of an HTTP call by google.api.http's rules: path parameters, the body as one
- * field or the whole, everything else from the query.
- * @throws StatusError InvalidArgument naming each unknown or malformed query parameter.
+ * Converts an HTTP call to a request message by the rules of google.api.http: path parameters, the body as one field
+ * or the whole message, everything else from the query.
+ * @throws StatusError InvalidArgument that names each unknown or malformed query parameter.
  */
 export function requestFromHttp(method: MethodInfo, parts: HttpParts): JsonObject {
   const { input, route } = method;

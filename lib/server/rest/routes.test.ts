@@ -3,14 +3,14 @@ import { fastifyPath, RouteMatcher } from './routes.js';
 import type { methodTable } from '../../rpc/index.js';
 
 describe('routes', () => {
-  it('maps paths of custom verbs so that they do not swallow names', () => {
+  it('maps paths of custom verbs so that a verb is not part of the name', () => {
     expect(fastifyPath('/v1/namespaces/{namespace}/lamps/{name}:dim')).to.equal(
       '/v1/namespaces/:namespace/lamps/:name(^[^:]+)::dim',
     );
     expect(fastifyPath('/v1/nodes:watch')).to.equal('/v1/nodes::watch');
   });
 
-  it('a path tells its methods; a name ends at a colon and may hold an encoded slash', () => {
+  it('a path determines its methods; a name ends at a colon and may contain an encoded slash', () => {
     const route = (verb: 'GET' | 'POST', path: string) => ({
       ...({} as ReturnType<typeof methodTable>[number]),
       route: { method: verb, path, body: '' },

@@ -1,6 +1,6 @@
 import type { MethodInfo } from '../../rpc/index.js';
 
-/** Tells which methods a path takes, for those that asked with another one. */
+/** Returns the methods that a path supports, for the error about another method. */
 export class RouteMatcher {
   readonly #routes: readonly { readonly method: string; readonly form: RegExp }[];
 
@@ -9,7 +9,7 @@ export class RouteMatcher {
     this.#routes = all.map(({ method, path }) => ({ method, form: formOf(path) }));
   }
 
-  /** HTTP methods of a path; none when there is no such path. */
+  /** HTTP methods of a path; none for an unknown path. */
   methodsOf(path: string): readonly string[] {
     const decoded = path.split('/').map(decodedSegment).join('/');
     const found = this.#routes.filter(({ form }) => form.test(decoded)).map((r) => r.method);
@@ -17,7 +17,7 @@ export class RouteMatcher {
   }
 }
 
-/** A slash inside a name is none between segments. */
+/** Decodes a segment; an encoded slash is part of the name, not a separator. */
 function decodedSegment(segment: string): string {
   try {
     return decodeURIComponent(segment).replaceAll('/', '\u0001');
@@ -31,11 +31,11 @@ function formOf(path: string): RegExp {
     if (!part.startsWith('{')) return part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
     return '[^/:]+';
   });
-  // Names stop at the colon: custom verbs follow it.
+  // A name ends at the colon, where a custom verb follows.
   return new RegExp(`^${parts.join('')}/?$`);
 }
 
-/** google.api.http's path in fastify's syntax; a name stops at the colon, for custom verbs. */
+/** Converts a path of google.api.http to fastify's syntax; a name ends at the colon, for custom verbs. */
 export function fastifyPath(path: string): string {
   return path
     .replace(/\{(\w+)\}:(\w+)$/, ':$1(^[^:]+)::$2')

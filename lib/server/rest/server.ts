@@ -21,18 +21,18 @@ import { sendStream } from './stream.js';
 import { answerUnreadable } from './unreadable.js';
 import { fastifyPath, RouteMatcher } from './routes.js';
 
-/** Names may be this long in paths. */
+/** Maximum length of a name in a path, in characters. */
 const parameterCharactersMax = 1_024;
 
 /** Dependencies of the REST gateway. */
 export interface RestOptions extends TransportOptions {
   /** Allowed CORS origins; none by default. */
   readonly corsOrigins: readonly string[];
-  /** The general part of the OpenAPI document; requested at its first read. */
+  /** Comments for the OpenAPI document; requested when the document is first read. */
   readonly comments: (() => Promise<Comments>) | undefined;
 }
 
-/** Routes have no schemas of fastify's, so what compiles these is not loaded; without these it is at each start. */
+/** Routes have no fastify schemas. Without these factories fastify would load its schema compilers at each start. */
 const compilersFactory = { buildValidator: noSchemas, buildSerializer: noSchemas };
 
 function noSchemas(): never {
@@ -41,10 +41,10 @@ function noSchemas(): never {
 
 const callers = new WeakMap<FastifyRequest, RequestCaller>();
 const identities = new WeakMap<FastifyRequest, Identity>();
-/** Methods of requests that are still being read: the dispatcher knows nothing of them yet. */
+/** Methods of requests whose body is still being read, which the dispatcher has not received. */
 const unread = new WeakMap<FastifyRequest, MethodInfo>();
 
-/** The dispatcher over REST: every route comes from the methods' http annotations. */
+/** Serves the dispatcher over REST. Routes come from the http annotations of the methods. */
 export class RestServer {
   readonly #options: RestOptions;
   readonly #app: FastifyInstance;
@@ -100,7 +100,7 @@ export class RestServer {
         done();
       });
     app.setErrorHandler(async (error, request, reply) => {
-      // Answered before it was sent whole, a client that is still sending sees a broken connection.
+      // A client that is still sending when the answer arrives would see a broken connection.
       if ((error as { statusCode?: number }).statusCode === 413) await discardBody(request.raw);
       return this.#fail(request, reply, error);
     });
@@ -115,14 +115,14 @@ export class RestServer {
     return this.#listener.listen(host, port);
   }
 
-  /** Ends streams, lets calls finish for `graceMs`, then cuts them. */
+  /** Ends streams, and cuts calls that are not finished after `graceMs`. */
   async close(graceMs: number): Promise<void> {
     this.#closing.abort();
     const closed = this.#listener.close(graceMs);
     await this.#app.close();
     this.#connections.drain();
     await closed;
-    // Ends the timers that it has while it listens.
+    // Ends the timers that the HTTP server runs while it listens.
     this.#app.server.close();
   }
 
@@ -132,7 +132,7 @@ export class RestServer {
     this.#app.route({
       method: route.method,
       url: fastifyPath(route.path),
-      // Before the body is read: do not parse bodies of unauthenticated callers.
+      // Runs before the body is read, so that bodies of unauthenticated callers are not parsed.
       onRequest: async (request, reply) => {
         const { authorization } = request.headers;
         const caller = this.#caller(request, reply);
@@ -183,7 +183,7 @@ export class RestServer {
     }
     const tag = entityTag(answer);
     const known = verb === 'Get' && isKnown(request.headers['if-none-match'], tag);
-    // Revealed values are not kept.
+    // Revealed values are not cached.
     const kept = verb === 'Get' && message.reveal !== true;
     const text = known ? undefined : kept ? this.#answers.text(answer) : JSON.stringify(answer);
     this.#answers.sendText(request, reply, tag, text);
@@ -199,7 +199,7 @@ export class RestServer {
     return requestFromHttp(method, { params, query, body: request.body });
   }
 
-  /** One for a request, from the hook to the handler. */
+  /** The caller of a request, shared by the hook and the handler. */
   #caller(request: FastifyRequest, reply: FastifyReply): RequestCaller {
     const known = callers.get(request);
     if (known) return known;
@@ -241,7 +241,7 @@ export class RestServer {
     await sendStream({
       reply,
       answers: this.#options.dispatcher.stream(method, context, message),
-      // Commands are posted, and their output always comes as events.
+      // Commands use POST, and their output is always events.
       form: method.standard
         ? 'watch'
         : query.follow === 'true' || request.method === 'POST'

@@ -15,7 +15,7 @@ describe('server-sent watch events', () => {
     return ids;
   }
 
-  it('give an id only behind the last event of a revision', async () => {
+  it('have an id only after the last event of a revision', async () => {
     const events = [
       { type: 'ADDED', object: object('a', '5') },
       { type: 'ADDED', object: object('b', '5') },
@@ -25,7 +25,7 @@ describe('server-sent watch events', () => {
     expect(await idsOf(answers)).to.deep.equal([undefined, '5.store', '6.store']);
   });
 
-  it('give no id inside the present state, and one bookmark behind it', async () => {
+  it('have no id within the present state, and one bookmark after it', async () => {
     const events = [{ type: 'ADDED', object: object('a', '2') }];
     const ids = await idsOf([
       { events, resourceVersion: '' },

@@ -4,12 +4,12 @@ import { formatCursor, parseCursor } from '../../object/index.js';
 import type { JsonObject } from '../../rpc/index.js';
 import type { StreamWriter } from './stream-writer.js';
 
-/** Silent connections are cut by proxies: a comment this often keeps them. */
+/** Proxies close idle connections: sends a comment at this interval. */
 const heartbeatMs = 15_000;
 
-/** One server-sent event. */
+/** A server-sent event. */
 export interface ServerSentEvent {
-  /** The cursor at which a reconnecting client resumes; absent keeps the previous one. */
+  /** The cursor from which a reconnecting client resumes; absent keeps the previous one. */
   readonly id?: string;
   readonly event?: string;
   readonly data: unknown;
@@ -50,7 +50,7 @@ async function beat(writer: StreamWriter, signal: AbortSignal): Promise<void> {
   for (;;) {
     await sleep(systemClock, heartbeatMs, signal);
     if (signal.aborted) return;
-    // Who has still to read is not silent.
+    // A client that has not read yet needs no heartbeat.
     if (!writer.full) await writer.write(':\n\n');
   }
 }
@@ -66,8 +66,8 @@ function revisionOf(object: JsonObject): string {
 }
 
 /**
- * Watch answers as events. An id is sent only where a client may resume without loss or repeat: behind the last
- * event of a revision, and after the present state as a whole.
+ * Converts watch answers to events. An id is sent only where a client may resume without loss or repetition: after
+ * the last event of a revision, and after the whole present state.
  */
 export async function* watchEvents(
   answers: AsyncIterable<JsonObject>,

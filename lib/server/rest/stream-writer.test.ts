@@ -9,15 +9,15 @@ import { sendStream } from './stream.js';
 
 const messageBytes = 1_048_576;
 
-describe('streams of REST that nobody reads', () => {
+describe('REST streams that are not read', () => {
   let server: Server;
   let sockets: Socket[];
-  /** Streams that ended, by number. */
+  /** Numbers of the streams that ended. */
   let ended: number[];
-  /** Messages of all streams. */
+  /** Number of messages of all streams. */
   let sent: number;
 
-  /** Sends without end, to each client in its order a stream of its own. */
+  /** Serves endless streams, one for each client in order. */
   async function serve(form: 'events' | 'lines', waiting: WaitingBytes): Promise<void> {
     let streams = 0;
     server = createServer((_request, response) => {
@@ -48,7 +48,7 @@ describe('streams of REST that nobody reads', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   }
 
-  /** A client that reads nothing, once its stream has filled what is on the way. */
+  /** A client that reads nothing, after its stream has filled all buffers on the path. */
   async function unread(): Promise<Socket> {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
     sockets.push(socket);
@@ -69,10 +69,10 @@ describe('streams of REST that nobody reads', () => {
   });
 
   for (const form of ['events', 'lines'] as const)
-    it(`have one budget: beyond it the one that waits longest loses its connection (${form})`, async () => {
+    it(`share one budget: beyond it the one that waits longest is disconnected (${form})`, async () => {
       await serve(form, new WaitingBytes(1.5 * messageBytes));
       await unread();
-      // Nothing more is taken on its way: it waits before the next one does.
+      // A full stream accepts nothing more: it is full before the next stream is.
       let [before, same] = [0, 0];
       await eventually('the first is full', async () => {
         same = sent === before ? same + 1 : 0;

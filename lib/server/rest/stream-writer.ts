@@ -2,9 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { PacedWrites, type WaitingBytes } from '../transport/paced-writes.js';
 
 /**
- * Writes a response piece by piece, waiting whenever the client does not read. What it keeps counts with what
- * waits for all readers of the server: the one that has kept the server waiting longest loses its connection,
- * because a response that has started can signal an incomplete body in no other way.
+ * Writes a response in pieces, and waits while the client does not read. Its buffered bytes count in the common
+ * budget of all readers of the server. Above the budget the reader that has blocked longest is disconnected, because
+ * a response that has started can signal an incomplete body in no other way.
  */
 export class StreamWriter implements Disposable {
   readonly #writes: PacedWrites;
@@ -18,17 +18,17 @@ export class StreamWriter implements Disposable {
     this.#writes = new PacedWrites({ write, cut }, signal, waiting);
   }
 
-  /** Whether nothing can be written any more. */
+  /** Whether no more can be written. */
   get over(): boolean {
     return this.#writes.over;
   }
 
-  /** Whether the client has still to read before there is room. */
+  /** Whether the client must read before more can be written. */
   get full(): boolean {
     return this.#writes.full;
   }
 
-  /** Resolves when there is room for the next piece, or nothing can be written any more. */
+  /** Resolves when the next piece can be written, or when no more can be written at all. */
   async write(text: string): Promise<void> {
     if (!this.over) await this.#writes.write(Buffer.from(text));
   }

@@ -9,18 +9,18 @@ import { StreamWriter } from './stream-writer.js';
 export interface RestStream {
   readonly reply: FastifyReply;
   readonly answers: AsyncIterable<JsonObject>;
-  /** `watch` and `events` are server-sent events, `lines` is one JSON document a line. */
+  /** `watch` and `events` are server-sent events; `lines` is one JSON document per line. */
   readonly form: 'watch' | 'events' | 'lines';
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   /** The buffered messages of all readers of the server. */
   readonly waiting: WaitingBytes;
   readonly requestId: string;
-  /** Gets failures that are ours. */
+  /** Receives failures of the server. */
   readonly report: (error: unknown) => void;
 }
 
-/** Sends a stream; refusals that come before its first answer reject, so that they get a status. */
+/** Sends a stream. An error before the first answer rejects, so that it gets an HTTP status. */
 export async function sendStream(stream: RestStream): Promise<void> {
   const { reply, form, headers, signal, waiting } = stream;
   const answers = await begun(stream.answers);
@@ -39,13 +39,13 @@ export async function sendStream(stream: RestStream): Promise<void> {
     }
     reply.raw.end();
   } catch (error) {
-    // Headers are out: cutting the connection is the only way left to say that this is not all.
+    // Headers are already sent: only closing the connection tells the client that the body is incomplete.
     stream.report(error);
     reply.raw.destroy();
   }
 }
 
-/** Events, and the failure that ends them as a last one. */
+/** Yields events, and the failure that ends them as the last one. */
 async function* guarded(
   { requestId, report }: RestStream,
   events: AsyncIterable<ServerSentEvent>,
@@ -59,7 +59,7 @@ async function* guarded(
   }
 }
 
-/** An answer has its position as id, for a client that reconnects. */
+/** Yields answers as events; the id is the position, for a client that reconnects. */
 async function* plainEvents(answers: AsyncIterable<JsonObject>): AsyncIterable<ServerSentEvent> {
   for await (const data of answers) {
     const { position } = data;
@@ -68,8 +68,8 @@ async function* plainEvents(answers: AsyncIterable<JsonObject>): AsyncIterable<S
 }
 
 /**
- * The stream with its first answer already asked for: refusals (no right, compacted) reject here,
- * before headers are sent. A stream that has nothing to say yet is given back after a few turns.
+ * The stream after a request of its first answer: an early error (no right, compacted) rejects here, before headers
+ * are sent. A stream without an answer yet is returned after a few turns.
  */
 async function begun(answers: AsyncIterable<JsonObject>): Promise<AsyncIterable<JsonObject>> {
   const iterator = answers[Symbol.asyncIterator]();

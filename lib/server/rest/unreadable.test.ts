@@ -13,7 +13,7 @@ const orders = kindOf<ApiObject & { readonly note?: string }>()({
 const api = describeKinds('shop.v1', [mount(orders, { note: 'string' })]);
 const local = { host: '127.0.0.1', port: 0 };
 
-describe('bytes that are no request', () => {
+describe('malformed requests', () => {
   let store: ObjectStore;
   let server: ApiServer;
   let port: number;
@@ -27,7 +27,7 @@ describe('bytes that are no request', () => {
     await store.close();
   });
 
-  /** All that comes back until the connection is closed. */
+  /** All bytes that are received until the connection is closed. */
   const answered = (bytes: string): Promise<string> =>
     new Promise((resolve, reject) => {
       let text = '';
@@ -45,7 +45,7 @@ describe('bytes that are no request', () => {
       'HeadersTooLarge',
     ],
   ] as const)
-    it(`are answered as every other refusal, and the connection is closed: ${what}`, async () => {
+    it(`are answered like every other refusal, and the connection is closed: ${what}`, async () => {
       const [head = '', body = ''] = (await answered(bytes)).split('\r\n\r\n');
       expect(head).to.match(new RegExp(`^HTTP/1.1 ${status} `));
       const error = JSON.parse(body) as Record<string, unknown>;

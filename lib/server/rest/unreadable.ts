@@ -44,16 +44,16 @@ function refusalOf(thrown: NodeJS.ErrnoException): Refusal {
   }
 }
 
-/** Answers what Node.js could not read as a request as every other refusal is answered, and closes the connection. */
+/** Answers a request that Node.js could not parse like every other refusal, and closes the connection. */
 export function answerUnreadable(
   thrown: NodeJS.ErrnoException,
   socket: Socket,
   requestId: string,
 ): void {
   const { code = '' } = thrown;
-  // Anything else is of the connection, such as a handshake that failed: nothing can be told on it.
+  // Other errors affect the connection itself, such as a failed handshake: no answer can be sent.
   const isOfRequest = code === 'ERR_HTTP_REQUEST_TIMEOUT' || code.startsWith('HPE_');
-  // An answer that has begun would go on with this one.
+  // An answer that has already started would be mixed with this one.
   const { _httpMessage: under } = socket as { _httpMessage?: { readonly headersSent?: boolean } };
   if (!isOfRequest || !socket.writable || under?.headersSent === true) {
     socket.destroy();

@@ -11,7 +11,7 @@ import {
 /** The description of an unknown field. */
 export const unknownField = 'is not a field of this object; check the spelling or remove it';
 
-/** Maximum number of reported unknown fields of one object. An object with more is not checked further. */
+/** Maximum number of reported unknown fields per object. An object with more is not checked further. */
 const unknownMax = 100;
 
 /**
@@ -37,7 +37,7 @@ export function overfull(
         : [];
     if (desc.fieldKind !== 'map' && desc.fieldKind !== 'list') return [];
     const { maxItems } = fieldRules(schemas.registry, desc);
-    // Scalars are cheap to check: a list of them has a bound only if its field declares one.
+    // Scalars are cheap to check: a list of them has a limit only if its field declares one.
     const isText = desc.fieldKind === 'list' && desc.message === undefined;
     const most = maxItems ?? (isText ? Infinity : limits.entriesMax);
     const has = Array.isArray(value) ? value.length : Object.keys(value).length;

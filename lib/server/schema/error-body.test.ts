@@ -4,7 +4,7 @@ import { errorBody, publicError } from './error-body.js';
 import { httpStatuses } from './http-status.js';
 
 describe('errors on the wire', () => {
-  it('every code has its REST status as the specification says', () => {
+  it('every code has the REST status of the specification', () => {
     expect(httpStatuses).to.include({
       Unauthenticated: 401,
       PermissionDenied: 403,
@@ -19,7 +19,7 @@ describe('errors on the wire', () => {
     expect(Object.keys(httpStatuses)).to.have.members(Object.keys(statusCodes));
   });
 
-  it('have the REST body of the design, and never the text of a foreign error', () => {
+  it('have the documented REST body, and never the text of another error class', () => {
     const body = errorBody(invalid([{ field: 'f', description: 'd' }]), 'id');
     expect(body).to.include({ code: 3, status: 'INVALID_ARGUMENT', requestId: 'id' });
     expect(publicError(new Error('password=hunter2')).message).to.not.contain('hunter2');

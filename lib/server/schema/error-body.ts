@@ -1,9 +1,9 @@
 import { statusCodes, StatusError } from '../../base/index.js';
 
-/** Body of every REST error. */
+/** The body of every REST error. */
 export interface ErrorBody {
   readonly code: number;
-  /** UPPER_SNAKE name of the code. */
+  /** UPPER_SNAKE_CASE name of the code. */
   readonly status: string;
   readonly message: string;
   readonly reason: string;
@@ -12,8 +12,8 @@ export interface ErrorBody {
 }
 
 /**
- * The error that a client may see. A client does not get the text of an error other than StatusError, because it may
- * contain anything; the log has it under the request id.
+ * The error for clients. The text of an error other than StatusError may contain anything, so it is only in the log,
+ * under the request id.
  */
 export function publicError(thrown: unknown): StatusError {
   if (thrown instanceof StatusError) return thrown;
@@ -25,7 +25,7 @@ export function publicError(thrown: unknown): StatusError {
   });
 }
 
-/** UPPER_SNAKE name of a code. */
+/** UPPER_SNAKE_CASE name of a code. */
 export function statusName(code: string): string {
   return code.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
 }
@@ -62,7 +62,7 @@ export function errorBody(error: StatusError, requestId: string): ErrorBody {
   };
 }
 
-/** The error as RFC 9457 has it, with our members beside the standard ones. */
+/** The error in the form of RFC 9457, with the fields of the other form in addition to the standard ones. */
 export function problemBody(error: StatusError, requestId: string, status: number): object {
   const { code, message, reason, details } = errorBody(error, requestId);
   return {

@@ -31,7 +31,7 @@ describe('paths of field selectors', () => {
     }
   };
 
-  it('are those of the kind: nested fields, items, entries, and anything in free JSON', () => {
+  it('can be nested fields, items, entries, and any path in free JSON', () => {
     for (const path of [
       'name',
       'namespace',
@@ -51,7 +51,7 @@ describe('paths of field selectors', () => {
       expect(problem(path), path).to.equal('');
   });
 
-  it('that lead nowhere are refused with the kind and what there is instead', () => {
+  it('that do not exist are refused with the kind and the existing fields', () => {
     expect(problem('rom')).to.equal(
       'fieldSelector: "rom" is not a field of Rack; use one of labels, metadata, name, namespace, notes, place, ports, room, slots, tags',
     );
@@ -71,7 +71,7 @@ describe('a field selector over the wire', () => {
   });
   after(() => house[Symbol.asyncDispose]());
 
-  it('over an unknown path is refused alike over REST, gRPC and by the object service', async () => {
+  it('with an unknown path is refused alike over REST, gRPC and by the object service', async () => {
     const ended = (call: Promise<unknown>): Promise<string> =>
       call.then(
         () => 'OK',

@@ -19,7 +19,7 @@ function problemOf(message: DescMessage, path: string): string | undefined {
       return `use one of ${known.join(', ')}`;
     }
     if (field.fieldKind === 'list' || field.fieldKind === 'map') {
-      // An index or a key stands next; there is no telling which of them exist.
+      // The next part is an index or a key; any of them may exist.
       at += 1;
       if (field.fieldKind === 'map' && !field.message) return undefined;
     }
@@ -29,8 +29,8 @@ function problemOf(message: DescMessage, path: string): string | undefined {
 }
 
 /**
- * A selector by a field that the kind does not have would match nothing, or everything, forever.
- * @throws StatusError InvalidArgument naming the path, the kind and the fields that there are.
+ * Checks the paths of a selector. A selector by an unknown field would match nothing, or everything, forever.
+ * @throws StatusError InvalidArgument that names the path, the kind and the existing fields.
  */
 export function demandKnownPaths(
   kind: AnyKind,

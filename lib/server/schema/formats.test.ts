@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { formats } from './formats.js';
 
 describe('formats', () => {
-  it('dns labels, quantities and paths are judged by their formats', () => {
+  it('DNS labels, quantities and paths are validated by their formats', () => {
     const good = {
       'dns-label': 'a-1',
       'dns-subdomain': 'a-1.b',

@@ -1,15 +1,15 @@
 import { posix } from 'node:path';
 import { parseQuantity } from '../../object/index.js';
 
-/** A text format: a test, and the rule for error messages. */
+/** A string format: a test, and the rule for error messages. */
 export interface Format {
   readonly test: (value: string) => boolean;
   readonly rule: string;
-  /** A number is taken, too, and stored as its text. */
+  /** A number is accepted too, and stored as its string. */
   readonly numberToo?: true;
 }
 
-/** Formats that `(kedge.rules).format` may name. */
+/** The formats of `(kedge.rules).format`. */
 export const formats: Readonly<Record<string, Format>> = {
   'dns-label': {
     test: (value) => value.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value),

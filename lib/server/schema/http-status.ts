@@ -1,6 +1,6 @@
 import type { StatusCode } from '../../base/index.js';
 
-/** gRPC code to REST status: specification section 7 names most of them. */
+/** The REST status of each gRPC code; most are from section 7 of the specification. */
 export const httpStatuses = {
   OK: 200,
   Cancelled: 499,

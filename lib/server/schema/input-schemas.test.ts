@@ -19,9 +19,9 @@ const judged = (json: JsonObject): readonly FieldViolation[] => {
   return inputs.violations(message, Object.assign(json, { name: 'a', namespace: 'home' }));
 };
 
-describe('what is wrong with the shape of an object', () => {
-  it('is told of the first hundred fields, in time that does not grow with the square of them', () => {
-    // An accessor is read once for each time that a violation looks at the whole object.
+describe('violations of the shape of an object', () => {
+  it('are reported for the first hundred fields, without quadratic time', () => {
+    // An accessor is read once for each violation that reads the whole object.
     let looks = 0;
     const fields = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`f${n}`, '']));
     const json = Object.defineProperty({ ...fields }, 'f4999', {
@@ -38,7 +38,7 @@ describe('what is wrong with the shape of an object', () => {
     expect(looks).to.be.below(10);
   });
 
-  it('is told without a look at all fields for each one that is told', () => {
+  it('are reported without reading all fields for each', () => {
     const fields = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`f${n}`, '']));
     let enumerations = 0;
     const json = new Proxy<JsonObject>(fields, {
@@ -51,7 +51,7 @@ describe('what is wrong with the shape of an object', () => {
     expect(enumerations).to.be.below(10);
   });
 
-  it('shows the beginning of a value only', () => {
+  it('have only the beginning of a value', () => {
     const room = 'x'.repeat(1_000_000);
     const [violation] = judged({ room });
     expect(violation?.description).to.match(/^"x{76}\.\.\. /);

@@ -16,17 +16,17 @@ import { overfull, unknownField } from './entry-bounds.js';
 import { formats } from './formats.js';
 import { inputSchema, type JsonSchema, sensitiveKeyword, statusSchema } from './json-schema.js';
 
-/** Maximum of reported violations per object, and characters of a value in one. */
+/** Maximum number of reported violations per object, and maximum characters of a value in one. */
 const violationsMax = 100;
 const shownMax = 80;
 
-/** A value for a message. Of a large one no more than its beginning is turned into text. */
+/** A value as text for a message. Of a large value only the beginning is converted. */
 function shown(value: unknown): string {
   const text = JSON.stringify(beginning(value, 2)) ?? 'undefined';
   return text.length > shownMax ? `${text.slice(0, shownMax - 3)}...` : text;
 }
 
-/** The part of a value that the first characters of its text can show, limited to `levels` levels. */
+/** The part of a value that fits into the first characters of its text, limited to `levels` levels. */
 function beginning(value: unknown, levels: number): unknown {
   if (typeof value === 'string') return value.slice(0, shownMax);
   if (Array.isArray(value))
@@ -41,7 +41,7 @@ function beginning(value: unknown, levels: number): unknown {
   return part;
 }
 
-/** `/bulbs/0/color` as `bulbs[0].color`. */
+/** Converts `/bulbs/0/color` to `bulbs[0].color`. */
 function dotted(pointer: string, last?: string): string {
   const parts = pointer.split('/').slice(1);
   if (last !== undefined) parts.push(last);
@@ -56,7 +56,7 @@ function violationOf(error: ErrorObject): FieldViolation {
   const params = error.params as Readonly<Record<string, unknown>>;
   const field = dotted(error.instancePath);
   const quoted = error.parentSchema?.[sensitiveKeyword] !== true;
-  // Only where it is reported: the value of an unknown field is the whole surrounding object, which may have a
+  // Computed only if it is reported: the value of an unknown field is the whole surrounding object, which may have a
   // hundred thousand entries.
   const value = (): string => (quoted ? shown(error.data) : 'the value');
   switch (error.keyword) {
@@ -99,7 +99,7 @@ function violationOf(error: ErrorObject): FieldViolation {
   }
 }
 
-/** True for a message in which a client can nest as deep as it likes. */
+/** True for a message that clients can nest to any depth. */
 function holdsJson(message: DescMessage, seen = new Set<DescMessage>()): boolean {
   if (isJsonMessage(message) || seen.has(message)) return true;
   seen.add(message);
@@ -120,8 +120,8 @@ function isDeeperThan(value: unknown, depthMax: number): boolean {
 }
 
 /**
- * Ajv judges every keyword of a schema, so a pattern would see text that is too long for it: it is
- * judged only where `maxLength` holds.
+ * Bounds the text that a pattern is matched against. Ajv checks every keyword of a schema, so the pattern is checked
+ * only if `maxLength` holds.
  */
 function withBoundedPatterns(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withBoundedPatterns);
@@ -141,13 +141,13 @@ function withBoundedPatterns(schema: unknown): unknown {
   };
 }
 
-/** Text of a whole number, which proto3 JSON allows for 64 bits, as that number. */
+/** A whole number from its string, which proto3 JSON allows for 64-bit integers. */
 function numberFromText(value: unknown): unknown {
   if (typeof value !== 'string' || !/^-?\d{1,16}$/.test(value)) return value;
   return Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
-/** True for what a protobuf message without presence for this field would not even carry. */
+/** True for a value that a protobuf message without presence of this field does not transmit. */
 function isUnset(field: DescField, value: unknown): boolean {
   switch (field.fieldKind) {
     case 'scalar':
@@ -167,8 +167,8 @@ interface Judge {
 }
 
 /**
- * Judges what clients send by the schema that follows from the message's descriptor. Compiled once
- * per message, at first use.
+ * Validates input of clients by the schema of the message's descriptor. Schemas are compiled at first use, once per
+ * message.
  */
 export class InputSchemas {
   readonly #schemas: SchemaRegistry;
@@ -177,9 +177,8 @@ export class InputSchemas {
 
   constructor(schemas: SchemaRegistry) {
     this.#schemas = schemas;
-    // allErrors: all violations at once; input size is bounded by the transports.
-    // The schemas are ours, and a test holds them to the meta schema: compiling that here would take
-    // longer than all of them.
+    // allErrors: all violations at once; input size is bounded by the transports. The schemas are our own, and a test
+    // validates them against the meta schema: compiling that here would take longer than all of them.
     const ours = { meta: false, validateSchema: false };
     this.#ajv = new Ajv({ allErrors: true, verbose: true, strict: true, ...ours });
     this.#ajv.addKeyword(sensitiveKeyword);
@@ -192,13 +191,13 @@ export class InputSchemas {
     return overfull(this.#schemas, message, json);
   }
 
-  /** Everything that is wrong with the shape of `json`; empty when nothing is. */
+  /** All violations of the shape of `json`. */
   violations(message: DescMessage, json: JsonObject): readonly FieldViolation[] {
     const schema = (): JsonSchema => inputSchema(this.#schemas, message);
     return this.#judge(message.typeName, schema, message, json);
   }
 
-  /** Like {@link violations}, for status fields that a controller sends. */
+  /** Like {@link violations}, for the status fields that a controller sends. */
   statusViolations(
     message: DescMessage,
     names: readonly string[],
@@ -236,15 +235,15 @@ export class InputSchemas {
   }
 
   /**
-   * A copy without fields that only the server writes, without zero values where protobuf can't tell
-   * them from absent ones (so that both transports store the same), and with numbers spelled as text where
-   * the format of the text takes them, such as quantities. Other values stay as they are, for {@link violations} to judge.
+   * A copy without output-only fields and without zero values that protobuf can't distinguish from absent ones, so
+   * that both transports store the same. Numbers become strings if the format of the field accepts them, such as
+   * quantities. Other values are unchanged, for {@link violations} to validate.
    */
   clean(message: DescMessage, json: JsonObject): JsonObject {
     return this.#clean(message, json, false);
   }
 
-  /** Like {@link clean}, of what a controller sends: fields that only the server writes and zero values stay. */
+  /** Like {@link clean}, for input of a controller: output-only fields and zero values stay. */
   cleanStatus(message: DescMessage, json: JsonObject): JsonObject {
     return this.#clean(message, json, true);
   }
@@ -267,7 +266,7 @@ export class InputSchemas {
   #cleanValue(field: DescField, rules: FieldRules, value: unknown): unknown {
     const { message } = field;
     const item = (inner: unknown): unknown => {
-      // JSON, which the store keeps, has one zero.
+      // JSON, in which objects are stored, has one zero.
       if (Object.is(inner, -0)) return 0;
       if (!message) return rules.jsNumber ? numberFromText(inner) : inner;
       return isJsonMessage(message) || !isJsonObject(inner) ? inner : this.clean(message, inner);
@@ -277,14 +276,14 @@ export class InputSchemas {
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, item(inner)]));
   }
 
-  /** Names of the fields that may not change once the object exists. */
+  /** Names of the immutable fields. */
   immutableFields(message: DescMessage): readonly string[] {
     return message.fields
       .filter((field) => fieldRules(this.#schemas.registry, field).immutable)
       .map((field) => field.jsonName);
   }
 
-  /** True for a field, or one in a nested object, whose value messages must not quote. */
+  /** True for a field, or one within a nested object, whose value must not be quoted in messages. */
   isSensitive(message: DescMessage, path: string): boolean {
     const [name = '', ...rest] = path.split('.');
     const field = message.fields.find(({ jsonName }) => jsonName === name);

@@ -1,7 +1,7 @@
 import { limits, StatusError } from '../../base/index.js';
 import { jsonPartCharacters, TurnParser } from './turn-parser.js';
 
-/** The error for a body that is not what JSON bodies are. */
+/** The error for a malformed or too large JSON body. */
 export function malformedBody(message: string): StatusError {
   return new StatusError({ code: 'InvalidArgument', reason: 'MalformedBody', message });
 }
@@ -14,7 +14,10 @@ function tooManyItems(count: number): StatusError {
   });
 }
 
-/** Without it no name is `__proto__`: a reviver, which is called for each value, costs as much as the rest of parsing. */
+/**
+ * A text without a match has no field `__proto__`: a reviver, which is called for each value, costs as much as the
+ * rest of parsing.
+ */
 const protoName = /__proto__|\\u00/i;
 
 function withoutProto(key: string, value: unknown): unknown {
@@ -31,7 +34,7 @@ function withoutProto(key: string, value: unknown): unknown {
 function scan(text: string): ReadonlyMap<number, number> {
   const ends = new Map<number, number>();
   const open: number[] = [];
-  // A value has a comma before it, or is the first of its list or object.
+  // Each value has a comma before it, or is the first of its list or object.
   let items = 0;
   let inString = false;
   for (let at = 0; at < text.length; at += 1) {
@@ -62,7 +65,7 @@ function notJson(why: string): StatusError {
   return malformedBody(`the body is not JSON: ${why}`);
 }
 
-/** Parses texts that are part of a body. */
+/** Returns a parser for parts of a body. */
 function parserOf(body: string): (text: string) => unknown {
   return protoName.test(body)
     ? (text) => JSON.parse(text, withoutProto) as unknown
@@ -85,7 +88,7 @@ export function parseBody(text: string): unknown {
 }
 
 /**
- * Like {@link parseBody}, of a body that may be long: `turn` is awaited between parts of bounded size.
+ * Like {@link parseBody}, for a long body: `turn` is awaited between parts of bounded size.
  * @throws StatusError InvalidArgument.
  */
 export async function parseBodyInTurns(text: string, turn: () => Promise<void>): Promise<unknown> {

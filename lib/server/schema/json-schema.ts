@@ -9,21 +9,21 @@ import {
   type SchemaRegistry,
 } from '../../rpc/index.js';
 
-/** A JSON schema, draft 2020-12 as far as used here. */
+/** A JSON schema: the used part of draft 2020-12. */
 export type JsonSchema = { readonly [key: string]: unknown };
 
-/** The schema of a message that a field holds. */
+/** Returns the schema of the message in a field. */
 export type MessageSchema = (message: DescMessage) => JsonSchema;
 
-/** Names of an enum's values without the zero one, which stands for "not set" and is never shown. */
+/** Names of an enum's values without the zero value, which means "not set" and is never shown. */
 export function enumNames(desc: DescEnum): readonly string[] {
   return desc.values.filter((value) => value.number !== 0).map((value) => value.name);
 }
 
-/** Which fields of a message a schema is about, each with its rules; undefined leaves one out. */
+/** Selects the fields of a schema, each with its rules; false omits one. */
 type Choose = (field: DescField, rules: FieldRules) => boolean;
 
-/** The schema of what clients may send for a message: no unknown fields, output-only ones left out. */
+/** The schema of input of clients for a message: no unknown fields, no output-only ones. */
 export function inputSchema(schemas: SchemaRegistry, message: DescMessage): JsonSchema {
   return objectSchema(schemas, message, (_field, { outputOnly }) => !outputOnly);
 }
@@ -53,7 +53,7 @@ function objectSchema(schemas: SchemaRegistry, message: DescMessage, choose: Cho
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
-/** The schema of a message that stands for JSON; undefined for others. */
+/** The schema of a message that represents JSON; undefined for others. */
 export function jsonSchema(message: DescMessage): JsonSchema | undefined {
   if (message.typeName === 'google.protobuf.Struct') return { type: 'object' };
   return isJsonMessage(message) ? {} : undefined;
@@ -107,7 +107,7 @@ function sensitive(schema: JsonSchema): JsonSchema {
   return { ...Object.fromEntries(inner), [sensitiveKeyword]: true };
 }
 
-/** The rules of a list or map of scalars are those of its items, but for being required. */
+/** The rules of a list or map of scalars apply to its items, except `required`. */
 function itemSchema(
   field: DescField & { fieldKind: 'list' | 'map' },
   kind: 'scalar' | 'enum' | 'message',
@@ -119,7 +119,7 @@ function itemSchema(
   return scalarSchema(field.scalar ?? ScalarType.STRING, { ...rules, required: false });
 }
 
-/** Bounds of the numbers that JSON carries exactly; 64-bit fields are numbers where their rules say so. */
+/** Bounds of exactly representable numbers; a 64-bit field is a number if its rules declare it. */
 function numberRange(scalar: ScalarType): readonly [number, number] | undefined {
   switch (scalar) {
     case ScalarType.INT32:
@@ -138,7 +138,7 @@ function numberRange(scalar: ScalarType): readonly [number, number] | undefined 
   }
 }
 
-/** Schema of a scalar with its rules. */
+/** The schema of a scalar with its rules. */
 export function scalarSchema(scalar: ScalarType, rules: FieldRules): JsonSchema {
   if (scalar === ScalarType.BOOL) return { type: 'boolean' };
   if (scalar === ScalarType.DOUBLE || scalar === ScalarType.FLOAT)
@@ -173,7 +173,7 @@ function is64(scalar: ScalarType): boolean {
   ].includes(scalar);
 }
 
-/** JSON type of a scalar in a query; 64 bits and bytes are text. */
+/** JSON type of a scalar in a query; 64-bit integers and bytes are strings. */
 export function jsonType(
   field: DescField & { fieldKind: 'scalar' },
 ): 'boolean' | 'integer' | 'number' | 'string' {

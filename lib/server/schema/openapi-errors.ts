@@ -30,7 +30,7 @@ const detailSchema: JsonSchema = {
   ],
 };
 
-/** The members that both forms of a refusal have. */
+/** The fields of both forms of a refusal. */
 const shared: Readonly<Record<string, JsonSchema>> = {
   code: { type: 'integer', description: 'gRPC status code', minimum: 1 },
   reason: { type: 'string', description: 'Machine-readable, stable' },

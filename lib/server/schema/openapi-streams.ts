@@ -6,7 +6,7 @@ interface EventParts {
   readonly names?: readonly string[];
   readonly description: string;
   readonly data: JsonSchema;
-  /** Whether it carries a cursor for a resume; absent: it may. */
+  /** Whether the event has a cursor for a resume; absent: it may. */
   readonly id?: 'always' | 'never';
 }
 
@@ -47,7 +47,7 @@ function sequence(description: string, items: JsonSchema): JsonSchema {
   return { type: 'array', description, items };
 }
 
-/** The events of a watch that answers with such messages over gRPC. */
+/** The events of a watch that has such messages over gRPC. */
 export function watchStream(output: DescMessage, reference: MessageSchema): JsonSchema {
   const field = output.fields.find(({ jsonName }) => jsonName === 'events');
   const change = field?.message;
@@ -69,7 +69,7 @@ export function messageStream(output: DescMessage, reference: MessageSchema): Js
   return sequence('Server-sent events with their fields.', { anyOf: [message, failure] });
 }
 
-/** A stream of such messages with one document a line. */
+/** A stream of such messages with one document per line. */
 export function lineStream(output: DescMessage, reference: MessageSchema): JsonSchema {
   return sequence('One JSON document per line.', reference(output));
 }

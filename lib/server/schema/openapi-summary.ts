@@ -11,8 +11,8 @@ const verbs: Readonly<Record<StandardVerb, string>> = {
 };
 
 /**
- * An operation in a few words, for lists of operations.
- * @param comment what people wrote about the method
+ * A summary of an operation in a few words, for lists of operations.
+ * @param comment the comment of the method
  */
 export function summaryOf({ id, standard }: MethodInfo, comment: string | undefined): string {
   if (standard) {

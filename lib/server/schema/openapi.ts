@@ -25,7 +25,7 @@ const json = 'application/json';
 const eventStream = 'text/event-stream';
 const jsonLines = 'application/x-ndjson';
 
-/** Writes the document; every schema is made once, when it is first referred to. */
+/** Writes the document. Each schema is created once, at the first reference. */
 class DocumentWriter {
   readonly #schemas: SchemaRegistry;
   readonly #comments: Comments;
@@ -47,7 +47,7 @@ class DocumentWriter {
     const short = message.typeName.replace(/^[a-z]\w*\./, '');
     const name = short in errorSchemas ? message.typeName : short;
     if (!(name in this.components)) {
-      // Set before its fields are looked at: a message may hold itself.
+      // Set before its fields are visited, because a message may contain itself.
       this.components[name] = {};
       this.components[name] = this.#object(message, message.fields);
     }
@@ -86,7 +86,7 @@ class DocumentWriter {
     return { ...schema, ...type, ...fallback };
   }
 
-  /** @param watch the method whose events a list answers with when it is asked to watch */
+  /** @param watch the method whose events a list answers with if `watch` is set */
   operation(method: MethodInfo, watch: MethodInfo | undefined): JsonObject {
     const { input, route } = method;
     const inPath = new Set([...(route?.path ?? '').matchAll(/\{(\w+)\}/g)].map((m) => m[1]));
@@ -175,7 +175,7 @@ class DocumentWriter {
   }
 }
 
-/** OpenAPI 3.1 of the REST surface, from the same descriptors that serve it. */
+/** OpenAPI 3.1 of the REST API, from the same descriptors that serve it. */
 export function openApiDocument(
   schemas: SchemaRegistry,
   methods: readonly MethodInfo[],

@@ -4,7 +4,7 @@ import { parseBody, parseBodyInTurns } from './json-body.js';
 
 const filler = 'x'.repeat(5_000);
 
-/** The result of a parser: a value, or that the text was refused. */
+/** The result of a parser: a value, or a refusal. */
 async function outcome(parse: () => unknown): Promise<unknown> {
   try {
     return { value: await parse() };
@@ -13,7 +13,7 @@ async function outcome(parse: () => unknown): Promise<unknown> {
   }
 }
 
-/** Parses in turns, and says how many there were. */
+/** Parses in turns; returns the value and the number of turns. */
 async function inTurns(text: string): Promise<{ readonly value: unknown; readonly turns: number }> {
   let turns = 0;
   const value = await parseBodyInTurns(text, () => {
@@ -23,7 +23,7 @@ async function inTurns(text: string): Promise<{ readonly value: unknown; readonl
   return { value, turns };
 }
 
-/** Values of which many are longer than what is parsed in one turn. */
+/** Values with many parts longer than the one that is parsed in one turn. */
 const values = fc.letrec<{ readonly value: unknown }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', maxDepth: 4, withCrossShrink: true },
@@ -42,7 +42,7 @@ describe('a long JSON text', () => {
     expect(turns).to.be.at.least(50);
   });
 
-  it('is the same value whatever its shape, white space and order', async function () {
+  it('is the same value for any shape, white space and order', async function () {
     this.timeout(60_000);
     await fc.assert(
       fc.asyncProperty(values, fc.constantFrom(undefined, 1, '\t'), async (value, space) => {
@@ -53,7 +53,7 @@ describe('a long JSON text', () => {
     );
   });
 
-  it('is refused exactly where a short one is, with one character too many, too few or another one', async function () {
+  it('is refused exactly like a short one, with one character inserted, removed or changed', async function () {
     this.timeout(60_000);
     const long = JSON.stringify({ a: [filler, filler, filler, filler], b: 1, c: { d: [] } });
     const sample = `{"first":[${long},${long}],"second":${long},"third":[1,2,{}],"e":{}}`;
@@ -76,7 +76,7 @@ describe('a long JSON text', () => {
       expect((await inTurns(text)).value).to.deep.equal(JSON.parse(text));
   });
 
-  it('has no field that is __proto__, of a long value or a short one', async () => {
+  it('has no field __proto__, with a long or a short value', async () => {
     const long = JSON.stringify(Array.from({ length: 9_000 }, (_, n) => n));
     for (const name of ['__proto__', '__pr\\u006Fto__'])
       for (const text of [`{"${name}":${long}}`, `[${long},{"${name}":{}}]`]) {

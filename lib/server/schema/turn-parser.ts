@@ -11,8 +11,9 @@ const closings: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 type Fields = Record<string, unknown>;
 
 /**
- * Parses a long JSON text in parts, between which `turn` is awaited. Of each list or object that is longer than a part,
- * the members are parsed in groups, by the same parser as a short text; a long member is entered.
+ * Parses a long JSON text in parts, between which `turn` is awaited. The members of each list or object that is
+ * longer than a part are parsed in groups, by the same parser as a short text. A long member is parsed member by
+ * member.
  */
 export class TurnParser {
   readonly #text: string;
@@ -20,7 +21,7 @@ export class TurnParser {
   readonly #parse: (text: string) => unknown;
   readonly #turn: () => Promise<void>;
 
-  /** @param ends closing brackets of all lists and objects that are longer than a part, by the opening ones */
+  /** @param ends positions of the closing brackets of all long lists and objects, by those of the opening ones */
   constructor(
     text: string,
     ends: ReadonlyMap<number, number>,
@@ -33,7 +34,7 @@ export class TurnParser {
     this.#turn = turn;
   }
 
-  /** @throws Error for a text that is not JSON, or one of the parser */
+  /** @throws Error for a text that is not JSON, and errors of the parser */
   async value(): Promise<unknown> {
     const start = this.#text.search(/[^ \t\n\r]/);
     const end = this.#ends.get(start);
@@ -53,7 +54,7 @@ export class TurnParser {
       if (isList) for (const item of part as readonly unknown[]) list.push(item);
       else Object.assign(fields, part);
     };
-    /** The beginning of the members that are not parsed yet. */
+    /** The start of the members that are not parsed yet. */
     let first = start + 1;
     let from = first;
     for (;;) {
@@ -74,7 +75,7 @@ export class TurnParser {
     }
   }
 
-  /** Where the member that begins at `from` ends, and where the long list or object in it begins. */
+  /** The end of the member that starts at `from`, and the start of the long list or object in it. */
   #member(from: number, end: number): { readonly to: number; readonly long?: number } {
     const text = this.#text;
     let long: number | undefined;
@@ -103,7 +104,7 @@ export class TurnParser {
     return at;
   }
 
-  /** Members that follow each other, without the comma after them. */
+  /** Parses consecutive members, without the comma after them. */
   #group(from: number, to: number, isList: boolean): unknown {
     const part = this.#text.slice(from, to);
     if (this.#isBlank(from, to)) throw new SyntaxError(`a value is missing before character ${to}`);
@@ -122,7 +123,7 @@ export class TurnParser {
       this.#demandBlank(from, start);
       return [await this.#members(start, end)];
     }
-    // The name with its colon, as the field of an object that has nothing else.
+    // The name with its colon, as the only field of an object.
     const field = this.#parse(`{${this.#text.slice(from, start)}null}`) as Fields;
     const [name = ''] = Object.keys(field);
     return { [name]: await this.#members(start, end) };

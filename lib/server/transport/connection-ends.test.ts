@@ -29,7 +29,7 @@ const ann = {
 const path = '/v1/namespaces/default/orders';
 const longMs = 60_000;
 
-describe('the end of an API server', () => {
+describe('the stop of an API server', () => {
   let folder: string;
   let tls: TlsSource;
   let store: ObjectStore;
@@ -87,14 +87,14 @@ describe('the end of an API server', () => {
       await eventually('the end', () => ended);
     });
 
-    it(`over ${transport} a TLS handshake takes no longer than silence may`, async () => {
+    it(`over ${transport} limits a TLS handshake to the timeout of silent connections`, async () => {
       const port = (await listening({ tls, connections: { silentMs: 300 } }))[transport];
       const slow = await connected(port, '\x16\x03\x01\x02\x00\x01\x00\x01');
       await eventually('the slow one to be closed', () => slow.closed);
     });
   }
 
-  it('over rest lets a call that is under way finish, and closes its connection then', async () => {
+  it('over rest lets a call in progress finish, and then closes its connection', async () => {
     let judged = (): void => undefined;
     const reached = new Promise<void>((resolve) => (judged = resolve));
     let release = (): void => undefined;
@@ -144,7 +144,7 @@ describe('the end of an API server', () => {
     await eventually('the end', () => ended);
   });
 
-  it('is not waited for by who reads nothing of an answer', async () => {
+  it('does not wait for a client that does not read its answer', async () => {
     const note = 'y'.repeat(500_000);
     for (let n = 0; n < 40; n += 1)
       await store.create(orders, { name: `o${n}`, namespace: 'default', note });

@@ -30,7 +30,7 @@ const firstBytes = {
   rest: Buffer.from('GET /v1/namespaces/default/orders HTTP/1.1\r\nhost: x\r\n\r\n'),
 } as const;
 
-/** A connection that a test looks at. */
+/** A connection under test. */
 class Probe {
   readonly #socket: Socket;
   connected = false;
@@ -52,7 +52,7 @@ class Probe {
   }
 }
 
-/** A way to a port on which no answer is read beyond the first bytes. */
+/** A proxy to a port that reads only the first bytes of an answer. */
 async function unreadAfter(
   port: number,
   bytes: number,
@@ -79,7 +79,7 @@ async function unreadAfter(
   };
 }
 
-/** Asks for a watch with a window that holds all of it, so that TCP alone holds the server back. */
+/** Starts a watch with a window that covers all of it, so that only TCP blocks the server. */
 function watchWithoutFlowControl(port: number): ClientHttp2Session {
   const window = 2 ** 31 - 1;
   const settings = { initialWindowSize: window };
@@ -142,7 +142,7 @@ describe('connections of an API server', () => {
     metrics.value('api_connections_closed_total', { transport, cause });
 
   for (const transport of ['grpc', 'rest'] as const) {
-    it(`over ${transport} that send nothing are closed and counted, others are not`, async () => {
+    it(`over ${transport} that send nothing are closed and counted, others stay open`, async () => {
       const port = (await listening({}))[transport];
       const before = closedFor(transport, 'silent');
       const silent = [probe(port), probe(port)];
@@ -157,7 +157,7 @@ describe('connections of an API server', () => {
       expect(talking.closed).to.equal(false);
     });
 
-    it(`over ${transport} are at most as many as allowed, and one more is taken when one goes`, async () => {
+    it(`over ${transport} are at most as many as allowed, and another is accepted when one closes`, async () => {
       const logger = new RecordingLogger();
       const port = (await listening({ max: 3 }, logger))[transport];
       const before = closedFor(transport, 'bound');
@@ -184,7 +184,7 @@ describe('connections of an API server', () => {
     });
   }
 
-  it('whose peers do not read what they asked for do not hold up the end of the server', async () => {
+  it('whose peers do not read their answers do not delay the stop of the server', async () => {
     const note = 'y'.repeat(500_000);
     for (let n = 0; n < 40; n += 1) {
       const key = { name: `o${n}`, namespace: 'default' };
@@ -203,7 +203,7 @@ describe('connections of an API server', () => {
     }
   });
 
-  it('that have sent nothing do not hold up the end of the server', async () => {
+  it('that have sent nothing do not delay the stop of the server', async () => {
     const ports = await listening({});
     const waiting = [probe(ports.grpc), probe(ports.rest)];
     await eventually('both', () => open('grpc') === 1 && open('rest') === 1);

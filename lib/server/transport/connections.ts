@@ -1,13 +1,16 @@
 import type { Server, Socket } from 'node:net';
 import type { Clock, Counter, Gauge, Logger, Metrics } from '../../base/index.js';
 
-/** Bounds on the connections of each transport. */
+/** Limits of the connections of each transport. */
 export interface ConnectionBounds {
-  /** Concurrent connections; further ones are closed at once. */
+  /** Maximum number of concurrent connections; further ones are closed at once. */
   readonly max: number;
-  /** A connection without a call, or one that reads nothing of its answer, is closed after this many milliseconds. */
+  /** A connection without a call, or one that does not read its answer, is closed after this many milliseconds. */
   readonly idleMs: number;
-  /** A connection that has sent nothing, or has not agreed on TLS, is closed after this many milliseconds. */
+  /**
+   * A connection that has sent nothing, or has not completed its TLS handshake, is closed after this many
+   * milliseconds.
+   */
   readonly silentMs: number;
 }
 
@@ -18,7 +21,7 @@ export const connectionDefaults: ConnectionBounds = {
   silentMs: 10_000,
 };
 
-/** Refused connections are logged at most this often. */
+/** Minimum interval between log lines about refused connections. */
 const tellMs = 60_000;
 
 /** Dependencies of {@link Connections}. */
@@ -30,15 +33,15 @@ export interface ConnectionPorts {
 }
 
 /**
- * The connections of a server that does not listen yet, bounded and counted. What is idle after its first
- * bytes is left to the protocol: it alone knows whether a call is open.
+ * The connections of a server that does not listen itself, bounded and counted. Idle connections are left to the
+ * protocol after their first bytes: it alone knows whether a call is open.
  */
 export class Connections {
   readonly #transport: 'grpc' | 'rest';
   readonly #ports: ConnectionPorts;
-  /** With their names. */
+  /** The open connections with their names. */
   readonly #open = new Map<Socket, string>();
-  /** By the name of a connection: how often it is in use. */
+  /** The number of uses of each connection, by its name. */
   readonly #uses = new Map<string, number>();
   #draining = false;
   readonly #gauge: Gauge;
@@ -62,13 +65,13 @@ export class Connections {
     server.maxConnections = bounds.max;
     server.on('drop', () => this.#refused());
     server.on('connection', (socket: Socket) => {
-      // Those that came to another listener count too, and the server knows its own alone.
+      // Connections of other listeners count too, and the server knows only its own.
       if (this.admits(socket)) this.#take(socket);
     });
     this.#gauge.set({ transport }, 0);
   }
 
-  /** Refuses one that came to another listener of the same server; true when it may be taken. */
+  /** Checks a connection of another listener of the same server; refuses it, or returns true. */
   admits(socket: Socket): boolean {
     if (this.#open.size < this.#ports.bounds.max) return true;
     this.#refused();
@@ -77,8 +80,8 @@ export class Connections {
   }
 
   /**
-   * Something begins on a connection, given as it is or within TLS, that is to be finished before the server
-   * ends. Returns what tells its end.
+   * Starts a use of a connection, plain or TLS, that must finish before the server stops. Returns a function that
+   * ends the use.
    */
   use(socket: Socket): () => void {
     const name = nameOf(socket);
@@ -91,14 +94,14 @@ export class Connections {
     };
   }
 
-  /** Closes those that are not in use, and each other one when its last use ends. */
+  /** Closes connections that are not in use, and each other one when its last use ends. */
   drain(): void {
     this.#draining = true;
     for (const [socket, name] of this.#open)
       if (socket.bytesRead === 0 || !this.#uses.has(name)) socket.destroy();
   }
 
-  /** Closes all. */
+  /** Closes all connections. */
   close(): void {
     for (const socket of this.#open.keys()) socket.destroy();
   }
@@ -137,7 +140,7 @@ export class Connections {
   }
 }
 
-/** The same within TLS. */
+/** The name of a connection; it is the same for the TLS socket on it. */
 function nameOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress}/${remotePort}`;
 }

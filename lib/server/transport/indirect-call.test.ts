@@ -6,7 +6,7 @@ const call = { host: '127.0.0.1:7861', origin: undefined, names: ['host', 'conte
 const own = '192.0.2.7';
 
 describe('a call from the machine itself', () => {
-  it('names a loopback address or the one that is listened on', () => {
+  it('has a loopback or listening address as its host', () => {
     for (const host of [
       'localhost',
       'LOCALHOST:7861',
@@ -29,19 +29,19 @@ describe('a call from the machine itself', () => {
       );
   });
 
-  it('comes from no page of another origin', () => {
+  it('does not come from a page of another origin', () => {
     expect(indirection({ ...call, origin: 'http://127.0.0.1:7861' }, own)).to.equal(undefined);
     for (const origin of ['http://evil.example', 'null', 'https://127.0.0.1.evil.example', ''])
       expect(indirection({ ...call, origin }, own), origin).to.match(/^a page of /);
-    // Another port of the machine is another origin: what anybody serves there is a page as well.
+    // Another port of the machine is another origin: any user may serve a page there.
     for (const origin of ['http://127.0.0.1:3000', 'http://127.0.0.1', 'http://localhost:7861'])
       expect(indirection({ ...call, origin }, own), origin).to.match(/^a page of /);
-    // A name that was made to lead here is both.
+    // A DNS name that was rebound to this machine is both host and origin.
     const rebound = { ...call, host: 'evil.example', origin: 'http://evil.example' };
     expect(indirection(rebound, own)).to.contain('"evil.example"');
   });
 
-  it('is passed on by no proxy', () => {
+  it('is not forwarded by a proxy', () => {
     for (const name of ['x-forwarded-for', 'x-forwarded-proto', 'forwarded', 'via', 'x-real-ip'])
       expect(indirection({ ...call, names: [...call.names, name] }, own)).to.contain(name);
   });

@@ -1,6 +1,6 @@
-/** Signs of the origin of a call, in addition to its connection. */
+/** Headers that show the origin of a call, in addition to its connection. */
 export interface CallHeaders {
-  /** `Host`, over gRPC `:authority`. */
+  /** `Host`; over gRPC `:authority`. */
   readonly host: string | undefined;
   readonly origin: string | undefined;
   /** Names of all headers, in lower case. */
@@ -13,10 +13,9 @@ const proxyHeaders = ['forwarded', 'via', 'x-real-ip', 'x-client-ip', 'true-clie
 const shownMax = 100;
 
 /**
- * Why a call may come from elsewhere than its connection does: a proxy passes it on, a page in a browser
- * of this machine makes it, or a name that somebody else gives out led here. Undefined: for no reason
- * that can be seen.
- * @param own the host that is listened on
+ * Why a call may not originate from the peer of its connection: a proxy forwarded it, a page in a browser of this
+ * machine made it, or a foreign DNS name resolved to this machine. Undefined: no evidence.
+ * @param own the listening host
  */
 export function indirection({ host, origin, names }: CallHeaders, own: string): string | undefined {
   const proxied = names.find(
@@ -27,14 +26,14 @@ export function indirection({ host, origin, names }: CallHeaders, own: string): 
   const named = hostOf(host ?? '');
   if (!isLoopback(named) && named !== own.toLowerCase())
     return `the call was sent to host ${JSON.stringify(named.slice(0, shownMax))}`;
-  // With its port: another one of this machine is another origin.
+  // With the port: another port of this machine is another origin.
   const page = origin?.toLowerCase().replace(/^https?:\/\//, '');
   if (origin !== undefined && page !== host?.toLowerCase())
     return `a page of ${JSON.stringify(origin.slice(0, shownMax))} sent the call`;
   return undefined;
 }
 
-/** Without its port and brackets. */
+/** The host of an authority, without port and brackets. */
 function hostOf(authority: string): string {
   return authority
     .toLowerCase()

@@ -23,7 +23,7 @@ describe('encoding of lists', () => {
     text: 'ä'.repeat(n % 300),
   });
 
-  it('a long list in parts is the list, as protobuf and as JSON', async () => {
+  it('a long list in parts equals the list, as protobuf and as JSON', async () => {
     const items = Array.from({ length: wholeItemsMax * 3 }, (_, n) => note(n));
     const answer = { items, resourceVersion: '7', nextPageToken: 'more' };
     const clock = new FakeClock();

@@ -1,11 +1,11 @@
 import { type Clock, TimeSlice } from '../../base/index.js';
 import type { DescMessage, JsonObject, MethodInfo, SchemaRegistry } from '../../rpc/index.js';
 
-/** Lists up to so many items are encoded in one go. */
+/** Lists of up to this many items are encoded at once. */
 export const wholeItemsMax = 64;
 const chunkCharacters = 64 * 1024;
 
-/** Items of a list answer, when it is one and long. */
+/** The items of a long list answer; undefined for other answers. */
 export function longItems(
   method: MethodInfo,
   answer: JsonObject,
@@ -21,7 +21,7 @@ function itemsField(output: DescMessage): { readonly number: number; readonly it
   return { number: field.number, item: field.message };
 }
 
-/** A number as protobuf writes it. */
+/** Encodes a number as a protobuf varint. */
 export function varint(value: number): number[] {
   const bytes: number[] = [];
   for (let rest = value; ; rest = Math.floor(rest / 128)) {
@@ -31,8 +31,8 @@ export function varint(value: number): number[] {
 }
 
 /**
- * A long list as protobuf, encoded item by item with pauses, so that others get their turns: the
- * concatenation of encoded messages is their merge, and a repeated field may come in parts.
+ * Encodes a long list as protobuf, item by item with pauses for other work. The concatenation of encoded messages is
+ * their merge, so a repeated field may be split.
  */
 export async function encodeList(
   schemas: SchemaRegistry,
@@ -54,7 +54,7 @@ export async function encodeList(
   return Buffer.concat(parts);
 }
 
-/** A long list as JSON, in pieces. */
+/** Encodes a long list as JSON, in pieces. */
 export async function* listText(
   answer: JsonObject,
   items: readonly JsonObject[],

@@ -29,7 +29,7 @@ describe('a listener', () => {
     return socket;
   }
 
-  it('takes connections on each address of localhost, with one bound for all', async () => {
+  it('accepts connections on each address of localhost, with one limit for all', async () => {
     const taken: Socket[] = [];
     const port = await made(['127.0.0.1', '127.0.0.2'], 2, taken).listen('localhost', 0);
     probe('127.0.0.1', port);
@@ -42,13 +42,13 @@ describe('a listener', () => {
     await eventually('all to be closed', () => sockets.every((socket) => socket.closed));
   });
 
-  it('does without an address that the machine does not have', async () => {
+  it('skips an address that the machine does not have', async () => {
     const port = await made(['127.0.0.1', '192.0.2.1'], 2).listen('localhost', 0);
     const one = probe('127.0.0.1', port);
     await eventually('a connection', () => one.readyState === 'open');
   });
 
-  it('fails, and listens nowhere, when somebody else has the port on one address', async () => {
+  it('fails, and listens nowhere, if the port is in use on one address', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.2', resolve));
     try {
@@ -58,7 +58,7 @@ describe('a listener', () => {
         .then(String, String);
       expect(failed).to.contain('EADDRINUSE');
       const one = probe('127.0.0.1', port);
-      await eventually('nobody to be there', () => one.closed);
+      await eventually('no listener to exist', () => one.closed);
     } finally {
       other.close();
     }

@@ -3,7 +3,7 @@ import { createServer, type Server, Server as SocketServer } from 'node:net';
 import { systemClock } from '../../base/index.js';
 import type { Connections } from './connections.js';
 
-/** The addresses of a host name. */
+/** Resolves a host name to its addresses. */
 export type AddressLookup = (host: string) => Promise<readonly string[]>;
 
 const systemLookup: AddressLookup = async (host) =>
@@ -12,8 +12,8 @@ const systemLookup: AddressLookup = async (host) =>
 const absentCodes = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT']);
 
 /**
- * Where a server takes connections: one address, or each that `localhost` has, which is often two. The
- * bounds of its connections hold for all of them together.
+ * Listens on one address, or on each of `localhost`, which often has two. The limits of connections apply to all of
+ * them together.
  */
 export class Listener {
   readonly #server: Server;
@@ -48,7 +48,7 @@ export class Listener {
     return bound;
   }
 
-  /** Takes no more connections. Resolves when all are closed, after `graceMs` at the latest. */
+  /** Accepts no more connections. Resolves when all are closed, after `graceMs` at the latest. */
   async close(graceMs: number): Promise<void> {
     const cut = systemClock.setTimer(() => this.#connections.close(), graceMs);
     await Promise.all([this.#server, ...this.#others].map(closed));
@@ -72,7 +72,7 @@ function listening(server: Server, host: string, port: number): Promise<number> 
   });
 }
 
-/** Not the close of an HTTP server, which cuts answers that were written but not sent. */
+/** Closes the listener. The close of an HTTP server would cut answers that were written but not sent. */
 function closed(server: Server): Promise<void> {
   return new Promise((resolve) => {
     SocketServer.prototype.close.call(server, () => resolve());

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { StatusError } from '../../base/index.js';
 import { PacedWrites, WaitingBytes } from './paced-writes.js';
 
-/** Takes everything and hands it on when it is told to. */
+/** A sink that buffers everything and delivers it on request. */
 class Stalled {
   readonly waiting: (() => void)[] = [];
 
@@ -21,7 +21,7 @@ class Stalled {
   }
 }
 
-/** Writes as long as there is room; tells how many were written. */
+/** Writes while the sink is not full; returns the number of writes. */
 function flood(
   sink: Stalled,
   size: number,
@@ -43,8 +43,8 @@ const turns = async (): Promise<void> => {
   for (let n = 0; n < 200; n += 1) await Promise.resolve();
 };
 
-describe('a stream whose reader reads nothing', () => {
-  it('keeps one large message waiting, and takes the next one when it is read', async () => {
+describe('a stream that is not read', () => {
+  it('buffers one large message, and accepts the next one when it was read', async () => {
     const end = new AbortController();
     const sink = new Stalled();
     const state = flood(sink, 200_000, end.signal);
@@ -57,7 +57,7 @@ describe('a stream whose reader reads nothing', () => {
     await state.over;
   });
 
-  it('keeps a few small ones waiting', async () => {
+  it('buffers a few small ones', async () => {
     const end = new AbortController();
     const sink = new Stalled();
     const state = flood(sink, 1, end.signal);
@@ -67,7 +67,7 @@ describe('a stream whose reader reads nothing', () => {
     await state.over;
   });
 
-  it('holds up all who write to it, and lets all go on when it is read', async () => {
+  it('blocks all its writers, and releases all when it is read', async () => {
     const sink = new Stalled();
     const writes = new PacedWrites(sink, new AbortController().signal, new WaitingBytes());
     const done: string[] = [];
@@ -83,7 +83,7 @@ describe('a stream whose reader reads nothing', () => {
     expect(done).to.deep.equal(['event', 'sign of life']);
   });
 
-  it('is cut when all together keep too much, the one that waits longest first', async () => {
+  it('is cut if all together buffer too much, starting with the one that waits longest', async () => {
     const end = new AbortController();
     const all = new WaitingBytes(500_000);
     const sinks = [new Stalled(), new Stalled(), new Stalled()];
@@ -92,7 +92,7 @@ describe('a stream whose reader reads nothing', () => {
       await turns();
     }
     expect(sinks.map(({ why }) => why?.reason)).to.deep.equal(['SlowReader', undefined, undefined]);
-    // What is written late to one that was cut counts no more.
+    // Late writes to a cut stream no longer count.
     sinks[0]?.read();
     sinks[1]?.read();
     await turns();

@@ -7,7 +7,7 @@ export interface MessageSink {
   cut(why: StatusError): void;
 }
 
-/** Limits of buffered data of one reader, in bytes and messages. One more message is always accepted. */
+/** Maximum of bytes and messages that are buffered for one reader. One more message is always accepted. */
 const waitingBytesMax = 65_536;
 const waitingMessagesMax = 16;
 /** Maximum bytes that are buffered for all readers of a server, over both transports. */
@@ -16,7 +16,7 @@ const allBytesMax = 134_217_728;
 /** The buffered messages of all readers of a server. Beyond the limit, the slowest reader is disconnected. */
 export class WaitingBytes {
   readonly #max: number;
-  /** Longest first. */
+  /** The waiting streams, longest wait first. */
   readonly #waiting = new Set<PacedWrites>();
   #bytes = 0;
 
@@ -46,8 +46,8 @@ export class WaitingBytes {
 }
 
 /**
- * Messages to a reader that may not read. A stream of gRPC counts messages before it says that it is full, each of
- * which may have megabytes: this counts bytes, too.
+ * Messages to a reader that may not read. A gRPC stream counts only messages before it reports that it is full, and
+ * each may have megabytes, so bytes are counted too.
  */
 export class PacedWrites {
   readonly #sink: MessageSink;
@@ -57,7 +57,7 @@ export class PacedWrites {
   #messages = 0;
   #over = false;
   #wake: () => void = () => undefined;
-  /** Set while it is full: all who write wait for the same. */
+  /** Set while the stream is full: all writers wait for the same promise. */
   #waiting: Promise<void> | undefined;
 
   constructor(sink: MessageSink, signal: AbortSignal, all: WaitingBytes) {
@@ -66,17 +66,17 @@ export class PacedWrites {
     this.#all = all;
   }
 
-  /** Whether nothing can be written any more. */
+  /** Whether no more can be written. */
   get over(): boolean {
     return this.#over || this.#signal.aborted;
   }
 
-  /** Whether the reader has still to read before there is room. */
+  /** Whether the reader must read before more can be written. */
   get full(): boolean {
     return this.#waiting !== undefined;
   }
 
-  /** Resolves when there is room for the next one, the stream was cut, or the signal aborts. */
+  /** Resolves when the next message can be written, the stream was cut, or the signal aborts. */
   async write(message: Buffer): Promise<void> {
     const { length } = message;
     if (this.#over) return;
@@ -93,7 +93,7 @@ export class PacedWrites {
     if (this.#full) await (this.#waiting ??= this.#room());
   }
 
-  /** Ends it to free its memory for others. */
+  /** Ends the stream to free its memory. */
   cut(): void {
     this[Symbol.dispose]();
     this.#sink.cut(

@@ -1,7 +1,7 @@
 import { isIPv4, type Socket } from 'node:net';
 import type { Peer } from '../api/call.js';
 
-/** A peer from its address, with or without a port: `127.0.0.1:4711`, `[::1]:4711`, `::ffff:127.0.0.1`. */
+/** Parses an address of a peer, with or without a port: `127.0.0.1:4711`, `[::1]:4711`, `::ffff:127.0.0.1`. */
 export function peerOf(address: string): Peer {
   const host = address
     .replace(/^\[([^\]]*)\](?::\d+)?$/, '$1')
@@ -10,14 +10,14 @@ export function peerOf(address: string): Peer {
   return { address: host, loopback: isLoopbackAddress(host) };
 }
 
-/** Addresses only: a name may lead anywhere, whatever it looks like. */
+/** True for loopback addresses only: a name may resolve to any address, regardless of its text. */
 function isLoopbackAddress(host: string): boolean {
   return host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
 const peers = new WeakMap<Socket, Peer>();
 
-/** The peer of a connection; looked at once. */
+/** The peer of a connection; computed once. */
 export function peerOfSocket(socket: Socket): Peer {
   let peer = peers.get(socket);
   if (!peer) peers.set(socket, (peer = peerOf(socket.remoteAddress ?? '')));

@@ -3,12 +3,12 @@ import type { Identity } from '../auth/index.js';
 import type { CallContext, Peer } from '../api/call.js';
 import type { Caller } from '../chain/dispatcher.js';
 
-/** Given to those that wait; made once, for making one costs more than a short call. */
+/** The abort reason of calls; created once, because an error costs more than a short call. */
 const gone = new Error('the caller disconnected');
 
 /**
- * A call in progress. Its signal is made when somebody asks for it: short calls never do, and signals
- * are the most expensive part of them.
+ * A call in progress. Its signal is created on request: short calls never need it, and signals are their most
+ * expensive part.
  */
 export class RequestCaller implements Caller {
   readonly peer: Peer;
@@ -24,9 +24,9 @@ export class RequestCaller implements Caller {
     peer: Peer,
     requestId: string,
     transport: 'grpc' | 'rest',
-    /** Of the server. */
+    /** Aborts when the server closes. */
     closing: AbortSignal,
-    /** See {@link CallContext}; asked where it matters. */
+    /** See {@link CallContext.indirection}; computed on request. */
     indirection: () => string | undefined,
   ) {
     this.indirection = indirection;
@@ -36,7 +36,7 @@ export class RequestCaller implements Caller {
     this.#closing = closing;
   }
 
-  /** Aborts when the caller goes away or the server stops. */
+  /** Aborts when the caller disconnects or the server stops. */
   get signal(): AbortSignal {
     if (!this.#link) {
       this.#gone = new AbortController();
@@ -46,7 +46,7 @@ export class RequestCaller implements Caller {
     return this.#link.signal;
   }
 
-  /** The call is over, however it ended. */
+  /** Ends the call. */
   end(): void {
     this.#ended = true;
     this.#gone?.abort(gone);

@@ -6,7 +6,7 @@ import { type Clock, type Logger, messageOf, sleep, StatusError } from '../../ba
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
-  /** Set: clients must show a certificate of one of these authorities, beside their token. */
+  /** If set, clients must present a certificate of one of these authorities, in addition to their token. */
   readonly clientCaFile?: string | undefined;
 }
 
@@ -67,9 +67,9 @@ async function stamp(files: TlsFiles): Promise<string> {
 }
 
 /**
- * Certificates that follow their files: when those change they are read again. What does not fit
- * together is logged and not taken: the old ones stay in use. Looked at every 2 s rather than watched:
- * certificates are often swapped behind symbolic links, which watches miss.
+ * Certificates that follow their files: changed files are read again. Unusable files are logged, and the previous
+ * certificates stay in use. The files are polled every 2 s, because certificates are often replaced through symbolic
+ * links, which file watches miss.
  */
 export class TlsSource {
   readonly #files: TlsFiles;
@@ -86,7 +86,7 @@ export class TlsSource {
     this.#logger = logger;
   }
 
-  /** @throws StatusError InvalidArgument naming the file that can't be used. */
+  /** @throws StatusError InvalidArgument that names the unusable file. */
   static async open(files: TlsFiles, clock: Clock, logger: Logger): Promise<TlsSource> {
     const seen = await stamp(files).catch(() => '');
     const source = new TlsSource(files, await load(files), clock, logger);
@@ -98,7 +98,7 @@ export class TlsSource {
     return this.#material;
   }
 
-  /** True: clients must show a certificate. */
+  /** True if clients must present a certificate. */
   get mutual(): boolean {
     return this.#files.clientCaFile !== undefined && this.#files.clientCaFile !== '';
   }

@@ -5,13 +5,13 @@ import type { ConnectionPorts } from './connections.js';
 import type { WaitingBytes } from './paced-writes.js';
 import type { TlsSource } from './tls.js';
 
-/** The common parts of both transports. */
+/** The common dependencies of both transports. */
 export interface TransportOptions extends ConnectionPorts {
   readonly dispatcher: Dispatcher;
   readonly schemas: SchemaRegistry;
   readonly random: Random;
   /** The buffered messages of stream readers, over both transports. */
   readonly waiting: WaitingBytes;
-  /** Absent: in the clear. */
+  /** Absent: plaintext. */
   readonly tls: TlsSource | undefined;
 }
