@@ -41,7 +41,7 @@ function found(path: string, text: string): readonly string[] {
 }
 
 describe('plain technical English', () => {
-  it('is what sources and documents are written in: no line has a word of the list', () => {
+  it('is used in sources and documents: no line has a word of the list', () => {
     const lines = paths.flatMap((path) => found(path, read(path)));
     expect(lines).to.deep.equal([]);
   });
@@ -59,7 +59,7 @@ describe('plain technical English', () => {
     expect(found('a.ts', '/** Options of a store. */')).to.deep.equal([]);
   });
 
-  it('each allowed line is still there', () => {
+  it('each allowed line still exists', () => {
     for (const [path, lines] of Object.entries(allowed))
       expect(
         read(path)

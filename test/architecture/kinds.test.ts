@@ -32,7 +32,7 @@ describe('every kind', () => {
       if (kind.scope === 'Namespaced') expect(fields).to.include('namespace');
     });
 
-    it(`${kind.kind} can be got, listed and deleted, over gRPC and REST, under its plural`, () => {
+    it(`${kind.kind} can be read, listed and deleted, over gRPC and REST, under its plural`, () => {
       const verbs = mine.map((m) => m.standard?.verb);
       expect(verbs).to.include.members(['Get', 'List', 'Delete', 'Watch']);
       // Created by their service, and immutable because the token is shown once.
@@ -45,7 +45,7 @@ describe('every kind', () => {
       }
     });
 
-    it(`${kind.kind} is in the OpenAPI document, on a reference page, and a policy lets it be read`, () => {
+    it(`${kind.kind} is in the OpenAPI document, on a reference page, and readable with a policy`, () => {
       const { paths } = openApiDocument(schemas, methods) as { paths: Record<string, unknown> };
       const list = mine.find((m) => m.standard?.verb === 'List')?.route?.path ?? '';
       expect(paths).to.have.property(list);
@@ -64,7 +64,7 @@ describe('every kind', () => {
     });
   }
 
-  it('every method has a route, but those that are asked with a stream, and second names', () => {
+  it('every method has a route, except methods with a request stream, and aliases', () => {
     for (const service of schemas.services('api'))
       for (const method of service.methods.filter(
         (m) => m.methodKind !== 'bidi_streaming' && m.name !== 'AdminBootstrap',
@@ -74,7 +74,7 @@ describe('every kind', () => {
         );
   });
 
-  it('policies of the library name no kind: it knows none of these', () => {
+  it('policies of the library name no kind of Kedge', () => {
     expect(Object.keys(builtinPolicies)).to.deep.equal(['root', 'admin']);
     for (const { rules } of Object.values(builtinPolicies))
       for (const { resources } of rules) expect(resources).to.deep.equal(['*']);
@@ -90,7 +90,7 @@ describe('every kind', () => {
         expect([...known, ...planned, '*']).to.include.members([...rule.resources]);
   });
 
-  it('every schema that requests are judged by is a valid JSON schema', async () => {
+  it('every schema that validates requests is a valid JSON schema', async () => {
     // Not exported: the library compiles them without this check, which is slow.
     const built = (name: string): Promise<object> =>
       import(

@@ -41,7 +41,7 @@ describe('the layers', () => {
     expect(found).to.deep.equal([]);
   });
 
-  it('a kind that is named is seen, and a word that is no kind is not', () => {
+  it('a named kind is found, and another word is not', () => {
     expect(foreign.map(({ kind }) => kind)).to.include.members(['Volume', 'Namespace', 'Service']);
     const lines = [
       "served.get('Namespace')",
@@ -53,7 +53,7 @@ describe('the layers', () => {
     expect(naming(lines.join('\n'))).to.deep.equal(lines.slice(0, 3));
   });
 
-  it('no import leads upwards or in a circle, in tests too', function () {
+  it('no import is upward or circular, in tests too', function () {
     this.timeout(120_000);
     const run = spawnSync('node', ['scripts/boundaries.mjs'], { cwd: root, encoding: 'utf8' });
     expect(run.status, run.stderr).to.equal(0);

@@ -33,7 +33,7 @@ function built(path: string): string {
 }
 
 describe('the parts that the suites are run in', () => {
-  it('hold every test file of the repository once', () => {
+  it('contain every test file of the repository once', () => {
     const { stdout } = evaluate('console.log(JSON.stringify([...unitParts(), ...suiteParts()]))');
     const specs = (JSON.parse(stdout) as readonly Part[]).flatMap((part) => part.specs);
     expect(new Set(specs).size).to.equal(specs.length);
@@ -77,7 +77,7 @@ describe('the parts that the suites are run in', () => {
     }
   });
 
-  it('end when a test leaves something open, and that is a failure', async function () {
+  it('end if a test leaves a handle open, which is a failure', async function () {
     this.timeout(180_000);
     const folder = await mkdtemp(join(tmpdir(), 'kedge-parts-'));
     try {
@@ -114,7 +114,7 @@ describe('the parts that the suites are run in', () => {
     }
   });
 
-  it('are refused when one holds no test', () => {
+  it('are refused if one contains no test', () => {
     const { status } = evaluate("runParts([{ name: 'nothing', specs: [] }])");
     expect(status).to.not.equal(0);
   });

@@ -78,12 +78,12 @@ describe('sizes', () => {
     expect(grown(counted(written.filter(isTestCase)), folderFilesMax, {})).to.deep.equal([]);
   });
 
-  it('the list of what is larger only shrinks: nothing stays in it that is within the limits', () => {
+  it('the list of exceptions only shrinks: no entry is within the limits', () => {
     expect(settled(sources, sourceLinesMax, sizes.longerSources)).to.deep.equal([]);
     expect(settled(folders, folderFilesMax, sizes.fullerFolders)).to.deep.equal([]);
   });
 
-  it('the rules see what grew, what is new and what is settled', () => {
+  it('the rules find grown, new and settled entries', () => {
     const found = new Map([
       ['old.ts', 12],
       ['new.ts', 11],

@@ -37,7 +37,7 @@ const elsewhere: Readonly<Record<string, string>> = {
 describe('the commands and files in the documentation', function () {
   this.timeout(180_000);
   let daemon: TestDaemon;
-  /** No token of this one was created yet. */
+  /** A daemon without a token. */
   let fresh: TestDaemon;
   let folder: string;
   let bin: string;
@@ -108,7 +108,7 @@ describe('the commands and files in the documentation', function () {
   });
 
   for (const { page, text } of blocks('yaml'))
-    it(`a YAML file of ${page} is cast`, () => {
+    it(`a YAML file of ${page} can be cast`, () => {
       const file = join(folder, 'file.yaml');
       writeFileSync(file, text);
       const cast = type(`kedge cast ${file}`);
@@ -117,7 +117,7 @@ describe('the commands and files in the documentation', function () {
     });
 
   for (const { page, text } of blocks('toml'))
-    it(`a configuration of ${page} is one`, () => {
+    it(`a configuration of ${page} is valid`, () => {
       const openssl = 'req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 1';
       const keys = ['-keyout', 'server.key', '-out', 'server.crt'];
       execFileSync('openssl', [...openssl.split(' '), ...keys], { cwd: folder, stdio: 'ignore' });
@@ -132,7 +132,7 @@ describe('the commands and files in the documentation', function () {
   for (const { page, text } of blocks('sh').filter(({ text: block }) => !embedders.test(block))) {
     const lines = text.split('\n').filter((line) => line !== '' && !(line in elsewhere));
     if (lines.length === 0) continue;
-    it(`commands of ${page} do what they say: ${lines[0]}`, () => {
+    it(`commands of ${page} work as documented: ${lines[0]}`, () => {
       for (const line of lines) {
         // The following commands run until they are ended.
         const endless = line.includes('--follow');

@@ -42,7 +42,7 @@ interface Contract {
   readonly example: string;
 }
 
-/** What is missing in a contract: the headings, in this order, each with text, and the example. */
+/** The missing parts of a contract: the headings, in this order, each with text, and the example. */
 function missing({ text, example }: Pick<Contract, 'text' | 'example'>): readonly string[] {
   let rest = text;
   const absent = headings.filter((heading) => {
@@ -79,7 +79,7 @@ function declarations(module: string): string {
 
 const pathOf = (name: string): string => join(root, `test/docs/contract-of-${name}.ts`);
 
-describe('contracts of what embedders import', function () {
+describe('contracts of the exports for embedders', function () {
   this.timeout(120_000);
   const written = new Map<string, string>();
   const disk = ts.createCompilerHost(options);
@@ -131,7 +131,7 @@ describe('contracts of what embedders import', function () {
     );
   });
 
-  it('say what is guaranteed, in which order, with which errors and caveats, and have an example', () => {
+  it('state guarantees, ordering, errors and caveats, and have an example', () => {
     const incomplete = found.flatMap((contract) =>
       missing(contract).map((part) => `${contract.name} has no ${part}`),
     );

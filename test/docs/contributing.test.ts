@@ -26,7 +26,7 @@ function filesOf(recipe: string, ...made: readonly string[]): readonly string[] 
 }
 
 describe('the tasks of a newcomer', () => {
-  it('every file that the page links to is there', () => {
+  it('every file that the page links to exists', () => {
     const links = [...read(page).matchAll(/\]\(([^)#]+)\)/g)].map(([, link = '']) => link);
     expect(links).to.have.length.above(10);
     for (const link of links) expect(existsSync(join(root, dirname(page), link)), link).to.be.true;

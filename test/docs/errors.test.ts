@@ -21,7 +21,7 @@ const thrown = [
 ];
 
 describe('the page of error reasons', () => {
-  it('has every reason that the server gives, and no other', () => {
+  it('has every reason that the server returns, and no other', () => {
     const folders = ['lib/server', 'lib/store', 'lib/base', 'lib/object', 'lib/rpc', 'controllers'];
     const given = new Set(
       [...folders, 'cmd/kedged']

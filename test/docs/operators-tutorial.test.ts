@@ -84,7 +84,7 @@ describe('the tutorial for operators', function () {
 
   steps.forEach(({ commands, prints }, i) => {
     if (prints.length === 0) return;
-    it(`prints what it says after: ${commands.split('\n')[0]}`, () => {
+    it(`prints the documented output after: ${commands.split('\n')[0]}`, () => {
       const lines = (output[i] ?? '').split('\n');
       for (const line of prints)
         expect(

@@ -6,7 +6,7 @@ import { root } from '../acceptance/daemon.js';
 describe('the recorded session of README.md', function () {
   this.timeout(180_000);
 
-  it('is what a real daemon does: the workload survives kill -9 without a restart', () => {
+  it('matches a real daemon: the workload survives kill -9 without a restart', () => {
     const script = join(root, 'scripts/record-session.mjs');
     const { status, stderr } = spawnSync(process.execPath, [script, '--check'], {
       cwd: root,

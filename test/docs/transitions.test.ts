@@ -25,14 +25,14 @@ describe('the guide to storage', () => {
     ['All transitions of a volume', transitions],
     ['All transitions of a snapshot', snapshotTransitions],
   ] as const)
-    it(`${title}: as the controller has them`, () => {
+    it(`${title}: those of the controller`, () => {
       const expected = table.map(
         ({ id, from, event, to, then }) => `|${[id, from, event, to, then].join('|')}|`,
       );
       expect(rows(title)).to.deep.equal(expected);
     });
 
-  it('says for every status of a volume what to do', () => {
+  it('names a remedy for every status of a volume', () => {
     const text = readFileSync(guide, 'utf8');
     const phases = new Set(transitions.flatMap((t) => [t.from, t.to]).filter((p) => p !== 'None'));
     for (const phase of phases) expect(text, phase).to.match(new RegExp(`^\\| ${phase} +\\|`, 'm'));

@@ -87,7 +87,7 @@ describe('block volumes on real devices', function () {
       await node.release('a');
     });
 
-  it('rule 11: a node whose name fits no instance or two attaches nothing, says so, and heals with the names', async () => {
+  it('rule 11: a node whose name matches no instance or two attaches nothing, with a reason, until the names are corrected', async () => {
     const instances = new Map<string, readonly string[]>([['other', ['i-3']]]);
     const named = new LoopBlock({ directory: folder, deviceWaitMs: 300, instances });
     await node.stop();
@@ -182,7 +182,7 @@ describe('block volumes on real devices', function () {
     expect(await block.inventory()).to.include(metadata.uid);
   });
 
-  it('a device that does not appear is waited for, then told; the volume stays Available', async () => {
+  it('a device that does not appear is awaited, then reported; the volume stays Available', async () => {
     await node.make('v', '16Mi');
     const { driver } = block;
     Object.assign(driver, { attach: async () => ({ devicePath: join(folder, 'nowhere') }) });
@@ -194,7 +194,7 @@ describe('block volumes on real devices', function () {
     });
   });
 
-  it('a busy volume stays attached, and who holds it is named', async () => {
+  it('a busy volume stays attached, and its holder is named', async () => {
     await node.make('v', '16Mi');
     const path = await node.mount('a', 'v');
     const file = await open(join(path, 'held'), 'w');
@@ -207,7 +207,7 @@ describe('block volumes on real devices', function () {
     expect((await node.volume('v'))?.status).to.equal('Available');
   });
 
-  it('is not detached while another mount namespace still has it', async () => {
+  it('is not detached while another mount namespace has it mounted', async () => {
     await node.make('v', '16Mi');
     const path = await node.mount('a', 'v');
     const script = 'echo ready; read line';
@@ -303,7 +303,7 @@ describe('block volumes on real devices', function () {
     await node.release('b');
   });
 
-  it('kill -9 and a new start: the same bytes, no second mount, and what nobody owns is taken away', async () => {
+  it('kill -9 and a new start: the same bytes, no second mount, and resources without an owner are removed', async () => {
     const directory = join(folder, 'killed');
     await mkdir(directory);
     const child = spawn(process.execPath, [holder, directory], {

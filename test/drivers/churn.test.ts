@@ -26,7 +26,7 @@ describe('driver local under random use and kill -9, on real devices', function 
   });
   after(() => (folder ? cleanUp(folder) : undefined));
 
-  it(`after ${rounds} kills nothing written is lost, and nothing is left without an owner`, async () => {
+  it(`after ${rounds} kills no written data is lost, and no resource is without an owner`, async () => {
     const random = seededRandom(1);
     const wrong: string[] = [];
     for (let round = 0; round < rounds; round += 1) {

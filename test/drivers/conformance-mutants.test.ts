@@ -78,7 +78,7 @@ describe('mutants of the driver conformance suite', function () {
     await cleanUp(folder);
   });
 
-  it('are at least 25 of different names, fifteen of them silent, and each names its check', () => {
+  it('are at least 25 with different names, fifteen of them silent, each with its check', () => {
     expect(mutants.length).to.be.at.least(25);
     expect(new Set(mutants.map(({ name }) => name)).size).to.equal(mutants.length);
     const silent = mutants.filter((mutant) => mutant.silent);
@@ -89,14 +89,14 @@ describe('mutants of the driver conformance suite', function () {
     for (const { name, killedBy } of mutants) expect(names, name).to.include(killedBy);
   });
 
-  it('on directories each is killed by the check it names, or left out with a reason', async () => {
+  it('on directories each is killed by its check, or left out with a reason', async () => {
     await tryAll(directories.options(folder), mutants, onDirectories);
     for (const [name, reason] of onDirectories.leftOut)
       console.log(`      left out on directories: ${name}: ${reason}`);
     expect(await directories.options(folder).inventory?.()).to.deep.equal([]);
   });
 
-  it('on block devices those are killed that directories leave out', async function () {
+  it('on block devices the mutants that directories leave out are killed', async function () {
     demandDevices(this);
     const rest = mutants.filter(({ name }) => whole || !onDirectories.killed.has(name));
     const tally: Tally = { killed: new Set(), leftOut: new Map() };
@@ -122,7 +122,7 @@ describe('mutants of the driver conformance suite', function () {
       expect(await options(folder).inventory?.()).to.deep.equal([]);
     });
 
-  it('an unmount that only says so is told, and the content below the mount is not removed', async function () {
+  it('an unmount without effect is detected, and the content below the mount is not removed', async function () {
     demandDevices(this);
     const honest = devices.options(folder);
     const targets: string[] = [];
@@ -159,7 +159,7 @@ describe('mutants of the driver conformance suite', function () {
     }
   });
 
-  it('a driver that is broken itself is not taken for a killed mutant', async () => {
+  it('a faulty driver does not count as a killed mutant', async () => {
     const honest = directories.options(folder);
     const broken: ConformanceOptions = {
       ...honest,
@@ -176,7 +176,7 @@ describe('mutants of the driver conformance suite', function () {
   });
 
   if (whole)
-    it('the whole suite against each, on directories, notices it and leaves nothing', async () => {
+    it('the whole suite detects each on directories, and leaves no resources', async () => {
       for (const mutant of mutants) {
         const options = directories.options(folder);
         const failed = await failuresOf(options, mutant);

@@ -14,7 +14,7 @@ import {
 } from '@kedge/driver-sdk';
 import { cleanUp, demandDevices } from './devices.js';
 
-describe('what holds a volume, on real devices', function () {
+describe('the holders of a volume on real devices', function () {
   this.timeout(180_000);
   const { signal } = new AbortController();
   let folder: string;
@@ -96,7 +96,7 @@ describe('what holds a volume, on real devices', function () {
     expect(await unmount()).to.equal('done');
   });
 
-  it('a mount that can be seen is named by a detach, one below the directory by an unmount', async () => {
+  it('a visible mount is named by a detach, one below the directory by an unmount', async () => {
     mountVolume();
     const told = await detach();
     expect(told).to.contain(`held by a mount at ${directory}`);
@@ -136,7 +136,7 @@ describe('what holds a volume, on real devices', function () {
     expect(await detach()).to.equal('done');
   });
 
-  it('what only a further source knows refuses the detach, too', async () => {
+  it('a holder from a further source also refuses the detach', async () => {
     let running = true;
     const containers: Holders = {
       holders: (volume) =>

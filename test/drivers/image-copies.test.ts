@@ -130,7 +130,7 @@ describe('copies of images', function () {
     ],
     ['cut', ['truncate', '-s', '100M'], 'was truncated'],
   ] as const)
-    it(`an image that was ${what} is not copied, and the answer says so`, async () => {
+    it(`an image that was ${what} is not copied, and the error names the reason`, async () => {
       const volume = await made();
       const [command, ...args] = spoil;
       const last = command === 'dd' ? `of=${volume.handle}` : volume.handle;
@@ -145,7 +145,7 @@ describe('copies of images', function () {
       expect(await readdir(join(root, 'snapshots'))).to.deep.equal([]);
     });
 
-  it('a volume stays what it was made as when its parameter backing says something else', async () => {
+  it('a volume keeps its backing when the parameter changes', async () => {
     const volume = { ...(await made()), parameters: { backing: 'directory' } };
     expect((await driver.observe(volume)).handle).to.equal(volume.handle);
     const copy = snapshot();
@@ -169,7 +169,7 @@ describe('copies of images', function () {
     const workload = spawn('unshare', ['-m', '--propagation', 'private', 'sleep', '1000']);
     children.push(workload);
     const seen = join('/proc', String(workload.pid), 'root', path);
-    await eventually('the workload to have a namespace of its own', () => {
+    await eventually('the workload to have its own namespace', () => {
       const [mine, its] = ['self', String(workload.pid)].map(
         (pid) => spawnSync('readlink', [`/proc/${pid}/ns/mnt`], { encoding: 'utf8' }).stdout,
       );
@@ -207,7 +207,7 @@ describe('copies of images', function () {
     await other.detach(volume);
   });
 
-  it('killed together, daemon and copier leave it frozen until the next start, and no longer', async () => {
+  it('a kill of daemon and copier leaves it frozen until the next start', async () => {
     const volume = await made();
     const path = await mounted(volume);
     await fill(path);
@@ -240,7 +240,7 @@ describe('copies of images', function () {
     expect((await next.replay()).states).to.deep.equal([]);
   });
 
-  it('killed alone, the daemon leaves nothing frozen', async () => {
+  it('a kill of the daemon alone leaves nothing frozen', async () => {
     const volume = await made();
     const path = await mounted(volume);
     await fill(path);
@@ -263,7 +263,7 @@ describe('copies of images', function () {
     await driver.detach(volume);
   });
 
-  it('a frozen file system that is mounted nowhere any more is thawed', async () => {
+  it('a frozen file system without a mount is thawed', async () => {
     const volume = await made();
     const path = await mounted(volume);
     execFileSync('fsfreeze', ['--freeze', path]);
@@ -290,12 +290,12 @@ describe('copies of images', function () {
     expect(damaged).to.deep.equal([]);
     expect(isFrozen(path)).to.equal(false);
     const left = (await journal.replay()).states.map(({ type }) => type);
-    expect(left, 'records of what is still there').to.deep.equal(['mount', 'loop']);
+    expect(left, 'records of existing states').to.deep.equal(['mount', 'loop']);
     await unmounted(volume, path);
     await driver.detach(volume);
   });
 
-  it('an image that somebody removed is unmounted, detached and deleted', async () => {
+  it('an image whose file was removed is unmounted, detached and deleted', async () => {
     const volume = await made();
     const path = await mounted(volume);
     await unlink(volume.handle);

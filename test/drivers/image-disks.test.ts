@@ -19,7 +19,7 @@ import { cleanUp, demandDevices } from './devices.js';
 const mebibyte = 1024n * 1024n;
 const { signal } = new AbortController();
 
-describe('images on a disk in trouble', function () {
+describe('images on a faulty disk', function () {
   this.timeout(180_000);
   let folder: string;
   let root: string;
@@ -75,7 +75,7 @@ describe('images on a disk in trouble', function () {
     execFileSync('mount', ['-o', `remount,${access}`, join(folder, 'disk')]);
 
   for (const fsType of ['ext4', 'xfs']) {
-    it(`${fsType}: a read-only disk is told as such, and nothing of it stays when it is writable again`, async () => {
+    it(`${fsType}: a read-only disk is reported as such, and has no effect once it is writable again`, async () => {
       const volume = await made(fsType);
       await writeFile(join(await mounted(volume), 'kept'), 'x');
       await away(volume);
@@ -95,7 +95,7 @@ describe('images on a disk in trouble', function () {
       await away(volume);
     });
 
-    it(`${fsType}: what is mounted read-only is not taken for writable`, async () => {
+    it(`${fsType}: a read-only mount is not used as a writable one`, async () => {
       const volume = await made(fsType);
       const { devicePath } = await driver.attach(volume);
       await driver.mount({ ...volume, devicePath, readOnly: true, mayFormat: false });
@@ -105,7 +105,7 @@ describe('images on a disk in trouble', function () {
       await away(volume);
     });
 
-    it(`${fsType}: an image that was cut is not copied, and the answer says so`, async () => {
+    it(`${fsType}: a truncated image is not copied, and the error names the reason`, async () => {
       const volume = await made(fsType);
       execFileSync('truncate', ['-s', '100M', volume.handle]);
       const snapshot = { uid: randomUUID(), name: 's', namespace: 'default' };

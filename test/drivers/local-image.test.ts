@@ -112,7 +112,7 @@ describe('driver local on real file systems', function () {
       await away(driver, copy);
     });
 
-  it('snapshots share blocks where the file system can', async () => {
+  it('snapshots share blocks if the file system supports it', async () => {
     const image = join(folder, 'xfs.img');
     await writeFile(image, '');
     execFileSync('truncate', ['-s', '512M', image]);
@@ -139,7 +139,7 @@ describe('driver local on real file systems', function () {
   });
 
   for (const backing of ['directory', 'image'])
-    it(`a full disk is told as such, with the remedy: backing ${backing}`, async () => {
+    it(`a full disk is reported as such, with the remedy: backing ${backing}`, async () => {
       const image = join(folder, 'small.img');
       await writeFile(image, '');
       execFileSync('truncate', ['-s', '8M', image]);

@@ -53,7 +53,7 @@ describe('a driver of a provider in another process', function () {
     );
   const disks = async () => Object.values((await provider.state()).disks);
 
-  it('an operation outlives kill -9 of the provider, and ends while nobody asks', async () => {
+  it('an operation outlives kill -9 of the provider, and ends without a poll', async () => {
     await provider.pace({ type: 'after', ms: 3_000 });
     expect(await driver.provision(request)).to.deep.include({ type: 'pending' });
     await provider.end();
@@ -66,7 +66,7 @@ describe('a driver of a provider in another process', function () {
     expect(await operations.get('provision')).to.equal(undefined);
   });
 
-  it('another size under the key of a lost answer is followed to the disk that was begun', async () => {
+  it('a call with another size under the key of a lost answer follows the operation that was begun', async () => {
     await provider.arm({ point: 'accepted', kind: 'provision', action: { type: 'drop' } });
     expect((await refused(driver.provision(request))).kind).to.equal('Unavailable');
     const key = await operations.get('provision');
@@ -80,7 +80,7 @@ describe('a driver of a provider in another process', function () {
     expect(await disks()).to.have.length(1);
   });
 
-  it('a provider that throttles says when to ask again', async () => {
+  it('a throttling provider returns the delay before the retry', async () => {
     const action = { type: 'throttle', retryAfterSeconds: 7 } as const;
     await provider.arm({ point: 'arrived', kind: 'provision', action });
     const error = await refused(driver.provision(request));
@@ -88,7 +88,7 @@ describe('a driver of a provider in another process', function () {
     expect(await disks()).to.deep.equal([]);
   });
 
-  it('an operation that may not be looked at is a Timeout that names it, and its id is kept', async () => {
+  it('an operation that may not be observed is a Timeout that names it, and its id is kept', async () => {
     await provider.arm({ point: 'polled', kind: 'provision', action: { type: 'deny' } });
     const error = await refused(driver.provision(request));
     expect([error.kind, error.operation]).to.deep.equal(['Timeout', 'op-1']);
@@ -97,7 +97,7 @@ describe('a driver of a provider in another process', function () {
     expect(await driver.provision(request)).to.deep.include({ handle: 'disk-1' });
   });
 
-  it('delete waits for a creation that goes on, and leaves nothing', async () => {
+  it('delete waits for a running creation, and leaves no resource', async () => {
     await driver.provision(request);
     const deletion = { ...request, handle: undefined };
     expect(await driver.delete(deletion)).to.deep.include({ type: 'pending' });

@@ -91,7 +91,7 @@ describe('the loop device of an image that a process has open', function () {
     await driver.detach(volume);
   });
 
-  it('is attached anew, if its device is closed while the attachment waits', async () => {
+  it('gets a new device if the old one is closed during the attach', async () => {
     const volume = await made();
     const { devicePath } = await driver.attach(volume);
     await openAndHold(devicePath);
@@ -105,7 +105,7 @@ describe('the loop device of an image that a process has open', function () {
     await driver.detach(volume);
   });
 
-  it('is not mounted, if it has the image of another volume by now', async () => {
+  it('is not mounted if it has the image of another volume', async () => {
     const volume = await made();
     const other = await made('22222222-2222-4333-8444-555555555555');
     const { devicePath } = await driver.attach(volume);

@@ -22,7 +22,7 @@ import { cleanUp, demandDevices } from './devices.js';
 const mebibyte = 1024n * 1024n;
 const { signal } = new AbortController();
 
-describe('an image that somebody changes while it is mounted', function () {
+describe('a mounted image that a user changes', function () {
   this.timeout(60_000);
   let folder: string;
   let root: string;
@@ -137,7 +137,7 @@ describe('an image that somebody changes while it is mounted', function () {
       expect(await loopsOf(thisNode, handle, signal)).to.deep.equal([]);
     });
 
-  it('and moves away: it goes on where it is put back', async () => {
+  it('and moves away: it continues once it is moved back', async () => {
     const { context } = await mounted();
     const { handle } = context;
     await rename(handle, `${handle}.old`);
@@ -158,7 +158,7 @@ describe('an image that somebody changes while it is mounted', function () {
     await rename(`${one}.aside`, other);
   };
 
-  it('and swaps with that of another volume: neither is copied, resized, attached, detached or deleted until they are back', async () => {
+  it('and swaps with that of another volume: neither is copied, resized, attached, detached or deleted until they are restored', async () => {
     const both = [await mounted(), await mounted()] as const;
     const [one, other] = both.map(({ context }) => context.handle) as [string, string];
     await swap(one, other);
@@ -220,7 +220,7 @@ describe('an image that somebody changes while it is mounted', function () {
     }
   });
 
-  it('and whose number the image of another volume has since: neither is in the way of the other', async () => {
+  it('and whose inode the image of another volume reuses: neither affects the other', async () => {
     const { context } = await mounted();
     await unmounted(context);
     const record = join(folder, 'journal');
@@ -239,7 +239,7 @@ describe('an image that somebody changes while it is mounted', function () {
     await detached(other.context);
   });
 
-  it('and cuts: it does not grow, which would fill its lost part with zeros; it is detached and deleted', async () => {
+  it('and truncates: it does not grow, which would fill its lost part with zeros; it is detached and deleted', async () => {
     const { context } = await mounted();
     execFileSync('truncate', ['-s', '9M', context.handle]);
     const { kind, message } = await refusal(grow(context));

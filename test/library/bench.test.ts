@@ -5,7 +5,7 @@ import { expect } from 'chai';
 const main = fileURLToPath(new URL('../bench/main.js', import.meta.url));
 
 describe('benchmarks', () => {
-  it('run: every one prints its line and stands in the table', function () {
+  it('run: each prints its line and is in the table', function () {
     this.timeout(1_200_000);
     const { stdout, status, stderr } = spawnSync(process.execPath, [main, '--quick'], {
       encoding: 'utf8',

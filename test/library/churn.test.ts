@@ -28,7 +28,7 @@ const lamps = defineKind<Lamp>({
 describe('an hour of churn on a simulated clock', function () {
   this.timeout(180_000);
 
-  it('leaves queues, backoffs, timers, watchers, handlers and memory as it found them', async () => {
+  it('leaves no queues, backoffs, timers, watchers, handlers or memory behind', async () => {
     const clock = new FakeClock();
     const random = seededRandom(11);
     const engine = new MemoryEngine();

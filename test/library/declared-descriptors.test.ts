@@ -96,7 +96,7 @@ describe('derived protobuf descriptors', function () {
       expect(of(derived)).to.deep.equal(of(written));
     });
 
-  it('have every message of the .proto files but requests and answers', () => {
+  it('have every message of the .proto files except requests and responses', () => {
     const kinds = ['Volume', 'Service'].flatMap((kind) =>
       Object.keys(shown(derived, derived.message(`api.${kind}`))),
     );

@@ -151,7 +151,7 @@ describe('a declared kind behind gRPC and REST', function () {
     expect((await remote().create({ ...where, sealed: false })).sealed).to.equal(false);
   });
 
-  it('everything that is wrong is told at once, unknown fields by name, with the full path', async () => {
+  it('all violations are reported in one answer, unknown fields by name, with the full path', async () => {
     const answer = await api.rest('POST', path, {
       name: 'Bad Name',
       bytes: 1.5,
@@ -191,14 +191,14 @@ describe('a declared kind behind gRPC and REST', function () {
     expect(violations(await api.rest('POST', path, many))).to.have.keys('parts');
   });
 
-  it('a sensitive value is quoted by no refusal', async () => {
+  it('no refusal quotes a sensitive value', async () => {
     const secret = 'Hunter 2 !';
     const answer = await api.rest('POST', path, { name: 'one', sealed: true, password: secret });
     expect(violations(answer)).to.have.keys('password');
     expect(JSON.stringify(answer.body)).to.not.contain(secret);
   });
 
-  it('an immutable field of a nested object stays as it is', async () => {
+  it('an immutable field of a nested object can not be changed', async () => {
     const made = await remote().create({ ...where, sealed: true, place: { rack: 'r1' } });
     const refused = await api.rest('PUT', `${path}/one`, {
       name: 'one',
@@ -210,7 +210,7 @@ describe('a declared kind behind gRPC and REST', function () {
     expect(moved.place).to.deep.equal({ rack: 'r1', row: 4 });
   });
 
-  it('status is set to false, 0, nothing and an empty list over gRPC as over REST, and judged', async () => {
+  it('status is set to false, 0, nothing and an empty list over gRPC as over REST, and validated', async () => {
     await api.store.create(disks, { ...where, sealed: true });
     const full = { ready: true, used: 7, phase: 'Ready', notes: ['a'] } as const;
     const set = await remote().updateStatus(where, full);
@@ -231,7 +231,7 @@ describe('a declared kind behind gRPC and REST', function () {
     expect(violations(wrong)).to.have.keys('updateMask', 'used', 'phase');
   });
 
-  it('a list that a client left out or gave empty is [] to index functions and caches, local and remote', async () => {
+  it('an omitted or empty list is [] for index functions and caches, local and remote', async () => {
     await using manager = await started(api);
     const informer = manager.informer;
     await api.rest('POST', path, { name: 'absent', sealed: true });
@@ -258,7 +258,7 @@ describe('a declared kind behind gRPC and REST', function () {
     await far.close();
   });
 
-  it('keys that JavaScript objects have are keys like others, and __proto__ is refused or dropped', async () => {
+  it('properties of JavaScript objects are ordinary keys, and __proto__ is refused or dropped', async () => {
     const links = { constructor: { to: 'a' }, toString: { to: 'b' }, hasOwnProperty: { to: 'c' } };
     const body = { name: 'one', sealed: true, links, history: { constructor: 1 } };
     const made = await api.rest('POST', path, body);
@@ -302,7 +302,7 @@ describe('a declared kind behind gRPC and REST', function () {
       );
   });
 
-  it('text longer than a pattern is meant for is refused without trying the pattern', async () => {
+  it('text longer than the limit of its pattern is refused without matching it', async () => {
     const label = 'a'.repeat(1_000_000);
     const begun = performance.now();
     const answer = await api.rest('POST', path, { name: 'one', sealed: true, label });
@@ -310,7 +310,7 @@ describe('a declared kind behind gRPC and REST', function () {
     expect(performance.now() - begun).to.be.below(10_000);
   });
 
-  it('the OpenAPI document says what the declaration says', async () => {
+  it('the OpenAPI document matches the declaration', async () => {
     const document = (await api.rest('GET', '/openapi.json')).body as {
       components: { schemas: Record<string, { properties: Record<string, object> }> };
     };
@@ -327,7 +327,7 @@ describe('a declared kind behind gRPC and REST', function () {
     expect(properties.label).to.deep.include({ pattern: '^[a-z]+(-[a-z]+)?$', maxLength: 20 });
   });
 
-  it('rules see the object as its type says, with status', async () => {
+  it('rules receive the object in its type, with status', async () => {
     const seen: unknown[] = [];
     await using judged = await DeclaredApi.start(
       mount(disks, {

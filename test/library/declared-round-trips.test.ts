@@ -203,7 +203,7 @@ const seedOf = process.env.KEDGE_SEED;
 describe('declared kinds over gRPC, REST and JSON', function () {
   this.timeout(180_000);
 
-  it('whatever is declared and given, each transport writes and reads what the store holds', async () => {
+  it('each transport writes and reads the stored values, whatever the declaration and the input', async () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ fields, stored, objects }) => {
         const kind = declareKind({ kind: 'Thing', plural: 'things', scope: 'Namespaced', fields });

@@ -116,7 +116,7 @@ describe('guarded calls over the wire', function () {
   const quantity = async (): Promise<number | undefined> =>
     (await store.get(orders, key))?.quantity;
 
-  it('a client updates by the version and uid of the object, and overwrites only when told to', async () => {
+  it('a client updates by the version and uid of the object, and overwrites only on request', async () => {
     const made = await remote.create({ ...key, quantity: 1 });
     const changed = await remote.update({ ...made, quantity: 2 });
     const stale = await errorOf(remote.update({ ...made, quantity: 3 }));
@@ -134,7 +134,7 @@ describe('guarded calls over the wire', function () {
     expect((await remote.overwrite({ ...key, quantity: 8 })).quantity).to.equal(8);
   });
 
-  it('a client deletes the object it read, and by name only when told to', async () => {
+  it('a client deletes the object that it read, and by name only on request', async () => {
     const first = await remote.create({ ...key, quantity: 1 });
     const second = await recreate(2);
     const refused = await errorOf(remote.delete(first));
@@ -151,7 +151,7 @@ describe('guarded calls over the wire', function () {
     expect(hasCode(bare, 'InvalidArgument') && bare.message).to.match(/call deleteByName/);
   });
 
-  it('status is written under the uid and version that are given', async () => {
+  it('status is written with a check of the given uid and version', async () => {
     const first = await remote.create({ ...key, quantity: 1 });
     const second = await recreate(2);
     const { uid } = first.metadata;
@@ -163,7 +163,7 @@ describe('guarded calls over the wire', function () {
     expect(told.phase).to.equal('Sent');
   });
 
-  it('over REST a PUT without a version overwrites; uid and version are checked where given', async () => {
+  it('over REST a PUT without a version overwrites; a given uid and version are checked', async () => {
     const first = await store.create(orders, { ...key, quantity: 1 });
     const second = await recreate(2);
     const { uid } = first.metadata;

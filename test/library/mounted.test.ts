@@ -128,7 +128,7 @@ describe('kinds of an embedder behind gRPC and REST', function () {
     expect((body.metadata as { generation: number }).generation).to.equal(1);
   });
 
-  it('refuses by schema, by hook and by what may not change, all violations at once', async () => {
+  it('refuses by schema, by hook and for immutable fields, with all violations', async () => {
     const shape = await call('POST', path, { name: 'Bad Name', quantity: 100, colour: 'red' });
     expect(shape.status).to.equal(400);
     const text = JSON.stringify(shape.body);
@@ -139,7 +139,7 @@ describe('kinds of an embedder behind gRPC and REST', function () {
     expect(fixed.status).to.equal(400);
   });
 
-  it('asks the embedder who calls and what they may', async () => {
+  it('uses authentication and rights of the embedder', async () => {
     const nobody = await fetch(`${rest}${path}`);
     expect(nobody.status).to.equal(401);
     expect((await call('GET', '/v1/shops')).status).to.equal(403);

@@ -57,7 +57,7 @@ async function storeOf(names: readonly string[], room: string): Promise<Embedded
   return store;
 }
 
-describe('clients of a server whose store is another one all at once', function () {
+describe('clients of a server whose store is replaced', function () {
   this.timeout(180_000);
   let port: number;
   let server: ApiServer;
@@ -85,7 +85,7 @@ describe('clients of a server whose store is another one all at once', function 
     await server.close();
   });
 
-  it('have what the new one holds: informers, follow and waitFor, though its revisions went past theirs', async () => {
+  it('have the objects of the new one: informers, follow and waitFor, although its revisions exceed theirs', async () => {
     const first = await storeOf(['both', 'old'], 'hall');
     const second = await storeOf(['filler-1', 'filler-2', 'both', 'new', 'filler-3'], 'attic');
     await serve(first);
@@ -129,7 +129,7 @@ describe('clients of a server whose store is another one all at once', function 
     await second.close();
   });
 
-  it('are refused a watch from where they were, and a list starts again by itself', async () => {
+  it('can not watch from their position, and a list restarts automatically', async () => {
     const first = await storeOf(['a', 'b', 'c'], 'hall');
     const second = await storeOf(['x', 'y', 'z', 'zz'], 'attic');
     await serve(first);
@@ -162,7 +162,7 @@ describe('clients of a server whose store is another one all at once', function 
     await second.close();
   });
 
-  it('find a restored backup: cursors and bare revisions of before are refused, and what comes later is told', async () => {
+  it('follow a restored backup: earlier cursors and revisions are refused, and later changes are received', async () => {
     const first = await storeOf(['kept'], 'hall');
     await serve(first);
     const remote = client.resource(lamps);

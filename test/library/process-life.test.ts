@@ -9,14 +9,14 @@ import { Program } from './program.js';
 const child = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 const life = (...args: readonly string[]): Program => new Program(child('life-child.js'), args);
 
-describe('what holds a process', () => {
+describe('handles that keep a process alive', () => {
   for (const what of ['watch', 'informer', 'queue', 'candidate', 'manager', 'starting'])
     it(`a program whose ${what} goes on does not end by itself`, async () => {
       await using program = life(what);
       await program.prints('still here');
     });
 
-  it('housekeeping alone does not hold it', async () => {
+  it('housekeeping alone does not keep it alive', async () => {
     await using program = life('idle');
     expect(await program.ended).to.deep.equal({ code: 0, signal: null });
     expect(program.output).not.to.contain('still here');
@@ -31,7 +31,7 @@ describe('manager.run', () => {
   afterEach(() => rm(directory, { recursive: true }));
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    it(`a program of 15 lines runs until ${signal}, stops in order and exits 0`, async () => {
+    it(`a program of 15 lines runs until ${signal}, stops gracefully and exits 0`, async () => {
       await using program = new Program(child('manager-child.js'), [directory]);
       await program.prints('reconciled hall');
       program.kill(signal);
@@ -48,7 +48,7 @@ describe('manager.run', () => {
     }
   });
 
-  it('a second signal ends it at once, with the code that a shell would give', async () => {
+  it('a second signal ends it at once, with the exit code of that signal', async () => {
     await using program = life('hanging');
     await program.prints('begun');
     program.kill('SIGTERM');
@@ -77,7 +77,7 @@ describe('manager.run', () => {
     expect(program.output).to.contain('resolved');
   });
 
-  it('a leader whose lease writes hang ends with an error that says so', async () => {
+  it('a leader whose lease writes hang ends with an error that names the lease', async () => {
     await using program = life('lost');
     expect(await program.ended).to.deep.equal({ code: 1, signal: null });
     expect(program.output).to.contain('lost the leadership of lease lead');
@@ -126,7 +126,7 @@ describe('a one-shot client against a dead server', () => {
       expect(performance.now() - startedAt).to.be.lessThan(25_000);
     });
 
-  it('a retry that nobody awaits happens anyway', async () => {
+  it('a retry that is not awaited still happens', async () => {
     const { address, ...server } = await silentServer();
     await server[Symbol.asyncDispose]();
     await using client = life('forgotten', address);

@@ -98,7 +98,7 @@ describe('several processes over one store', function () {
     await rm(directory, { recursive: true });
   });
 
-  it('when the leader is killed amid an effect, the standby takes over and asks for it under the same key', async () => {
+  it('when the leader is killed during an effect, the standby takes over and repeats it under the same key', async () => {
     const first = work('one', 'hang');
     await first.said('leading');
     const second = work('two');
@@ -115,7 +115,7 @@ describe('several processes over one store', function () {
     expect(stored?.by).to.equal('two');
   });
 
-  it('a leader that was stopped and comes back is refused by the fence inside the commit', async () => {
+  it('a leader that resumes after a stop is refused by the fence inside the commit', async () => {
     const first = work('one', 'beat');
     await first.said('leading');
     const second = work('two');
@@ -140,7 +140,7 @@ describe('several processes over one store', function () {
     expect((await store.get(jobs, { namespace: 'default', name: 'b' }))?.by).to.equal('two');
   });
 
-  it('when the server is killed, the worker goes on with the next one: no job is lost or paid twice', async () => {
+  it('when the server is killed, the worker continues with the next one: no job is lost or paid twice', async () => {
     const worker = work('one', 'patient');
     await worker.said('leading');
     await job('before');
@@ -168,7 +168,7 @@ describe('several processes over one store', function () {
     });
   });
 
-  it('a worker may do what its policy says and no more, over its store as over its services', async () => {
+  it('a worker has exactly the rights of its policy, over its store as over its services', async () => {
     const refusals = await Promise.all(
       [
         store.deleteByName(jobs, { namespace: 'default', name: 'x' }),

@@ -94,21 +94,21 @@ export async function whileBroken(scene: Scene, deed: Deed): Promise<string | un
   const object = await scene.world.get(subjectPath(scene));
   const isThere = object !== undefined;
   const goes = deed.leaves || goesWith(scene);
-  if (!isThere) return goes ? undefined : 'it is gone, and nobody asked for that';
+  if (!isThere) return goes ? undefined : 'it was deleted without a request';
   const deleting = (object['metadata'] as { deletionRequestedAt?: string }).deletionRequestedAt;
   if (!deleting && endsAs(scene).includes(String(object['status']))) return undefined;
   const told = toldBy(object);
   const known = recipeOf(scene).says?.test(told) ?? false;
   if (known || names.some((name) => told.includes(name))) return undefined;
-  return `it is ${deleting ? 'being deleted, ' : ''}and tells neither what it waits for (${names.join(', ')}) nor how to go on: ${told}`;
+  return `it is ${deleting ? 'being deleted, ' : ''}and reports neither what it waits for (${names.join(', ')}) nor a remedy: ${told}`;
 }
 
 /** The violation after the repair; undefined if there is none. */
 export async function afterHealing(scene: Scene, deed: Deed): Promise<string | undefined> {
   const object = await scene.world.get(subjectPath(scene));
   const leaves = deed.leaves && !comesAgain(scene);
-  if (leaves) return object ? `it is not gone: ${toldBy(object)}` : undefined;
-  if (!object) return 'it is gone, and nobody asked for that';
+  if (leaves) return object ? `it still exists: ${toldBy(object)}` : undefined;
+  if (!object) return 'it was deleted without a request';
   const status = String(object['status']);
   const wanted = endsAs(scene);
   if (wanted.includes(status)) return undefined;

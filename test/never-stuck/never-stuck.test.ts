@@ -29,12 +29,12 @@ function chosen(): readonly Case[] {
   return kinds.flatMap((kind) => drawn(kind, Number(extent)));
 }
 
-describe('whatever is broken, in whatever phase', function () {
+describe('every broken dependency in every phase', function () {
   // On a loaded machine all cases take more than an hour.
   this.timeout(0);
   const running = chosen();
 
-  it('every phase of every kind has cases for each of its dependencies, or a reason why not', () => {
+  it('every phase of every kind has cases for each of its dependencies, or a reason for their absence', () => {
     const names = new Set(cases.map(nameOf));
     expect(names.size, 'names are unique').to.equal(cases.length);
     for (const { from, to } of relations)
@@ -50,7 +50,7 @@ describe('whatever is broken, in whatever phase', function () {
       process.stdout.write(`        ${which}, ${count}: ${reason}\n`);
   });
 
-  it(`an object ends where it should, or says what it waits for and goes on once that is there (${running.length} of ${cases.length} cases, seed ${seed})`, async () => {
+  it(`an object reaches its required state, or reports what it waits for and continues once that exists (${running.length} of ${cases.length} cases, seed ${seed})`, async () => {
     const problems: string[] = [];
     const refusals = new Set<string>();
     for (const group of groups(running, groupMax))
@@ -58,11 +58,11 @@ describe('whatever is broken, in whatever phase', function () {
         problems.push(...found.map((problem) => `${name}: ${problem}`));
         for (const refusal of refused) refusals.add(refusal);
       }
-    for (const refusal of refusals) expect(refusal, 'says what to do').to.match(wayOut);
+    for (const refusal of refusals) expect(refusal, 'says what to do').to.match(remedy);
     const replay = 'KEDGE_NEVER_STUCK_CASE=<name> runs one alone';
     expect(problems, replay).to.deep.equal([]);
   });
 });
 
 /** The required content of a refusal besides the problem. */
-const wayOut = /first|wait until|create it|only objects that its remaining objects need/;
+const remedy = /first|wait until|create it|only objects that its remaining objects need/;

@@ -3,7 +3,7 @@ import { allKinds } from '@kedge/controllers';
 import { phasesOf } from './cases.js';
 import { otherFields, type Subject } from './references.js';
 
-describe('the phases that are tried', () => {
+describe('the phases of the cases', () => {
   for (const subject of Object.keys(otherFields) as Subject[]) {
     const states = allKinds.find(({ kind }) => kind === subject)?.states;
     if (!states) continue;
@@ -16,7 +16,7 @@ describe('the phases that are tried', () => {
     });
   }
 
-  it('are those of three kinds at least that have a table', () => {
+  it('are those of at least three kinds with a table', () => {
     const subjects = Object.keys(otherFields);
     const tables = allKinds.filter(({ kind, states }) => states && subjects.includes(kind));
     expect(tables.map(({ kind }) => kind)).to.include.members(['Volume', 'Snapshot', 'Namespace']);

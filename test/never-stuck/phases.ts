@@ -17,7 +17,7 @@ export interface Recipe {
   /** Executed one after the other, with time in between. */
   readonly steps: readonly Step[];
   /** Removes the cause that keeps it in the phase. */
-  readonly letGo: Step;
+  readonly release: Step;
   /** The message of the object while it is kept in the phase. */
   readonly says?: RegExp;
   /** Whether it is being deleted. */
@@ -61,47 +61,47 @@ const volumePhases: Record<VolumePhase, (scene: Scene) => Recipe> = {
     const { broken } = scene.one;
     // Its missing node suffices for it to be Pending.
     if (broken.to === 'home' && isBefore(broken))
-      return { steps: [volumeComes(scene)], letGo: nothing };
+      return { steps: [volumeComes(scene)], release: nothing };
     return {
       steps: [() => scene.openClass(false), volumeComes(scene)],
-      letGo: () => scene.openClass(true),
+      release: () => scene.openClass(true),
       says: /none of \d nodes has the labels that allowedTopologies/,
     };
   },
   Provisioning: (scene) => {
-    const [hold, letGo] = holding(scene, provisionOf(scene), unending(scene));
+    const [hold, release] = holding(scene, provisionOf(scene), unending(scene));
     return {
       steps: [hold, volumeComes(scene)],
-      letGo,
+      release,
       says: /driver disk is (creating|provisioning)|answers Un/,
     };
   },
   Available: (scene) => ({
     steps: [notStarting(scene), volumeComes(scene)],
-    letGo: starting(scene),
+    release: starting(scene),
     says: /answers Unavailable/,
   }),
   Bound: (scene) => ({
     steps: [volumeComes(scene), () => scene.makeService()],
-    letGo: nothing,
+    release: nothing,
   }),
   Released: (scene) => ({
     steps: [
       () => scene.makeService({ template: true, policy: 'retain' }),
       () => scene.remove('/services/web'),
     ],
-    letGo: nothing,
+    release: nothing,
   }),
   Failed: (scene) => {
-    const [hold, letGo] = holding(scene, provisionOf(scene), 'PermissionDenied');
-    return { steps: [hold, volumeComes(scene)], letGo, says: /answers PermissionDenied/ };
+    const [hold, release] = holding(scene, provisionOf(scene), 'PermissionDenied');
+    return { steps: [hold, volumeComes(scene)], release, says: /answers PermissionDenied/ };
   },
   Stalled: (scene) => {
-    const [hold, letGo] = holding(scene, provisionOf(scene), 'Timeout');
+    const [hold, release] = holding(scene, provisionOf(scene), 'Timeout');
     const [blind, see] = holding(scene, 'observe', 'Unavailable');
     return {
       steps: [both(hold, blind), volumeComes(scene)],
-      letGo: both(letGo, see),
+      release: both(release, see),
       says: /answers (Timeout|Unavailable)/,
     };
   },
@@ -128,35 +128,35 @@ function both(...steps: readonly Step[]): Step {
 
 const snapshotPhases: Record<SnapshotPhase, (scene: Scene) => Recipe> = {
   Pending: (scene) => {
-    const [hold, letGo] = holding(scene, 'provision', unending(scene));
+    const [hold, release] = holding(scene, 'provision', unending(scene));
     return {
       // The source is in progress: the preparation creates it and waits for this block.
       steps: [hold, () => scene.makeVolume('base'), () => scene.makeSnapshot()],
-      letGo,
+      release,
       says: /is (Provisioning|Failed:.*Unavailable); the snapshot is created once the volume is provisioned/,
     };
   },
   Creating: (scene) => {
-    const [hold, letGo] = holding(scene, 'createSnapshot', unending(scene));
+    const [hold, release] = holding(scene, 'createSnapshot', unending(scene));
     return {
       steps: [hold, () => scene.makeSnapshot()],
-      letGo,
+      release,
       says: /driver disk is (creating|provisioning)|Pending|answers Unavailable/,
     };
   },
-  Ready: (scene) => ({ steps: [() => scene.makeSnapshot()], letGo: nothing }),
+  Ready: (scene) => ({ steps: [() => scene.makeSnapshot()], release: nothing }),
   Deleting: (scene) => {
-    const [hold, letGo] = holding(scene, 'deleteSnapshot', unending(scene));
+    const [hold, release] = holding(scene, 'deleteSnapshot', unending(scene));
     return {
       steps: [hold, () => scene.makeSnapshot(), () => scene.remove('/snapshots/snap')],
-      letGo,
+      release,
       says: /Pending|Deleting|answers Unavailable/,
       leaving: true,
     };
   },
   Failed: (scene) => {
-    const [hold, letGo] = holding(scene, 'createSnapshot', 'PermissionDenied');
-    return { steps: [hold, () => scene.makeSnapshot()], letGo, says: /answers PermissionDenied/ };
+    const [hold, release] = holding(scene, 'createSnapshot', 'PermissionDenied');
+    return { steps: [hold, () => scene.makeSnapshot()], release, says: /answers PermissionDenied/ };
   },
 };
 
@@ -180,61 +180,61 @@ export function recastService(scene: Scene, value: string): Step {
 
 const servicePhases: Record<NonNullable<Service['status']>, (scene: Scene) => Recipe> = {
   Pending: (scene) => {
-    const [hold, letGo] = runtimeFault(scene, 'startsHang');
-    return { steps: [hold, serviceComes(scene)], letGo, says: /0 of 1 instances are ready/ };
+    const [hold, release] = runtimeFault(scene, 'startsHang');
+    return { steps: [hold, serviceComes(scene)], release, says: /0 of 1 instances are ready/ };
   },
-  Running: (scene) => ({ steps: [serviceComes(scene)], letGo: nothing }),
+  Running: (scene) => ({ steps: [serviceComes(scene)], release: nothing }),
   Deploying: (scene) => {
-    const [hold, letGo] = runtimeFault(scene, 'startsHang');
+    const [hold, release] = runtimeFault(scene, 'startsHang');
     const steps = [serviceComes(scene, 2), both(hold, recastService(scene, 'first'))];
-    return { steps, letGo, says: /older ones are replaced once web-\d is ready/ };
+    return { steps, release, says: /older ones are replaced once web-\d is ready/ };
   },
   Degraded: (scene) => {
-    const [hold, letGo] = runtimeFault(scene, 'startsHang');
+    const [hold, release] = runtimeFault(scene, 'startsHang');
     const steps = [serviceComes(scene, 2), both(hold, () => scene.remove('/instances/web-0'))];
-    return { steps, letGo, says: /\d of 2 instances are ready.*web-0/ };
+    return { steps, release, says: /\d of 2 instances are ready.*web-0/ };
   },
   Failed: (scene) => {
-    const [hold, letGo] = runtimeFault(scene, 'startsFail');
-    return { steps: [hold, serviceComes(scene)], letGo, says: /0 of 1 instances are ready/ };
+    const [hold, release] = runtimeFault(scene, 'startsFail');
+    return { steps: [hold, serviceComes(scene)], release, says: /0 of 1 instances are ready/ };
   },
   Deleting: (scene) => {
-    const [hold, letGo] = holding(scene, 'detach', 'slow');
+    const [hold, release] = holding(scene, 'detach', 'slow');
     const stays = runtimeFault(scene, 'deaf');
     const steps = [both(hold, stays[0]), serviceComes(scene), () => scene.remove('/services/web')];
-    return { steps, letGo: both(letGo, stays[1]), says: /instances are ready/, leaving: true };
+    return { steps, release: both(release, stays[1]), says: /instances are ready/, leaving: true };
   },
 };
 
 const instancePhases: Record<InstancePhase, (scene: Scene) => Recipe> = {
   Pending: (scene) => {
-    const [hold, letGo] = holding(scene, 'attach', 'Unavailable');
-    return { steps: [hold, serviceComes(scene)], letGo, says: /answers Unavailable/ };
+    const [hold, release] = holding(scene, 'attach', 'Unavailable');
+    return { steps: [hold, serviceComes(scene)], release, says: /answers Unavailable/ };
   },
   Starting: (scene) => {
-    const [hold, letGo] = runtimeFault(scene, 'startsHang');
-    return { steps: [hold, serviceComes(scene)], letGo, says: /is being started/ };
+    const [hold, release] = runtimeFault(scene, 'startsHang');
+    return { steps: [hold, serviceComes(scene)], release, says: /is being started/ };
   },
-  Running: (scene) => ({ steps: [serviceComes(scene)], letGo: nothing }),
+  Running: (scene) => ({ steps: [serviceComes(scene)], release: nothing }),
   Stopped: (scene) => {
-    const [hold, letGo] = holding(scene, 'detach', 'slow');
+    const [hold, release] = holding(scene, 'detach', 'slow');
     const steps = [hold, serviceComes(scene), () => scene.remove('/instances/web-0')];
-    return { steps, letGo, says: /are being detached|did not finish the operation/ };
+    return { steps, release, says: /are being detached|did not finish the operation/ };
   },
   Failed: (scene) => {
-    const [hold, letGo] = runtimeFault(scene, 'startsFail');
-    return { steps: [hold, serviceComes(scene)], letGo, says: /the image can not be run/ };
+    const [hold, release] = runtimeFault(scene, 'startsFail');
+    return { steps: [hold, serviceComes(scene)], release, says: /the image can not be run/ };
   },
   Exited: (scene) => {
     const { namespace } = scene;
     const ends = () =>
       Promise.resolve(scene.onMachines((m) => m.endings.set(namespace, { exitCode: 0 })));
-    const letGo = () => Promise.resolve(scene.onMachines((m) => m.endings.delete(namespace)));
-    return { steps: [ends, serviceComes(scene)], letGo, says: /ended with exit code 0/ };
+    const release = () => Promise.resolve(scene.onMachines((m) => m.endings.delete(namespace)));
+    return { steps: [ends, serviceComes(scene)], release, says: /ended with exit code 0/ };
   },
   Unknown: (scene) => ({
     steps: [serviceComes(scene), () => Promise.resolve(scene.world.kill('n1'))],
-    letGo: async () => {
+    release: async () => {
       if (!scene.world.isUp('n1')) await scene.world.boot('n1');
     },
     says: /node n1/,
@@ -242,15 +242,15 @@ const instancePhases: Record<InstancePhase, (scene: Scene) => Recipe> = {
 };
 
 const namespacePhases: Record<NonNullable<Namespace['status']>, (scene: Scene) => Recipe> = {
-  Active: (scene) => ({ steps: [() => scene.makeService()], letGo: nothing }),
+  Active: (scene) => ({ steps: [() => scene.makeService()], release: nothing }),
   Terminating: (scene) => {
-    const [hold, letGo] = holding(scene, 'delete', unending(scene));
+    const [hold, release] = holding(scene, 'delete', unending(scene));
     return {
       steps: [
         both(hold, () => scene.makeService()),
         () => scene.world.rest('DELETE', `/namespaces/${scene.namespace}?cascade=true`),
       ],
-      letGo,
+      release,
       says: /waits for the deletion of its objects/,
       leaving: true,
     };
@@ -258,10 +258,10 @@ const namespacePhases: Record<NonNullable<Namespace['status']>, (scene: Scene) =
 };
 
 const nodePhases: Record<NonNullable<Node['status']>, (scene: Scene) => Recipe> = {
-  Ready: () => ({ steps: [], letGo: nothing }),
+  Ready: () => ({ steps: [], release: nothing }),
   NotReady: (scene) => ({
     steps: [() => Promise.resolve(scene.world.kill('n1'))],
-    letGo: async () => {
+    release: async () => {
       if (!scene.world.isUp('n1')) await scene.world.boot('n1');
     },
     says: /has sent no heartbeat/,
@@ -282,6 +282,6 @@ const recipes: Readonly<Record<Subject, Readonly<Record<string, (scene: Scene) =
 export function recipeOf(scene: Scene): Recipe {
   const { from, phase } = scene.one;
   const recipe = recipes[from][phase];
-  if (!recipe) throw new TypeError(`nothing says how a ${from} becomes ${phase}`);
+  if (!recipe) throw new TypeError(`there is no recipe for ${from} ${phase}`);
   return recipe(scene);
 }

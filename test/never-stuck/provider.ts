@@ -120,7 +120,9 @@ export class Provider {
     for (const asked of [volume, snapshot]) {
       const home = asked && this.#homes.get(asked.uid);
       if (!asked || home === undefined || home === node) continue;
-      this.wrongs.push(`${asked.namespace}/${asked.name} is on ${home}, and ${node} was asked`);
+      this.wrongs.push(
+        `${asked.namespace}/${asked.name} is on ${home}, and the call was for ${node}`,
+      );
     }
   }
 

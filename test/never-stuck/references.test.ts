@@ -29,7 +29,7 @@ function namesNothing(field: DescField): boolean {
   return optionOf(field, schemas.registry.getExtension('kedge.stored')!).refersTo === 'nothing';
 }
 
-/** Paths of all text fields, except those of every kind and those that their .proto declares as no names. */
+/** Paths of all text fields, except those of every kind and those that are not names according to their .proto. */
 function textFields(message: DescMessage, path: readonly string[] = []): readonly string[] {
   return message.fields.flatMap((field) => {
     const here = [...path, field.jsonName].join('.');
@@ -58,7 +58,7 @@ function kindOf(to: Target): Target {
 
 describe('the table of references', () => {
   for (const kind of Object.keys(otherFields) as Subject[])
-    it(`has every text field of ${kind}: as a reference, or with the reason why it is none`, () => {
+    it(`has every text field of ${kind}: as a reference, or with the reason why it is not one`, () => {
       const referring = relations.filter(({ from }) => from === kind).flatMap((r) => r.fields);
       const known = [...referring, ...Object.keys(otherFields[kind])];
       expect(known.sort()).to.deep.equal([...textFields(schemas.message(`api.${kind}`))].sort());
@@ -71,7 +71,7 @@ describe('the table of references', () => {
     ['Instance', instanceReferences],
   ];
   for (const [kind, references] of declared)
-    it(`says of ${kind} what its .proto says`, () => {
+    it(`matches the .proto of ${kind}`, () => {
       const known = relations
         .filter(({ from }) => from === kind)
         .flatMap(({ to, fields }) => fields.map((field) => [field, kindOf(to)] as const));

@@ -101,9 +101,9 @@ export const relations: readonly Relation[] = [
   { from: 'Node', to: 'Node', fields: [] },
 ];
 
-const told = 'told to people, read by nobody';
+const told = 'a message for people, not read by programs';
 const own = 'its own name';
-const literal = 'a value, no name of an object';
+const literal = 'a value, not the name of an object';
 
 /** Every other text field of these kinds, and why it names no object. */
 export const otherFields: Readonly<Record<Subject, Readonly<Record<string, string>>>> = {
@@ -113,14 +113,14 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
     address: literal,
     version: told,
     lastHeartbeatAt: literal,
-    agentId: 'a process that registered itself, compared and never looked up',
-    'drivers[]': 'what its process has built in',
-    'runtimes[]': 'what its process has built in',
+    agentId: 'the id of the registered process: compared, never resolved',
+    'drivers[]': 'built into its process',
+    'runtimes[]': 'built into its process',
   },
   Volume: {
     name: own,
     size: literal,
-    handle: "the provider's name of it; only its driver reads it",
+    handle: "the provider's id; only its driver reads it",
     failureMessage: told,
     sizeBytes: literal,
     reason: told,
@@ -135,7 +135,7 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
   },
   Snapshot: {
     name: own,
-    handle: "the provider's name of it; only its driver reads it",
+    handle: "the provider's id; only its driver reads it",
     failureMessage: told,
     sizeBytes: literal,
     restoreSize: literal,

@@ -11,7 +11,7 @@ import {
 import { afterHealing, type Deed, leaks, subjectPath, toldBy, whileBroken } from './judge.js';
 import { recastService, recipeOf } from './phases.js';
 import { Scene } from './scene.js';
-import { afterWayOut, isHomeGone, withoutHome } from './without-home.js';
+import { afterRemedy, isHomeGone, withoutHome } from './without-home.js';
 import { World } from './world.js';
 
 const minute = 60_000;
@@ -150,7 +150,7 @@ async function bring(world: World, runs: readonly Run[]): Promise<void> {
     const object = await world.get(subjectPath(scene));
     const status = String(object?.['status']);
     if (status !== scene.one.phase)
-      problems.push(`it was not brought into the phase, it is ${status}: ${toldBy(object)}`);
+      problems.push(`it did not reach the phase, it is ${status}: ${toldBy(object)}`);
   });
 }
 
@@ -176,7 +176,7 @@ async function trouble(world: World, runs: readonly Run[]): Promise<void> {
     const made = count - (before.get(id) ?? 0);
     if (made <= looksMax) continue;
     const whose = runs.find(({ scene }) => id.includes(` ${scene.namespace}/`)) ?? runs[0];
-    whose?.problems.push(`${id} is looked at ${made} times a minute while it waits`);
+    whose?.problems.push(`${id} is read ${made} times a minute while it waits`);
   }
   await each(runs, async (one) => {
     const problem = await whileBroken(one.scene, deedOf(one));
@@ -192,9 +192,9 @@ function deedOf({ leaves, refusals }: Run): Deed {
 async function doWithout(world: World, runs: readonly Run[]): Promise<void> {
   const concerned = runs.filter(({ scene }) => isHomeGone(scene));
   if (concerned.length === 0) return;
-  await each(concerned, ({ scene }) => recipeOf(scene).letGo());
+  await each(concerned, ({ scene }) => recipeOf(scene).release());
   await world.advance(20 * minute);
-  for (const judged of [withoutHome, afterWayOut]) {
+  for (const judged of [withoutHome, afterRemedy]) {
     await each(concerned, async (one) => {
       const problem = await judged(one.scene, deedOf(one));
       if (problem !== undefined) one.problems.push(`without its node: ${problem}`);
@@ -206,7 +206,7 @@ async function doWithout(world: World, runs: readonly Run[]): Promise<void> {
 async function mend(world: World, runs: readonly Run[]): Promise<void> {
   await each(runs, async ({ scene }) => {
     await heal(scene);
-    await recipeOf(scene).letGo();
+    await recipeOf(scene).release();
     if (scene.one.from === 'Snapshot') await retrySnapshot(scene);
   });
   await world.advance(5 * minute);

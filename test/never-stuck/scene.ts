@@ -53,7 +53,7 @@ export class Scene {
   /** Reads, changes and puts an object. */
   async change(path: string, change: (object: Json) => Json): Promise<Answer> {
     const object = await this.world.get(path);
-    if (!object) return { status: 404, body: { message: `${path} is not there` } };
+    if (!object) return { status: 404, body: { message: `${path} does not exist` } };
     return this.world.rest('PUT', path, change(object));
   }
 

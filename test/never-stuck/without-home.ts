@@ -67,13 +67,15 @@ export async function withoutHome(scene: Scene, { leaves }: Deed): Promise<strin
   const told = toldBy(object);
   switch (end.type) {
     case 'gone':
-      return object && `it is not gone: ${told}`;
+      return object && `it still exists: ${told}`;
     case 'is':
       return object?.['status'] === end.status ? undefined : `it is not ${end.status}: ${told}`;
     case 'says':
-      return end.message.test(told) ? undefined : `it does not say ${end.message.source}: ${told}`;
+      return end.message.test(told)
+        ? undefined
+        : `it does not report ${end.message.source}: ${told}`;
     case 'goesWithRetain':
-      if (!told.includes('set reclaimPolicy to retain')) return `it names no way out: ${told}`;
+      if (!told.includes('set reclaimPolicy to retain')) return `it names no remedy: ${told}`;
       return retain(scene);
   }
 }
@@ -85,8 +87,8 @@ async function retain(scene: Scene): Promise<string | undefined> {
 }
 
 /** The violation after the remedy was applied; undefined if there is none. */
-export async function afterWayOut(scene: Scene, { leaves }: Deed): Promise<string | undefined> {
+export async function afterRemedy(scene: Scene, { leaves }: Deed): Promise<string | undefined> {
   if (endOf(scene, leaves).type !== 'goesWithRetain') return undefined;
   const object = await scene.world.get(subjectPath(scene));
-  return object && `it is not gone with its policy retain: ${toldBy(object)}`;
+  return object && `it still exists with its policy retain: ${toldBy(object)}`;
 }

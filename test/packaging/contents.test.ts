@@ -46,11 +46,11 @@ for (const folder of (await manifestOf('.')).workspaces ?? []) {
   if (manifest.private !== true) published.push([folder, manifest]);
 }
 
-describe('what packages are published with', function () {
+describe('the content of published packages', function () {
   this.timeout(180_000);
 
   for (const [folder, manifest] of published)
-    it(`${manifest.name} holds what its package.json and its documents promise`, async () => {
+    it(`${manifest.name} contains the files that its package.json and its documents name`, async () => {
       const files = packed(folder);
       const held = (path: string): boolean =>
         files.has(path) || [...files].some((file) => file.startsWith(`${path}/`));
@@ -69,7 +69,7 @@ describe('what packages are published with', function () {
       }
     });
 
-  it('the packages are those that are meant to be', () => {
+  it('the published packages are the expected ones', () => {
     expect(published.map(([, { name }]) => name)).to.include.members([
       'kedge',
       '@kedge/api',

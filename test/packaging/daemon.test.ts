@@ -48,7 +48,7 @@ describe('the package of kedged', function () {
   });
   after(() => rm(home, { recursive: true, force: true }));
 
-  it('holds the examples, and what its first start prints works as printed outside a checkout', async () => {
+  it('contains the examples, and the commands that its first start prints work outside a checkout', async () => {
     const cwd = join(home, 'elsewhere');
     await mkdir(cwd);
     const any = '127.0.0.1:0';

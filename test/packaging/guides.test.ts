@@ -67,7 +67,7 @@ describe('the tutorial and guides, typed into an empty folder', function () {
     });
 
   const runs = (times: number): void => {
-    it('compiles every program with what tsc --init writes', () => {
+    it('compiles every program with the options of tsc --init', () => {
       for (const { file, code } of programs) writeFileSync(join(project, `${file}.ts`), code);
       const printed = shell('npx tsc || true', project);
       const named = printed.replace(
@@ -78,7 +78,7 @@ describe('the tutorial and guides, typed into an empty folder', function () {
     });
 
     for (const { name, file, code, prints } of programs)
-      it(`${name} prints what it says${times > 1 ? ', also the second time' : ''}`, async () => {
+      it(`${name} prints the documented output${times > 1 ? ', also the second time' : ''}`, async () => {
         // A separate folder: programs with a store use ./data.
         const cwd = mkdtempSync(join(project, 'run-'));
         const program = join(project, `${file}.js`);
@@ -113,7 +113,7 @@ describe('the tutorial and guides, typed into an empty folder', function () {
   });
   after(() => rmSync(home, { recursive: true, force: true }));
 
-  it('every page sets a project up alike', () => {
+  it('every page sets a project up in the same way', () => {
     const setUps = new Set(
       ['docs/tutorial.md', 'docs/guides/embedding.md', 'lib/README.md'].map(setUp),
     );
@@ -123,7 +123,7 @@ describe('the tutorial and guides, typed into an empty folder', function () {
   describe('with the newest TypeScript', () => {
     runs(2);
 
-    it('the tutorial runs by the command that it gives', () => {
+    it('the tutorial runs with its own command', () => {
       const tutorial = read('docs/tutorial.md');
       const [, command = ''] = blocks(tutorial, 'sh');
       expect(shell(command, project)).to.equal(blocks(tutorial, 'text').at(-1));

@@ -92,7 +92,7 @@ describe('Kedge installed outside a checkout', function () {
       file = await debianPackage(join(home, 'deb'), architecture);
     });
 
-    it('holds bundles, the native package of one platform, and nothing of a checkout', () => {
+    it('contains bundles, the native package of one platform, and nothing of a checkout', () => {
       const folder = join(home, 'unpacked');
       execFileSync('dpkg-deb', ['-x', file, folder]);
       const lib = join(folder, 'usr/lib/kedge');
@@ -111,7 +111,7 @@ describe('Kedge installed outside a checkout', function () {
       await tryOut(join(folder, 'usr/bin'), folder);
     });
 
-    it('is installed and removed by dpkg, has a unit that systemd takes, and leaves the data', async function () {
+    it('is installed and removed by dpkg, has a unit that systemd accepts, and keeps the data', async function () {
       const needed = ['dpkg', 'systemd-analyze'].filter((program) => !isOnPath(program));
       const isPackaged = (await finish('dpkg-query', ['-W', 'nodejs'])).code === 0;
       const missing = [

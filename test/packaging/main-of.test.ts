@@ -27,20 +27,20 @@ describe('the module that starts a program', () => {
     await utimes(join(folder, path), second, second);
   }
 
-  it('is the single file where every package was compiled before it', async () => {
+  it('is the bundle if it is newer than every compiled package', async () => {
     await written('lib/dist/.tsbuildinfo', 10);
     await written('cmd/dist/kedge.bundle.js', 20);
     expect(mainOf('kedge')).to.equal('../dist/kedge.bundle.js');
   });
 
   for (const name of ['cmd', 'lib', 'proto', 'drivers', 'drivers/sdk', 'controllers'])
-    it(`is what was compiled where ${name} was compiled after the single file`, async () => {
+    it(`is the compiled module if ${name} is newer than the bundle`, async () => {
       await written('cmd/dist/kedge.bundle.js', 20);
       await written(`${name}/dist/.tsbuildinfo`, 30);
       expect(mainOf('kedge')).to.equal('../dist/kedge/main.js');
     });
 
-  it('is what was compiled where there is no single file, as in the published package', () => {
+  it('is the compiled module without a bundle, as in the published package', () => {
     expect(mainOf('kedged')).to.equal('../dist/kedged/main.js');
   });
 });

@@ -112,7 +112,7 @@ describe('the npm package', function () {
     });
   }
 
-  it('says what to install when an entry point lacks its packages', () => {
+  it('names the packages to install if an entry point lacks them', () => {
     for (const [entry, missing] of [
       [
         'server',
@@ -135,7 +135,7 @@ describe('the npm package', function () {
     }
   });
 
-  it('declares the peers it asks for, and exports what its types say', async () => {
+  it('declares its peers, and exports the names of its types', async () => {
     const { peerRanges } = (await import(join(root, 'lib/dist/base/peers.js'))) as {
       peerRanges: object;
     };
@@ -158,7 +158,7 @@ describe('the npm package', function () {
     }
   });
 
-  it('holds no tests, and nothing marked internal in its types', async () => {
+  it('contains no tests, and nothing marked internal in its types', async () => {
     const files = await readdir(join(folder, 'node_modules/kedge'), { recursive: true });
     expect(files.filter((file) => file.includes('.test.'))).to.deep.equal([]);
     for (const file of files.filter((name) => name.endsWith('.d.ts'))) {
@@ -168,7 +168,7 @@ describe('the npm package', function () {
     expect(files).to.include.members(['README.md', 'UPGRADING.md', 'LICENSE']);
   });
 
-  it('is clean for publint and for are-the-types-wrong', () => {
+  it('passes publint and are-the-types-wrong', () => {
     const lint = spawnSync(bin('publint'), ['run', tarball, '--strict'], { encoding: 'utf8' });
     expect(lint.status, lint.stdout + lint.stderr).to.equal(0);
     expect(lint.stdout).to.match(/All good|no issues|Suggestions:\n?$/i);

@@ -59,7 +59,7 @@ const found = [
     told: /torn/,
   },
   {
-    name: 'what was left frozen is not thawed at the start',
+    name: 'frozen file systems are not thawed at the start',
     parts: freezesStay,
     seed: 6,
     told: /is frozen after a start/,
@@ -82,7 +82,7 @@ describe('storage under random users, faults and crashes', function () {
       for (let n = 0; n < count; n += 1) await lives(((first + n) % wholeRun) + 1);
     });
 
-  it('images of a node: snapshots become Ready, and volumes are made of them', async () => {
+  it('images of a node: snapshots become Ready, and volumes are created from them', async () => {
     const kinds = new Set<string>();
     for (let seed = 1; seed <= 5; seed += 1) {
       const world = imageWorld(seed);

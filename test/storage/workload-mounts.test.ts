@@ -78,7 +78,7 @@ describe('the mounts of a workload', function () {
   }
 
   /** Unmounts it and detaches its device; throws unless the kernel has released both. */
-  async function letGo({ target, device }: Disk): Promise<void> {
+  async function unmountDisk({ target, device }: Disk): Promise<void> {
     execFileSync('umount', [target]);
     const kernels = join('/sys/fs/ext4', basename(device));
     // A process of another test may have started with a copy of the mount, and ends soon.
@@ -143,39 +143,39 @@ describe('the mounts of a workload', function () {
     ['root', 0],
     ['an ordinary user', nobody],
   ] as const)
-    it(`of ${who} are its own: volumes of others and disks of the owner go while it runs, also after kill -9`, async () => {
+    it(`of ${who} are separate: other volumes and disks can be unmounted while it runs, also after kill -9`, async () => {
       const volume = await mountDisk(join(base, 'data/mounts/other'));
       const disk = await mountDisk(join(base, 'disk'));
       const own = await mountDisk(join(base, 'own'));
       const pid = await start(uid, [{ source: own.target, target: '/vol/own', readOnly: false }]);
       expect(await placesOf(pid, volume, disk)).to.deep.equal([]);
       expect(await placesOf(pid, own)).to.deep.equal(['/vol/own']);
-      await letGo(volume);
+      await unmountDisk(volume);
       await killDaemon();
       expect(await adopted.observe(id)).to.include({ state: 'running', pid });
-      await letGo(disk);
+      await unmountDisk(disk);
       const later = await mountDisk(join(base, 'data/mounts/later'));
       expect(await placesOf(pid, later)).to.deep.equal([]);
-      await letGo(later);
+      await unmountDisk(later);
       expect(await inWorkload(['cat', '/vol/own/file'])).to.equal('own');
       expect(() => execFileSync('umount', [own.target])).not.to.throw();
       expect(await inWorkload(['cat', '/vol/own/file'])).to.equal('own');
     });
 
-  it('include what its working directory is on, and nothing beside it', async () => {
+  it('include the mount of its working directory, and no other', async () => {
     const needed = await mountDisk(join(base, 'needed'));
     const other = await mountDisk(join(base, 'a b'));
     const pid = await start(0, [], { workingDir: needed.target });
     expect(await inWorkload(['cat', 'file'])).to.equal('needed');
     expect(await placesOf(pid, needed, other)).to.deep.equal([needed.target]);
-    await letGo(other);
+    await unmountDisk(other);
   });
 
   for (const [who, uid] of [
     ['root', 0],
     ['an ordinary user', nobody],
   ] as const)
-    it(`of ${who} show all that is beside a mount point made for a volume, whatever its name`, async () => {
+    it(`of ${who} show all entries beside the mount point of a volume, whatever its name`, async () => {
       const shown = join(base, 'shown');
       const names = ['a b', 'tab\tb', 'line\nb', 'back\\040b', '#b', '*', '-n', '.hidden', '$b'];
       for (const name of names) {
@@ -198,7 +198,7 @@ describe('the mounts of a workload', function () {
       expect(await readdir(shown)).not.to.include('made');
     });
 
-  it('of an ordinary user may hold a mount below a directory of theirs, and lose it with the host', async () => {
+  it('of an ordinary user may include a mount below their directory, which ends with that of the host', async () => {
     const home = join(base, 'home');
     await mkdir(home);
     execFileSync('mount', ['-t', 'tmpfs', '-o', `uid=${nobody}`, 'home', home]);
@@ -206,10 +206,10 @@ describe('the mounts of a workload', function () {
     const disk = await mountDisk(join(home, 'disk'));
     const pid = await start(nobody, [], { workingDir: home });
     expect(await placesOf(pid, disk)).to.deep.equal([disk.target]);
-    await letGo(disk);
+    await unmountDisk(disk);
   });
 
-  it('stay as they are where a supervisor of an earlier release started it', async () => {
+  it('are unchanged for a supervisor of an earlier release', async () => {
     const own = await mountDisk(join(base, 'own'));
     const pid = await start(0, [{ source: own.target, target: '/vol/own', readOnly: false }], {
       supervisor: join(root, 'test/fixtures/earlier-supervisor/supervise.sh'),
@@ -218,6 +218,6 @@ describe('the mounts of a workload', function () {
     expect(await adopted.observe(id)).to.include({ state: 'running', pid });
     expect(await inWorkload(['cat', '/vol/own/file'])).to.equal('own');
     await adopted.stop(id, 0);
-    await letGo(own);
+    await unmountDisk(own);
   });
 });

@@ -45,7 +45,7 @@ describe('a workload of another pid namespace', function () {
     await gone;
   }
 
-  it('counts neither as ended nor as stopped, and is not started again, until it has ended', async () => {
+  it('is neither ended nor stopped, and is not restarted, until it has ended', async () => {
     const spec = { id, command: ['sleep', '600'], env: {}, workingDir: '/', mounts: [] };
     const order: RunnerOrder = {
       directory: join(base, 'instances'),

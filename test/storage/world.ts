@@ -303,7 +303,7 @@ export class World {
   /** Invariants of volumes and snapshots at every moment. */
   async check(): Promise<void> {
     expect(this.provider.wrongs).to.deep.equal([]);
-    expect(this.#illegal, 'phases that no table leads to').to.deep.equal([]);
+    expect(this.#illegal, 'phases without a transition in the table').to.deep.equal([]);
     await checkAdmission(this.#store);
     for (const volume of await this.volumes()) {
       if (volume.storageClassName === 'retain' && volume.handle)

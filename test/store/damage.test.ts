@@ -45,7 +45,7 @@ describe('damage', function () {
   });
   after(() => rm(folder, { recursive: true }));
 
-  it(`${places} flips, cuts, zeroed pages and missing files: right data, or a refusal that names what and where`, () => {
+  it(`${places} flips, cuts, zeroed pages and missing files: correct data, or a refusal that names the damage and its place`, () => {
     const outcomes = { right: 0, refused: 0, aborted: 0 };
     const wrong: string[] = [];
     for (let next = 0; next < places; ) {

@@ -59,7 +59,7 @@ describe('a data directory of schema version 2', () => {
   afterEach(() => rm(directory, { recursive: true, force: true }));
 
   for (const name of ['schema-2/library', 'schema-2/library-interrupted']) {
-    it(`opens with every object, the revision and the history it had: ${name}`, async () => {
+    it(`opens with its objects, revision and history: ${name}`, async () => {
       await unpackFixture(name, directory);
       const manifest = await fixtureManifest<LibraryManifest>(name);
       const store = await openStore({ engine: new LevelEngine({ directory }) });
@@ -83,7 +83,7 @@ describe('a data directory of schema version 2', () => {
       await store.close();
     });
 
-    it(`goes on as any other: writes, compactions and another opening, ${name}`, async () => {
+    it(`works like any other: writes, compactions and another opening, ${name}`, async () => {
       await unpackFixture(name, directory);
       const manifest = await fixtureManifest<LibraryManifest>(name);
       const open = (): Promise<EmbeddedStore> =>
@@ -124,7 +124,7 @@ describe('a data directory of schema version 2', () => {
     return found;
   };
 
-  it('is migrated after a copy, which is told with the rollback steps, and is not migrated twice', async () => {
+  it('is migrated after a copy, which is reported with the rollback steps, and is not migrated twice', async () => {
     await unpackFixture(interrupted, directory);
     await writeFile(join(directory, 'kek'), 'test data');
     const logged: unknown[] = [];
@@ -142,7 +142,7 @@ describe('a data directory of schema version 2', () => {
     await again.close();
   });
 
-  it('comes back by following the rollback steps: the copy is a directory of version 2', async () => {
+  it('is restored by the rollback steps: the copy is a directory of version 2', async () => {
     await unpackFixture(interrupted, directory);
     const manifest = await fixtureManifest<LibraryManifest>(interrupted);
     const store = await open(directory);
@@ -158,7 +158,7 @@ describe('a data directory of schema version 2', () => {
     await back.close();
   });
 
-  it('leaves nothing superseded below the mark', async () => {
+  it('has no superseded records below the mark', async () => {
     await unpackFixture(interrupted, directory);
     const { checkpoint } = await fixtureManifest<LibraryManifest>(interrupted);
     await (await open(directory)).close();
@@ -171,7 +171,7 @@ describe('a data directory of schema version 2', () => {
     expect(below).to.equal(checkpoint.objects);
   });
 
-  it('is refused unchanged where there is no room for the copy: needed and free bytes are named', async () => {
+  it('is refused unchanged without space for the copy: needed and free bytes are named', async () => {
     await unpackFixture(interrupted, directory);
     const fileSystem = { ...nodeFileSystem, freeBytes: async () => 1_000_000 };
     const refused: unknown = await open(directory, { fileSystem }).catch((error: unknown) => error);
@@ -183,7 +183,7 @@ describe('a data directory of schema version 2', () => {
     await store.close();
   });
 
-  it('is refused unchanged when the copy fails half-way, and a half copy is replaced', async () => {
+  it('is refused unchanged if the copy fails, and a partial copy is replaced', async () => {
     await unpackFixture(interrupted, directory);
     let copies = 0;
     const fileSystem: FileSystem = {
@@ -207,7 +207,7 @@ describe('a data directory of schema version 2', () => {
     expect(await readdir(directory)).to.not.include('schema-2-copy.partial');
   });
 
-  it('is refused before its earlier copy is replaced when it is damaged', async () => {
+  it('is refused if it is damaged, before its earlier copy is replaced', async () => {
     await unpackFixture('schema-2/library', directory);
     await (await open(directory)).close();
     const copy = join(directory, 'schema-2-copy');
@@ -245,7 +245,7 @@ describe('a data directory of schema version 2', () => {
   });
 
   const every = Number(process.env['KEDGE_MIGRATION_KILL_EVERY'] ?? 5);
-  it(`opens whenever its migration was killed, with everything and with a whole copy (at every ${every}th call)`, async function () {
+  it(`opens after a kill at any call of its migration, with all data and a complete copy (at every ${every}th call)`, async function () {
     this.timeout(180_000);
     const child = fileURLToPath(new URL('migration-child.js', import.meta.url));
     const manifest = await fixtureManifest<LibraryManifest>(interrupted);

@@ -235,7 +235,7 @@ function judge({ writes, events, lists }: History): void {
   const listsAt = new Map(lists.map((list) => [list.revision, list]));
   for (let revision = 1; revision <= first.length; revision += 1) {
     const event = byRevision.get(revision);
-    if (!event) return expect.fail(`revision ${revision} was not told`);
+    if (!event) return expect.fail(`revision ${revision} was not watched`);
     const write = sortedWrites.get(revision);
     if (write) {
       expect(write.after, 'consistent with real time').to.be.lessThan(revision);

@@ -44,7 +44,7 @@ describe('a store on a hostile disk', function () {
     for (let seed = firstSeed; seed < firstSeed + seeds; seed += 1) yield of(seed);
   };
 
-  it(`keeps what it acknowledged through faults, kills, power losses and restores: ${seeds} seeds`, () =>
+  it(`keeps acknowledged writes through faults, kills, power losses and restores: ${seeds} seeds`, () =>
     every(
       range((seed) => ({ seed, lives: 6, operations })),
       keeps,
@@ -56,7 +56,7 @@ describe('a store on a hostile disk', function () {
       keeps,
     ));
 
-  it(`goes on after a fault at every ${callStride}th call, with compactions, and opens again`, () => {
+  it(`continues after a fault at every ${callStride}th call, with compactions, and opens again`, () => {
     const random = seededRandom(firstSeed);
     const runs: HostileRun[] = [];
     for (let at = 1; at <= 400; at += callStride)
@@ -68,7 +68,7 @@ describe('a store on a hostile disk', function () {
     return every(runs, keeps);
   });
 
-  it('goes on for ten thousand operations after a full disk', () =>
+  it('continues for ten thousand operations after a full disk', () =>
     every(
       [3, 11].map((seed) => ({
         seed,
@@ -103,7 +103,7 @@ describe('a store on a hostile disk', function () {
       run: { seed: 4, lives: 6, operations: 200 },
     },
     {
-      name: 'the high-water mark does not cover what was there',
+      name: 'the high-water mark does not cover existing writes',
       variant: forgetsWhatWasThere,
       run: { seed: 41, lives: 8, operations: 40, damage: true },
     },

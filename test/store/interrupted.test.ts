@@ -51,7 +51,7 @@ describe('killed in the middle', function () {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it(`a restore leaves the old store or the whole restored one, in ${kills} kills`, async () => {
+  it(`a restore leaves the old or the complete restored store, in ${kills} kills`, async () => {
     const origin = join(folder, 'origin');
     const backup = join(folder, 'backup');
     const source = await openLedger(join(folder, 'source'));

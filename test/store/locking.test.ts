@@ -115,7 +115,7 @@ describe('lock of a data directory', function () {
     await exited;
   }
 
-  it('refuses another process, names its owner, and is free the moment that one is killed', async () => {
+  it('refuses another process, names its owner, and is free as soon as the owner is killed', async () => {
     const { line, process: owner } = await start([], directory);
     expect(line).to.equal('holds');
     expect(await refusedBy([], directory)).to.contain(`process ${owner.pid};`);
@@ -135,7 +135,7 @@ describe('lock of a data directory', function () {
       this.skip();
     });
 
-    it('holds without /proc, as in a bare chroot, whichever side holds it', async () => {
+    it('works without /proc, as in a bare chroot, in both directions', async () => {
       const bare = ['unshare', '--mount', 'sh', '-c', 'umount -l /proc && exec "$@"', 'sh'];
       const inside = await start(bare, directory);
       expect(inside.line).to.equal('holds');
@@ -148,7 +148,7 @@ describe('lock of a data directory', function () {
       expect((await start(bare, long)).line).to.equal('holds');
     });
 
-    it('refuses a process in a pid and network namespace of its own, whichever side holds it', async () => {
+    it('refuses a process in other pid and network namespaces, in both directions', async () => {
       const inside = await start(container, directory);
       expect(inside.line).to.equal('holds');
       const pidFile = await readFile(join(directory, 'kedge.pid'), 'utf8');
@@ -193,7 +193,7 @@ describe('lock of a data directory', function () {
     });
   });
 
-  it('is free after it was released on a disk that does not let its pid file be removed', async () => {
+  it('is free after its release although its pid file can not be removed', async () => {
     const store = await openLedger(directory);
     await put(store, 'a', 1);
     const pidFile = join(directory, 'kedge.pid');
@@ -206,7 +206,7 @@ describe('lock of a data directory', function () {
     await again.close();
   });
 
-  it('spends no descriptor of its owner on those who connect to its socket and stay', async () => {
+  it('uses no descriptors of its owner for clients that stay connected to its socket', async () => {
     const store = await openLedger(directory);
     const path = join(directory, 'lock', 'holder');
     const descriptors = async (): Promise<number> => (await readdir('/proc/self/fd')).length;
@@ -214,14 +214,17 @@ describe('lock of a data directory', function () {
     const sockets = Array.from({ length: 50 }, () => connect({ path, allowHalfOpen: true }));
     let told = 0;
     for (const socket of sockets) socket.resume().on('end', () => (told += 1));
-    await eventually('all to be told', () => told === sockets.length);
+    await eventually('all answers', () => told === sockets.length);
     // Their own ends stay open; those of the owner, in the same process, do not.
-    await eventually('the owner to hang up', async () => (await descriptors()) - before <= 50);
+    await eventually(
+      'the owner to close the connections',
+      async () => (await descriptors()) - before <= 50,
+    );
     for (const socket of sockets) socket.destroy();
     await store.close();
   });
 
-  it('can not be taken away by another user who binds names that anybody can bind', async () => {
+  it('can not be blocked by another user who binds abstract socket names', async () => {
     await mkdir(directory);
     const { dev, ino } = await stat(directory, { bigint: true });
     const digest = createHash('sha256').update(`${dev}:${ino}`).digest('hex');
@@ -240,14 +243,14 @@ describe('lock of a data directory', function () {
     }
   });
 
-  it('lets nobody but its owner reach what says who holds it', async () => {
+  it('hides the socket that names its owner from other users', async () => {
     const store = await openLedger(directory);
     expect((await stat(join(directory, 'lock'))).mode & 0o077).to.equal(0);
     await store.close();
     expect(await readdir(join(directory, 'lock'))).to.not.include('holder');
   });
 
-  it('still refuses others when its process closed a handle of the LOCK, which frees the lock of the kernel', async () => {
+  it('still refuses others after its process closed a handle of LOCK, which releases the lock of the kernel', async () => {
     const store = await openLedger(directory);
     await readFile(join(directory, 'lock', 'LOCK'));
     const { line } = await start([], directory);
@@ -257,7 +260,7 @@ describe('lock of a data directory', function () {
     expect((await start([], directory)).line).to.equal('holds');
   });
 
-  it('is taken at a path that is too long for the address of a socket', async () => {
+  it('works at a path that is too long for a socket address', async () => {
     const long = join(folder, 'x'.repeat(120), 'data');
     const store = await openLedger(long);
     const { line } = await start([], long);
@@ -275,7 +278,7 @@ describe('lock of a data directory', function () {
     await store.close();
   });
 
-  it('is taken whatever a killed process left of it, damage included', async () => {
+  it('can be taken after a kill, whatever the killed process left', async () => {
     const store = await openLedger(directory);
     await put(store, 'a', 1);
     await store.close();

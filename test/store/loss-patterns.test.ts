@@ -89,7 +89,7 @@ async function loseLevel(shim: string, seed: number): Promise<ReadonlySet<LossPa
   }
 }
 
-describe('what a power loss takes', function () {
+describe('the loss of writes at a power loss', function () {
   this.timeout(600_000);
   let folder: string;
   const model: Seen = new Map();
@@ -100,12 +100,12 @@ describe('what a power loss takes', function () {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  it('of the model is never half a batch nor a synced one, and everything else that may happen', () => {
+  it('in the model has every pattern except a torn batch and a lost synced one', () => {
     for (const pattern of forbidden) expect(model.get(pattern), pattern).to.equal(undefined);
     expect([...model.keys()]).to.have.members(['nothing', 'end', 'alone', 'before a synced one']);
   });
 
-  it(`of LevelDB is nothing that the model does not take, in ${runs} runs`, async function () {
+  it(`in LevelDB has only patterns of the model, in ${runs} runs`, async function () {
     const reason = withoutShim();
     if (reason !== undefined) {
       console.log(reason);

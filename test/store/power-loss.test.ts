@@ -119,7 +119,7 @@ describe('power loss', function () {
     expect(acked).to.be.greaterThan(failing);
   });
 
-  it('is seen: with syncing off the same test loses acknowledged writes', async () => {
+  it('is detected: with syncing off the same test loses acknowledged writes', async () => {
     const { lost } = await run(shim, false, 10, 2);
     expect(lost.join()).to.match(/is lost|are missing|is truncated/);
   });

@@ -30,7 +30,7 @@ describe('the rehearsal of an upgrade', () => {
     await rm(scratch, { recursive: true, force: true });
   });
 
-  it('reports what the migration then does, and changes nothing in the directory', async () => {
+  it('reports the changes of the migration, and changes nothing in the directory', async () => {
     await unpackFixture(interrupted, directory);
     await writeFile(join(directory, 'kek'), 'test data');
     const manifest = await fixtureManifest<LibraryManifest>(interrupted);
@@ -69,7 +69,7 @@ describe('the rehearsal of an upgrade', () => {
     expect(error).to.be.instanceOf(StatusError).and.include({ reason: 'DirectoryLocked' });
   });
 
-  it('is refused where the data directory has no room for the copy', async () => {
+  it('is refused without space for the copy in the data directory', async () => {
     await unpackFixture(interrupted, directory);
     const fileSystem = {
       ...nodeFileSystem,

@@ -74,7 +74,7 @@ describe('a weakness of LevelDB', () => {
   afterEach(() => rm(directory, { recursive: true, force: true }));
   const db = (): string => join(directory, 'db');
 
-  it('records in the middle vanish without an error: the store finds the hole', async () => {
+  it('records in the middle vanish without an error: the store detects the gap', async () => {
     const raw = join(directory, 'raw');
     await rawly(raw, async (level) => {
       for (let n = 0; n < 100; n += 1)
@@ -102,7 +102,7 @@ describe('a weakness of LevelDB', () => {
     expect(error.message).to.match(/revision/);
   });
 
-  it('a changed value is served as if it were right: the store refuses it by checksum', async () => {
+  it('a changed value is served without an error: the store refuses it by checksum', async () => {
     const store = await openLedger(directory);
     for (let n = 0; n < 10; n += 1) await put(store, `e${n}`, n);
     await store.close();
@@ -118,7 +118,7 @@ describe('a weakness of LevelDB', () => {
     expect(error.message).to.contain('revision 5');
   });
 
-  it('the tail is lost without an error: the store knows how far it was', async () => {
+  it('the tail is lost without an error: the store records its end', async () => {
     const store = await openLedger(directory, { writeBufferBytes: 16 * 1024 * 1024 });
     for (let n = 0; n < 100; n += 1) await put(store, `e${n}`, n);
     await store.close();
@@ -131,7 +131,7 @@ describe('a weakness of LevelDB', () => {
     expect(error.message).to.contain('100');
   });
 
-  it('a deleted CURRENT begins an empty database: the store does not', async () => {
+  it('a deleted CURRENT creates an empty database: the store refuses it', async () => {
     const store = await openLedger(directory);
     await put(store, 'a', 1);
     await store.close();
@@ -146,7 +146,7 @@ describe('a weakness of LevelDB', () => {
     expect(found, 'raw: empty').to.deep.equal([]);
   });
 
-  it('below the compaction mark nothing says what should be there: the store counted and hashed it', async () => {
+  it('a loss below the compaction mark has no error: the store counted and hashed the records', async () => {
     const engine = (): LevelEngine => new LevelEngine({ directory });
     const options = { historyEvents: 0, historyAgeMs: -1_000 };
     const store = await openStore({ engine: engine(), ...options });
@@ -174,7 +174,7 @@ describe('a weakness of LevelDB', () => {
     expect((await refusal(directory)).reason, 'back again').to.equal('CheckpointMismatch');
   });
 
-  it('its lock is gone once LOCK was read: the store holds locks of its own', async function () {
+  it('its lock is released once LOCK was read: the store has separate locks', async function () {
     this.timeout(180_000);
     const raw = join(directory, 'raw');
     const open = (kind: string, path: string): string =>
@@ -217,7 +217,7 @@ describe('a weakness of LevelDB', () => {
     });
     const filler = (): string => join(disk, 'filler');
 
-    it('one ENOSPC stays for ever: the store reopens itself, and has every acknowledged write', async () => {
+    it('one ENOSPC is permanent: the store reopens itself, and has every acknowledged write', async () => {
       const big = Buffer.alloc(64 * 1024, 7);
       const fillUp = async (write: (n: number) => Promise<unknown>): Promise<number> => {
         for (let n = 0; ; n += 1) {
@@ -242,7 +242,7 @@ describe('a weakness of LevelDB', () => {
         await rm(join(disk, 'raw'), { recursive: true });
         return after;
       };
-      // A failed write to the log is over once there is room again; a failed table is not.
+      // A failed write to the log recovers once space is free; a failed table does not.
       const seen: string[] = [];
       while (!seen.includes('fails') && seen.length < 10) seen.push(await rawAfterwards());
       expect(seen, 'raw: with room again').to.include('fails');
@@ -302,7 +302,7 @@ describe('a weakness of LevelDB', () => {
       await rm(join(disk, 'held'), { recursive: true });
     });
 
-    it('a store that can not be opened for want of room is not said to be damaged', async () => {
+    it('a store that can not be opened for lack of space is not reported as damaged', async () => {
       const directory = join(disk, 'unopenable');
       const store = await openLedger(directory);
       await put(store, 'a', 1);
@@ -320,7 +320,7 @@ describe('a weakness of LevelDB', () => {
       await rm(directory, { recursive: true });
     });
 
-    it('the store refuses writes before the disk is full, and still takes deletions', async () => {
+    it('the store refuses writes before the disk is full, and still accepts deletions', async () => {
       const store = await openStore({
         engine: new LevelEngine({ directory: join(disk, 'early') }),
         freeBytesFloor: 20 * 1024 * 1024,

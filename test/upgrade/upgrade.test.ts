@@ -7,7 +7,7 @@ import { root, TestDaemon, workload } from '../acceptance/daemon.js';
 import { demandDevices } from '../drivers/devices.js';
 import { EarlierRelease } from './earlier-release.js';
 
-/** The last commit before grants hung on uids, workloads were sandboxed and requests were parsed once. */
+/** The last commit before grants referred to uids, workloads were sandboxed and requests were parsed once. */
 const commit = 'acd635f';
 const path = '/v1/namespaces/default';
 const count = 10;
@@ -23,7 +23,7 @@ describe('a daemon that replaces one of an earlier release', function () {
   before(async function () {
     demandDevices(this);
     if (!EarlierRelease.has(commit)) {
-      console.log(`      skipped: the history of these sources does not hold commit ${commit}`);
+      console.log(`      skipped: the history of these sources does not contain commit ${commit}`);
       this.skip();
     }
     earlier = await EarlierRelease.build(commit);
@@ -33,7 +33,7 @@ describe('a daemon that replaces one of an earlier release', function () {
     await earlier?.dispose();
   });
 
-  it(`restarts none of ${count} process services, formats nothing, and stops them all in order`, async () => {
+  it(`restarts none of ${count} process services, formats nothing, and stops them all gracefully`, async () => {
     if (!earlier) throw new Error('there is no earlier release');
     const { folder } = earlier;
     // Node.js resolves the link at the start.

@@ -29,7 +29,7 @@ export const ofCommands: readonly Mistake[] = [
     words: ['storage class "fast" does not exist; create it, or use another'],
   },
   {
-    name: 'no class where none is the default',
+    name: 'no class, and no default class',
     given: ({ file }) => file('kind: Volume\nname: data\nsize: 1Mi\naccessMode: ReadWriteOnce\n'),
     command: 'kedge cast -n $NS $FILE',
     code: 6,
@@ -78,14 +78,14 @@ export const ofCommands: readonly Mistake[] = [
     words: ['secrets have no state to explain', 'kedge describe secret/login'],
   },
   {
-    name: 'nothing: a service that runs',
+    name: 'no mistake: a service that runs',
     given: ({ post }) => post('services', service()),
     until: ['services/web', '"status":"Running"'],
     command: 'kedge why service/web -n $NS',
     words: ['Service $NS/web is Running', 'It has no problem'],
   },
   {
-    name: 'a token that is not good, or is no longer',
+    name: 'an invalid or expired token',
     given: nothing,
     command: 'KEDGE_TOKEN=kedge_expired kedge why service/web -n $NS',
     code: 3,
@@ -99,14 +99,14 @@ export const ofCommands: readonly Mistake[] = [
     words: ['Is kedged running at 127.0.0.1:1?', 'Start it with: '],
   },
   {
-    name: 'something that does not run, in a table',
+    name: 'a service that does not run, in a table',
     given: ({ post }) => post('services', service({ command: ['slep'] })),
     until: ['instances/web-0', 'is not found in its PATH'],
     command: 'kedge get services,instances -n $NS',
     words: ['CAUSE', "Instance $NS/web-0: can't be started: command slep is not found"],
   },
   {
-    name: 'something that does not run, for a program',
+    name: 'a service that does not run, as JSON',
     given: ({ post }) => post('services', service({ workingDir: '/none' })),
     until: ['instances/web-0', 'working directory'],
     command: 'kedge why service/web -n $NS -o json',

@@ -50,7 +50,7 @@ export const ofStorage: readonly Mistake[] = [
     then: { value: 'none', recovers: available },
   },
   {
-    name: 'credentials that may not do this',
+    name: 'credentials without the required right',
     given: ({ post }) => withToken(post, 'provision PermissionDenied 403 read only token'),
     until: ['volumes/data', '403 read only token'],
     command: 'kedge describe volume/data -n $NS',
@@ -72,7 +72,7 @@ export const ofStorage: readonly Mistake[] = [
     ],
   },
   {
-    name: 'a provider that asks for fewer calls',
+    name: 'a provider that throttles calls',
     given: ({ post }) => post('volumes', faulty('provision Throttled 429 slow down')),
     until: ['volumes/data', '429 slow down'],
     command: whyData,
@@ -120,7 +120,7 @@ export const ofStorage: readonly Mistake[] = [
     words: ['the driver failed', 'undefined is not a function', 'kedge delete volume/data -n $NS'],
   },
   {
-    name: 'something else in the place of the volume',
+    name: 'a foreign resource with the name of the volume',
     given: ({ post }) => withToken(post, 'provision AlreadyExists disk pv-1 is of somebody else'),
     until: ['volumes/data', 'somebody else'],
     command: whyData,
@@ -131,7 +131,7 @@ export const ofStorage: readonly Mistake[] = [
     ],
   },
   {
-    name: 'a driver that does not do this',
+    name: 'a driver that does not support the call',
     given: ({ post }) => post('volumes', faulty('provision Unsupported no volumes of this size')),
     until: ['volumes/data', 'no volumes of this size'],
     command: whyData,

@@ -23,8 +23,8 @@ async function settled(daemon: TestDaemon, services: number): Promise<void> {
 }
 
 /**
- * The median share of a core that a process uses in `count` parts of `ms`, which are many ticks of the kernel's count,
- * and the seconds that it used beyond that in all of them: the collector of V8 gives memory back once, about a minute after the last work.
+ * The median share of a core that a process uses in `count` parts of `ms`, and the seconds beyond it in all parts.
+ * A part has many ticks of the kernel's counter. V8 returns memory once, about a minute after the last work.
  */
 async function idleShare(
   pid: number,

@@ -17,7 +17,7 @@ interface Composition {
   readonly startDaemon: typeof startDaemon;
 }
 
-/** The daemon's composition root is no library: it is loaded from the build output. */
+/** The daemon's composition root is not a library: it is loaded from the build output. */
 async function composition(): Promise<Composition> {
   const load = async (name: string): Promise<object> =>
     (await import(

@@ -32,8 +32,8 @@ async function launchersOf(pid: number): Promise<readonly number[]> {
 }
 
 /**
- * Reads the kernel's counters of a daemon and of its launcher, which works in place of it. They exclude other load of
- * the machine.
+ * Reads the kernel's counters of a daemon and of its launcher, which starts workloads for it. They exclude other load
+ * of the machine.
  */
 export async function processTime(pid: number): Promise<ProcessTime> {
   const all = await Promise.all([pid, ...(await launchersOf(pid))].map(timesOf));

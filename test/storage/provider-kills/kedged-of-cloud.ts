@@ -8,7 +8,7 @@ import { loopCloud } from '../../drivers/loop-cloud.js';
 import { ProviderCalls } from '../../drivers/provider/calls.js';
 
 /** The driver. Each call reports its answer to the provider before the daemon receives it. */
-function telling(driver: Driver, calls: ProviderCalls): Driver {
+function reporting(driver: Driver, calls: ProviderCalls): Driver {
   const told =
     <Q, R>(kind: OperationKind, call: (request: Q) => Promise<R>) =>
     async (request: Q): Promise<R> => {
@@ -42,7 +42,7 @@ const { provider: folder = '' } = values;
 const calls = new ProviderCalls(folder);
 /** The runtime of processes supports volumes of this driver only, and there is no other runtime. */
 const name = 'local-host';
-const cloud = telling(loopCloud({ folder, name }), calls);
+const cloud = reporting(loopCloud({ folder, name }), calls);
 await runKedged({
   options: values,
   file: {

@@ -74,7 +74,7 @@ describe(`a daemon that is killed while a provider works for it, ${sampled.lengt
 
   sampled.forEach((one, index) => {
     const { kind, moment } = one;
-    it(`one resource a uid, and none in the end: ${describeCase(one)}`, async () => {
+    it(`one resource per uid, and none in the end: ${describeCase(one)}`, async () => {
       const scene = new Scene(daemon, provider, `v${index}`);
       await provider.pace({ type: 'after', ms: 5 });
       await scene.before(kind);

@@ -16,7 +16,7 @@ const always = 10_000;
 /** The interval between polls doubles, so on a slow machine the next may be due only after a minute. */
 const nextLookMs = 180_000;
 
-describe('an operation whose end the provider does not let the daemon see', function () {
+describe('an operation whose end the daemon may not observe', function () {
   this.timeout(600_000);
   let folder: string;
   let provider: ProviderProcess;
@@ -71,7 +71,7 @@ describe('an operation whose end the provider does not let the daemon see', func
     await scene.after(nextLookMs);
   });
 
-  it('V8, V21: a creation that failed unseen is begun again once the daemon may look, and makes one disk', async () => {
+  it('V8, V21: a creation that failed unobserved is repeated once the daemon may observe it, and creates one disk', async () => {
     const failed = operationOf(await stalledBy('provision'));
     await ends('failed');
     // Further refused polls would only lengthen the wait for the next one.
@@ -88,7 +88,7 @@ describe('an operation whose end the provider does not let the daemon see', func
     await scene.after(nextLookMs);
   });
 
-  it('V13, V20: an attachment leaves the volume Stalled with its claim, and Bound once its end is seen', async () => {
+  it('V13, V20: an attachment leaves the volume Stalled with its claim, and Bound once its end is observed', async () => {
     const { attachments } = await stalledBy('attach');
     const [attachment] = attachments as readonly object[];
     expect(attachment).to.include({ claim: 'default/v-0', node: 'here', state: 'Reserved' });
@@ -97,7 +97,7 @@ describe('an operation whose end the provider does not let the daemon see', func
     await scene.after(nextLookMs);
   });
 
-  it('V18, V20: a detachment leaves the volume Stalled on its node, and Available once its end is seen', async () => {
+  it('V18, V20: a detachment leaves the volume Stalled on its node, and Available once its end is observed', async () => {
     expect((await stalledBy('detach')).boundNode).to.equal('here');
     await ends('ended');
     await provider.disarm();

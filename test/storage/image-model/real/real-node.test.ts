@@ -33,13 +33,13 @@ describe('images of this machine under random users and kills', function () {
       await world.end();
     } catch (error) {
       const story = world.log.join('\n');
-      throw new Error(`seed ${seed} (KEDGE_STORAGE_SEED=${seed} tells the same users):\n${story}`, {
+      throw new Error(`seed ${seed} (KEDGE_STORAGE_SEED=${seed} replays it):\n${story}`, {
         cause: error,
       });
     }
   }
 
-  it('keeps what was acknowledged, one user a volume and whole snapshots, and leaves nothing', async () => {
+  it('keep acknowledged records, one user per volume and complete snapshots, and leave no resources', async () => {
     if (onlySeed !== undefined) return live(Number(onlySeed));
     const count = Math.min(sampleSize, wholeRun);
     const draw = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);

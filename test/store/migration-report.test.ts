@@ -21,7 +21,7 @@ import { unpackFixture } from '../fixtures/unpack.js';
 const child = fileURLToPath(new URL('migration-child.js', import.meta.url));
 const fixture = 'schema-2/library-interrupted';
 
-describe('what a migration tells, and its copies', () => {
+describe('the report of a migration, and its copies', () => {
   let directory: string;
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'kedge-told-'));
@@ -42,7 +42,7 @@ describe('what a migration tells, and its copies', () => {
   };
   const copy = (): string => join(directory, 'schema-2-copy');
 
-  it('is told by the next start when its process was killed behind its last write, and once only', async function () {
+  it('is printed once by the next start if its process was killed after its last write', async function () {
     this.timeout(180_000);
     const calls = Number(spawnSync(process.execPath, [child, directory, '0']).stdout);
     // One more than an opening needs: the first call of closing.
@@ -58,7 +58,7 @@ describe('what a migration tells, and its copies', () => {
     }
   });
 
-  it('is told by the next start when the store of the migration could not be opened', async () => {
+  it('is printed by the next start if the migrated store could not be opened', async () => {
     const fails = engine();
     fails.confirm = () => Promise.reject(new Error('the disk is full'));
     const failed: unknown = await openStore({ engine: fails }).catch((error: unknown) => error);
@@ -67,7 +67,7 @@ describe('what a migration tells, and its copies', () => {
     expect(await told()).to.equal('[null]');
   });
 
-  it('is not told of the store that was restored over the one of the migration', async () => {
+  it('is not printed for a store that was restored over the migrated one', async () => {
     const fails = engine();
     fails.confirm = () => Promise.reject(new Error('the disk is full'));
     await openStore({ engine: fails }).catch(() => undefined);
@@ -79,7 +79,7 @@ describe('what a migration tells, and its copies', () => {
     expect(await told()).to.equal('[null]');
   });
 
-  it('keeps the copy of before until the new one is whole, and says that it is there when there is no room', async () => {
+  it('keeps the earlier copy until the new one is complete, and names it if there is no space', async () => {
     await (await openStore({ engine: engine() })).close();
     await rm(join(directory, 'db'), { recursive: true });
     await rm(join(directory, 'high-water'));
@@ -113,7 +113,7 @@ describe('what a migration tells, and its copies', () => {
     ]);
   });
 
-  it('has a whole copy by some name at every call of the file system that replaces one', async function () {
+  it('has a complete copy under some name at every file system call of a replacement', async function () {
     this.timeout(180_000);
     await (await openStore({ engine: engine() })).close();
     for (let failAt = 1, done = false; !done; failAt += 1) {
