@@ -6,14 +6,29 @@ import type { Driver, DriverFactory, DriverRegistry, StorageSettings } from '@ke
 
 type Load = () => Promise<{ readonly createDriver: DriverFactory }>;
 
-const builtin: Readonly<Record<string, Load>> = {
-  local: () => import('./local/index.js'),
-  'local-host': () => import('./local-host/index.js'),
-  'cloud1-volume': () => import('./cloud1-volume/index.js'),
-  'cloud2-volume': () => import('./cloud2-volume/index.js'),
-  'cloud3-block': () => import('./cloud3-block/index.js'),
-  'cloud4-disk': () => import('./cloud4-disk/index.js'),
+interface Builtin {
+  readonly load: Load;
+  /** Absent: `[drivers.<name>]` of the configuration has nothing to set. */
+  readonly settings?: 'provider' | 'providerWithToken';
+}
+
+const builtin: Readonly<Record<string, Builtin>> = {
+  local: { load: () => import('./local/index.js') },
+  'local-host': { load: () => import('./local-host/index.js') },
+  'cloud1-volume': {
+    load: () => import('./cloud1-volume/index.js'),
+    settings: 'providerWithToken',
+  },
+  'cloud2-volume': { load: () => import('./cloud2-volume/index.js'), settings: 'provider' },
+  'cloud3-block': { load: () => import('./cloud3-block/index.js') },
+  'cloud4-disk': { load: () => import('./cloud4-disk/index.js') },
 };
+
+/** The drivers that `[drivers.<name>]` of the configuration may name, and whether they take `apiTokenSecretRef`. */
+export const configurableDrivers: readonly { readonly name: string; readonly token: boolean }[] =
+  Object.entries(builtin).flatMap(([name, { settings }]) =>
+    settings === undefined ? [] : [{ name, token: settings === 'providerWithToken' }],
+  );
 
 /** The built-in drivers with this node's settings. */
 export function builtinDrivers(settings: StorageSettings): DriverRegistry {
@@ -25,7 +40,7 @@ export function builtinDrivers(settings: StorageSettings): DriverRegistry {
       return apiTokenSecretRef === '' ? {} : { apiTokenSecretRef };
     },
     get(name) {
-      const load = Object.hasOwn(builtin, name) ? builtin[name] : undefined;
+      const load = Object.hasOwn(builtin, name) ? builtin[name]?.load : undefined;
       if (!load) return Promise.resolve(undefined);
       let driver = loaded.get(name);
       if (!driver) {

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { parse } from 'smol-toml';
 import { configurationFile } from './load-config.js';
-import { environmentName, resolveSettings } from './settings.js';
+import { environmentName } from './misspelt-variables.js';
+import { resolveSettings } from './settings.js';
 
 const nothing = { flags: {}, environment: {}, file: {}, profile: {} };
 

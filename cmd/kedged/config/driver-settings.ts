@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import type { FieldViolation } from 'kedge';
+import { configurableDrivers } from '@kedge/drivers';
 import type { DriverSettings } from '@kedge/driver-sdk';
 import { atLeastOne, text } from './setting-values.js';
 
@@ -10,8 +11,8 @@ interface DriverSetting {
   readonly parse: (value: unknown) => string | number | undefined;
   readonly put: (settings: DriverSettings, value: never) => DriverSettings;
   readonly printed: (settings: DriverSettings) => string | number | undefined;
-  /** Absent: every cloud driver has it. */
-  readonly only?: string;
+  /** Whether only drivers that take a token have it. */
+  readonly forToken?: true;
 }
 
 /** Scheme, host and port: the driver adds the version of the interface. */
@@ -70,17 +71,14 @@ const settings: readonly DriverSetting[] = [
     parse: secret,
     put: (of, apiTokenSecretRef: string) => ({ ...of, apiTokenSecretRef }),
     printed: ({ apiTokenSecretRef }) => apiTokenSecretRef,
-    only: 'cloud1-volume',
+    forToken: true,
   },
 ];
 
-/** Drivers that have settings. */
-const drivers = ['cloud1-volume', 'cloud2-volume'] as const;
-
-const all = drivers.flatMap((driver) =>
+const all = configurableDrivers.flatMap(({ name, token }) =>
   settings
-    .filter(({ only }) => only === undefined || only === driver)
-    .map((setting) => ({ driver, setting, key: `drivers.${driver}.${setting.key}` })),
+    .filter(({ forToken }) => forToken === undefined || token)
+    .map((setting) => ({ driver: name, setting, key: `drivers.${name}.${setting.key}` })),
 );
 
 /** Keys of the settings of drivers. */

@@ -4,7 +4,8 @@ import { defaultPolicy } from '@kedge/controllers';
 import { parse } from 'smol-toml';
 import { configurationFile } from './load-config.js';
 import { parseAddress } from './listening.js';
-import { environmentName, resolveSettings } from './settings.js';
+import { environmentName } from './misspelt-variables.js';
+import { resolveSettings } from './settings.js';
 
 const nothing = { flags: {}, environment: {}, file: {}, profile: {} };
 

@@ -4,8 +4,13 @@ import { invalid, type FieldViolation } from 'kedge';
 import { type ControllerPolicy, policyKeys, readPolicy } from '@kedge/controllers/policy';
 import { demandSafeListening } from './listening.js';
 import { nearest } from '../../near-miss.js';
-import { driverKeys, driverSettingsByKey, readDriverSettings } from './driver-settings.js';
-import { misspeltVariables } from './misspelt-variables.js';
+import {
+  type DriverTable,
+  driverKeys,
+  driverSettingsByKey,
+  readDriverSettings,
+} from './driver-settings.js';
+import { environmentName, misspeltVariables } from './misspelt-variables.js';
 import {
   atLeastOne,
   auditScope,
@@ -185,8 +190,7 @@ export type DaemonConfig = {
   readonly [K in keyof Settings]: NonNullable<ReturnType<Settings[K]['parse']>>;
 } & {
   readonly policy: ControllerPolicy;
-  readonly drivers: ReturnType<typeof readDriverSettings>;
-  /** The file it was read from; absent: none. */
+  readonly drivers: DriverTable;
   readonly configFile?: string;
 };
 
@@ -203,24 +207,6 @@ export function settingsByKey(config: DaemonConfig): ReadonlyMap<string, unknown
     byKey.set(`controllers.${name}`, value);
   return new Map([...byKey, ...driverSettingsByKey(config.drivers)]);
 }
-
-/** `server.grpcAddress` as `KEDGE_SERVER_GRPC_ADDRESS`. */
-export function environmentName(key: string): string {
-  const words = key.replaceAll(/([a-z])([A-Z])/g, '$1_$2').replaceAll(/[.-]/g, '_');
-  return `KEDGE_${words.toUpperCase()}`;
-}
-
-/** Known variables other than settings: of the daemon, of `kedge`, and of workloads. */
-const otherVariables = [
-  'KEDGE_CONFIG',
-  'KEDGE_KEK',
-  'KEDGE_SERVER',
-  'KEDGE_TOKEN',
-  'KEDGE_SERVICE',
-  'KEDGE_INSTANCE',
-  'KEDGE_NAMESPACE',
-  'KEDGE_ORDINAL',
-];
 
 /** Sources of settings, strongest first. */
 export interface SettingSources {
@@ -266,8 +252,7 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
     const hint = meant ? `did you mean ${meant}?` : `known: ${[...known].join(', ')}`;
     violations.push({ field: key, description: `is not a setting; ${hint}` });
   }
-  const variables = new Set([...[...known].map(environmentName), ...otherVariables]);
-  violations.push(...misspeltVariables(sources.environment, variables));
+  violations.push(...misspeltVariables(sources.environment, known));
   const config: Record<string, unknown> = {};
   const givenFor = (key: string): unknown =>
     sources.flags[key] ??

@@ -23,7 +23,7 @@ import { ContainerStops } from './container-stops.js';
 import { EngineWatch } from './engine-watch.js';
 import type { EngineClient } from './engine/engine-client.js';
 import { EngineOutages } from './engine/engine-outages.js';
-import { type ContainerEnd, EngineStarts } from './engine/engine-starts.js';
+import { EngineStarts } from './engine/engine-starts.js';
 import { isEngineError } from './engine/engine-error.js';
 import { Images } from './images/images.js';
 import { ClusterNetwork } from './network/cluster-network.js';
@@ -72,7 +72,7 @@ export class ContainerRuntime implements Runtime, Holders {
   readonly #starts: ContainerStarts;
   readonly #stops: ContainerStops;
   readonly #watch: EngineWatch;
-  readonly #outages: EngineOutages;
+  readonly #engineStarts: EngineStarts;
   readonly #commands = new RunningCommands();
   readonly #refusals: StartRefusals;
   readonly #waits: ChangeWaits;
@@ -85,9 +85,9 @@ export class ContainerRuntime implements Runtime, Holders {
     this.#waits = new ChangeWaits(options.clock);
     const { engine, cluster, directory, clock, logger, policy } = options;
     const { containers } = engine;
-    this.#refusals = new StartRefusals(containers, this.#closing.signal);
-    this.#records = new ContainerRecords(directory);
     const { signal } = this.#closing;
+    this.#refusals = new StartRefusals(containers, signal);
+    this.#records = new ContainerRecords(directory);
     this.#runs = new ContainerRuns({ containers, cluster, records: this.#records, signal });
     this.#network = new ClusterNetwork(engine, cluster);
     this.#stops = new ContainerStops({ containers, records: this.#records, clock, policy });
@@ -103,9 +103,10 @@ export class ContainerRuntime implements Runtime, Holders {
       ownDirectories: options.ownDirectories ?? [],
       signal,
     });
-    this.#outages = new EngineOutages(clock);
+    const outages = new EngineOutages(clock);
+    this.#engineStarts = new EngineStarts(engine, outages);
     this.#watch = new EngineWatch({
-      outages: this.#outages,
+      outages,
       engine,
       cluster,
       clock,
@@ -164,16 +165,11 @@ export class ContainerRuntime implements Runtime, Holders {
     const requested = (await this.#records.stopAskedAt(id, found.run)) !== undefined;
     const state = workloadState(inspection, found.run, this.#network.name, requested);
     if (state.state !== 'exited') return state;
-    if (!requested && !state.reason && (await this.#endedByEngine(state)))
+    const { signal } = this.#closing;
+    if (!requested && !state.reason && (await this.#engineStarts.ended(state, signal)))
       return { ...state, reason: 'EngineRestarted' };
     const refused = await this.#refusals.of({ ...found, exitCode: state.exitCode });
     return refused === undefined ? state : { ...state, refused };
-  }
-
-  async #endedByEngine(end: ContainerEnd): Promise<boolean> {
-    if (this.#outages.endedByEngine(end.exitedAt)) return true;
-    if (!this.#outages.isEarlier(end.exitedAt)) return false;
-    return new EngineStarts(this.#options.engine).ended(end, this.#closing.signal);
   }
 
   async requestStop(id: string, graceMs: number): Promise<StopProgress> {

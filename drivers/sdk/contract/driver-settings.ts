@@ -5,8 +5,8 @@ export interface DriverSettings {
   /** The directory of links to attached devices; default: /dev/disk/by-id. */
   readonly deviceDirectory?: string;
   /**
-   * cloud1-volume: the secret of the token of classes and volumes that name none, as `<namespace>/<secret-name>`
-   * (specification section 9.2).
+   * For drivers that take a token: the secret of the token of classes and volumes that name none, as
+   * `<namespace>/<secret-name>` (specification section 9.2).
    */
   readonly apiTokenSecretRef?: string;
   readonly timeouts?: {

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { EngineClient } from './engine-client.js';
+import type { EngineOutages } from './engine-outages.js';
 
 /** A container that ended, with times in milliseconds since the epoch. */
 export interface ContainerEnd {
@@ -25,16 +26,20 @@ export function endedByRestart(end: ContainerEnd, engineStartedAt: number): bool
   return end.exitCode !== undefined && codesOfStops.includes(end.exitCode);
 }
 
-/** Finds the ends of containers by a restart of the engine that this process did not see. */
+/** Finds the containers that a restart of the engine ended, also one that this process did not see. */
 export class EngineStarts {
   readonly #engine: EngineClient;
+  readonly #outages: EngineOutages;
 
-  constructor(engine: EngineClient) {
+  constructor(engine: EngineClient, outages: EngineOutages) {
     this.#engine = engine;
+    this.#outages = outages;
   }
 
   /** Whether a restart of the engine ended the container, as far as the engine lets one know. */
   async ended(end: ContainerEnd, signal: AbortSignal): Promise<boolean> {
+    if (this.#outages.endedByEngine(end.exitedAt)) return true;
+    if (!this.#outages.isEarlier(end.exitedAt)) return false;
     if (await this.#engine.keepsContainers(signal)) return false;
     const startedAt = await this.#startedAt(signal);
     return startedAt !== undefined && endedByRestart(end, startedAt);
