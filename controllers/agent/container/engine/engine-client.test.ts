@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -86,6 +86,9 @@ describe('EngineClient', () => {
       const error = await errorOf(missing.version(signal));
       expect(error.kind).to.equal('Unreachable');
       expect(error.message).to.match(/no\.sock does not exist; install and start an engine/);
+      // Nothing is remembered of it: an engine that is started there answers the next call.
+      await symlink(engine.socketPath, join(folder, 'no.sock'));
+      expect((await missing.version(signal)).version).to.equal('20.10.24');
       await writeFile(join(folder, 'file.sock'), '');
       const dead = new EngineClient({ socketPath: join(folder, 'file.sock'), clock: systemClock });
       expect((await errorOf(dead.version(signal))).message).to.match(

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { type IncomingMessage, request as openRequest } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import type { Clock } from 'kedge';
@@ -63,6 +64,18 @@ async function read(body: Readable, bytesMax: number): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
+/**
+ * Whether there is no socket. A machine without an engine is asked for it by every instance of a container, and a
+ * look costs a fraction of a connection that fails. Whatever else is wrong with the path, the connection tells.
+ */
+function isMissing(socketPath: string): boolean {
+  try {
+    return statSync(socketPath, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** The message of a refusal: that of `{"message": ...}`, or the text of the body. */
 function refusalText(body: Buffer): string {
   const text = body.toString('utf8').trim();
@@ -75,6 +88,8 @@ function refusalText(body: Buffer): string {
   }
   return text.slice(0, refusalCharactersMax);
 }
+
+const missing = Object.assign(new Error('it does not exist'), { code: 'ENOENT' });
 
 type Opened =
   | { readonly type: 'answer'; readonly response: IncomingMessage }
@@ -167,6 +182,10 @@ export class EngineTransport {
     return new Promise((resolve, reject) => {
       if (signal.aborted) {
         reject(signal.reason as Error);
+        return;
+      }
+      if (isMissing(this.socketPath)) {
+        reject(socketError(this.socketPath, missing));
         return;
       }
       const { body } = call;
