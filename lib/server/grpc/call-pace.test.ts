@@ -9,6 +9,9 @@ describe('calls that arrive together', () => {
     deferred = [];
     begun = [];
     pace = new CallPace({ defer: (callback) => void deferred.push(callback) });
+    arrive('warm', 512);
+    while (deferred.length > 0) turn();
+    begun = [];
   });
   const arrive = (connection: string, count: number): void => {
     for (let n = 0; n < count; n += 1)
@@ -20,6 +23,14 @@ describe('calls that arrive together', () => {
     for (const callback of deferred.splice(0)) callback();
     return begun;
   };
+
+  it('begin eight at a time while they are the first of a server, whose code is not compiled', () => {
+    pace = new CallPace({ defer: (callback) => void deferred.push(callback) });
+    arrive('a', 600);
+    expect(begun).to.have.length(8);
+    for (let calls = 8; calls < 512; calls += 8) expect(turn()).to.have.length(8);
+    expect(turn()).to.have.length(32);
+  });
 
   it('begin at once while they are few', () => {
     arrive('a', 32);

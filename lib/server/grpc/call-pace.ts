@@ -1,10 +1,12 @@
 import type { Clock } from '../../base/index.js';
 
 /**
- * Calls that begin at once, and in each later turn; twice as many before the next read of a socket. A call costs up to
- * half a millisecond until its code is compiled.
+ * Calls that begin at once, and in each later turn; twice as many before the next read of a socket.
  */
 const callsPerTurn = 32;
+/** The first calls of a server, and how many of them begin in a turn: until its code is compiled a call costs 2 ms. */
+const coldCalls = 512;
+const coldCallsPerTurn = 8;
 
 /**
  * Spreads calls that arrive together over turns of the event loop: one read of a connection may bring hundreds.
@@ -15,6 +17,8 @@ export class CallPace {
   /** Calls to begin, by connection. The next connection to serve is the first. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #begun = 0;
+  /** Calls that began in earlier turns, up to the number that counts. */
+  #before = 0;
   #deferred = false;
 
   constructor(clock: Pick<Clock, 'defer'>) {
@@ -23,7 +27,7 @@ export class CallPace {
 
   /** Begins a call of a connection: at once when few began in this turn, otherwise in a later one. */
   begin(connection: string, call: () => void): void {
-    const isFree = this.#begun < callsPerTurn && this.#waiting.size === 0;
+    const isFree = this.#begun < this.#most() && this.#waiting.size === 0;
     if (isFree) this.#begun += 1;
     else this.#wait(connection, call);
     if (!this.#deferred) {
@@ -39,13 +43,19 @@ export class CallPace {
     else this.#waiting.set(connection, [call]);
   }
 
+  #most(): number {
+    return this.#before < coldCalls ? coldCallsPerTurn : callsPerTurn;
+  }
+
   #serve(): void {
+    this.#before = Math.min(coldCalls, this.#before + this.#begun);
     this.#begun = 0;
+    const most = this.#most();
     this.#deferred = this.#waiting.size > 0;
     if (!this.#deferred) return;
     this.#clock.defer(() => this.#serve());
     for (const [connection, calls] of this.#waiting) {
-      if (this.#begun >= callsPerTurn) return;
+      if (this.#begun >= most) return;
       const call = calls.shift();
       this.#waiting.delete(connection);
       // To the end of the map, where this loop finds it again.
