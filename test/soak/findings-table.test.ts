@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { root } from '../acceptance/daemon.js';
@@ -23,19 +23,18 @@ describe('the table of findings in access and commands', () => {
   });
 
   it('names tests that exist', () => {
-    for (const { id, tests } of rows)
-      for (const { file, title } of tests) {
-        const path = join(root, file);
-        expect(existsSync(path), `${id}: ${file}`).to.equal(true);
-        expect(readFileSync(path, 'utf8'), `${id}: ${file}`).to.contain(title);
-      }
+    for (const { id, tests } of rows) {
+      expect(tests, id).to.not.be.empty;
+      for (const file of tests)
+        expect(existsSync(join(root, file)), `${id}: ${file}`).to.equal(true);
+    }
   });
 
   it('names patches that exist and whose tests are in the row, or says why there is none', () => {
     for (const { id, tests, patches, withoutPatch } of rows) {
       if (withoutPatch !== undefined) expect(withoutPatch, id).to.match(/\w+ \w+/);
       else expect(patches, id).to.not.be.empty;
-      const built = tests.map(({ file }) => file.replace(/\.ts$/, '.js'));
+      const built = tests.map((file) => file.replace(/\.ts$/, '.js'));
       for (const patch of patches) {
         const spec = defects.get(patch)?.spec.replace('/dist/', '/');
         expect(spec, `${id}: ${patch}`).to.not.equal(undefined);

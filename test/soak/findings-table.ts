@@ -2,19 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defectsFolder } from './kept-defects.js';
 
-/** A test that holds a finding. */
-export interface NamedTest {
-  /** Source file, from the project's root. */
-  readonly file: string;
-  /** Part of the title. */
-  readonly title: string;
-}
-
 /** A row of a table of findings. */
 export interface FindingRow {
   /** The number of the finding, such as D1. */
   readonly id: string;
-  readonly tests: readonly NamedTest[];
+  /** Source files of the tests that hold it, from the project's root. */
+  readonly tests: readonly string[];
   /** Names of kept defects. */
   readonly patches: readonly string[];
   /** Why there is no patch; undefined if there are some. */
@@ -38,16 +31,13 @@ function rowOf(table: string, line: string): FindingRow {
   const withoutPatch = patches.startsWith(noPatch) ? patches.slice(noPatch.length) : undefined;
   return {
     id,
-    tests: tests.split('<br>').map((text) => {
-      const [, file, title] = /^`([^`]+)`: (.+)$/.exec(text) ?? [];
-      if (file === undefined || title === undefined)
-        throw new Error(`${table}, ${id}: "${text}" is not \`FILE\`: TITLE`);
-      return { file, title };
-    }),
-    patches:
-      withoutPatch === undefined
-        ? patches.split('<br>').map((text) => text.replaceAll('`', ''))
-        : [],
+    tests: namesIn(tests),
+    patches: withoutPatch === undefined ? namesIn(patches) : [],
     withoutPatch,
   };
+}
+
+/** The names in a cell, each in backquotes. */
+function namesIn(cell: string): readonly string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
 }
