@@ -6,24 +6,24 @@ const { dirname, relative, resolve } = require('node:path');
 const { fileURLToPath } = require('node:url');
 const { Spec } = require('mocha').reporters;
 
-/** How long what the tests left open may keep their process. */
+/** Maximum time that open handles of tests may keep the process alive, milliseconds. */
 const leftoverMs = 30_000;
 
-/** Characters of an error and its stack that the sum of several runs repeats. */
+/** Maximum characters of an error and its stack in the summary of several runs. */
 const reasonLength = 2000;
 
-/** Ends a process that something a test left behind would keep for ever, and says what it is. */
+/** Ends a process that open handles of a test keep alive, and reports the handles. */
 function endLeftovers() {
   const open = process.getActiveResourcesInfo().join(', ');
   console.error(`the tests are over, but their process does not end: ${open}`);
-  // Mocha sets its own exit code when the process exits; what is added later comes after it.
+  // Mocha sets its own exit code when the process exits; a later listener overrides it.
   process.on('exit', () => (process.exitCode = 1));
   process.exit();
 }
 
 /**
- * A stack whose places in built files are those of their sources. Node's own --enable-source-maps does this for
- * every error that is made, which takes a tenth of the time of the unit tests.
+ * A stack with the source positions of built files. Node's own --enable-source-maps does this for every created
+ * error, which takes a tenth of the time of the unit tests.
  */
 function inSources(stack) {
   return stack.replaceAll(/file:\/\/(\/[^):]+\.js):(\d+):(\d+)/g, (place, path, line, column) => {
@@ -32,7 +32,7 @@ function inSources(stack) {
     try {
       map = JSON.parse(readFileSync(`${built}.map`, 'utf8'));
     } catch {
-      // Not built by us: it has no map.
+      // Files of other packages have no map.
       return place;
     }
     const found = new SourceMap(map).findEntry(Number(line) - 1, Number(column) - 1);

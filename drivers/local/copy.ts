@@ -78,7 +78,7 @@ export async function copyImage(
 /*
  * Freezes a file system by an open descriptor, copies, and thaws by the same descriptor: it stays valid when the
  * file system is unmounted here while other mount namespaces have it. The shell thaws when the copy ends or takes
- * too long, on a signal, and when the daemon dies, which closes its standard input. Exit code 0 says that the file
+ * too long, on a signal, and when the daemon dies, which closes its standard input. Exit code 0 means that the file
  * system was frozen throughout the copy, and is thawed.
  */
 const frozenCopy = `

@@ -109,7 +109,7 @@ describe('local driver', () => {
     expect(error).to.be.instanceOf(DriverError);
   });
 
-  it('attaching a volume whose directory is gone is NotFound', async () => {
+  it('attach of a volume whose directory was removed is NotFound', async () => {
     const { handle } = await driver.provision({ ...context(), ...wanted });
     await rm(handle, { recursive: true });
     const error = await driver.attach({ ...context(), handle }).catch((e: unknown) => e);

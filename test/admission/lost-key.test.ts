@@ -8,7 +8,7 @@ const lost = new Sealer(randomBytes(32));
 const sealed = (): string => lost.seal('old', 'somewhere');
 const path = '/v1/namespaces/default/secrets/s';
 
-describe('a value that was sealed with a key that is lost', () => {
+describe('a value that was sealed with a lost key', () => {
   let api: JudgedApi;
 
   beforeEach(async () => {
@@ -27,7 +27,7 @@ describe('a value that was sealed with a key that is lost', () => {
     expect(await revealed()).to.deep.equal({ a: 'new', b: 'newer' });
   });
 
-  it('is kept by a write that changes something else, and removed by one that omits it', async () => {
+  it('is kept by a write of other values, and removed by one that omits it', async () => {
     const before = await api.store.get(secrets, { namespace: 'default', name: 's' });
     const masked = (await api.ok('GET', path)).data;
     await api.ok('PUT', path, { data: masked, labels: { team: 'x' } });
@@ -37,7 +37,7 @@ describe('a value that was sealed with a key that is lost', () => {
     expect(await revealed()).to.deep.equal({ c: 'new' });
   });
 
-  it('can not be kept beside a new one, and the refusal says what to do', async () => {
+  it('can not be kept beside a new one, and the refusal names the remedy', async () => {
     const { a } = (await api.ok('GET', path)).data as { readonly a: string };
     const refusal = await api.rest('PUT', path, { data: { a, b: 'new' } });
     expect(refusal.status).to.equal(400);

@@ -30,7 +30,7 @@ const cast: Way = (api, write) => {
 const transaction: Way = async (api, write) => {
   await using store = await api.remote(write.token);
   const kind = allKinds.find((known) => known.kind === write.kind);
-  if (!kind) throw new Error(`${String(write.kind)} is no kind`);
+  if (!kind) throw new Error(`${String(write.kind)} is not a kind`);
   try {
     await store.transact([{ op: 'create', kind, object: asObject(objectOf(write)) }]);
     return { status: 200, message: '' };

@@ -43,6 +43,6 @@ describe('the page of error reasons', () => {
     const missing = [...given].filter((r) => !told.has(r) && !inProcess.includes(String(r)));
     expect(missing, 'not on the page').to.deep.equal([]);
     const gone = [...told].filter((r) => !given.has(r) && !inProcess.includes(String(r)));
-    expect(gone, 'given by nobody').to.deep.equal([]);
+    expect(gone, 'not returned by the server').to.deep.equal([]);
   });
 });

@@ -11,7 +11,7 @@ export function whyNoDevices(): string | undefined {
   for (const program of ['losetup', 'mkfs.ext4', 'mkfs.xfs', 'xfs_growfs', 'blkid', 'e2fsck'])
     if (spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0)
       return `${program} is not installed (packages mount, e2fsprogs, xfsprogs)`;
-  if (spawnSync('losetup', ['--find']).status !== 0) return 'there is no free loop device';
+  if (spawnSync('losetup', ['--find']).status !== 0) return 'no loop device is free';
   return undefined;
 }
 

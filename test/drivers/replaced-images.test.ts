@@ -98,7 +98,7 @@ describe('a mounted image that a user changes', function () {
       (image: string) => `mv ${image}.old ${image}`,
     ],
   ] as const)
-    it(`and replaces ${how}: neither file is copied, resized, detached or deleted, and the message says what to do`, async () => {
+    it(`and replaces ${how}: neither file is copied, resized, detached or deleted, and the message names the remedy`, async () => {
       const { context, devicePath, path } = await mounted();
       const { handle } = context;
       const other = join(folder, 'other');

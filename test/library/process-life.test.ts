@@ -39,7 +39,7 @@ describe('manager.run', () => {
       expect(program.output).to.equal('reconciled hall\nstopped, the manager is stopped\n');
     });
 
-  it('its data is there at the next start, so the store was closed', async () => {
+  it('its data exists at the next start, so the store was closed', async () => {
     for (const _ of [1, 2]) {
       await using program = new Program(child('manager-child.js'), [directory]);
       await program.prints('reconciled hall');

@@ -117,7 +117,7 @@ function removeTarget(scene: Scene) {
     case 'Instance':
       return scene.remove('/instances/web-0');
     default:
-      throw new TypeError(`${scene.one.broken.to} is no object`);
+      throw new TypeError(`${scene.one.broken.to} is not an object`);
   }
 }
 

@@ -149,7 +149,7 @@ export async function leaks(scene: Scene): Promise<string | undefined> {
       continue;
     }
     for (const { metadata, status } of listed)
-      if (holdsData.includes(status) && !at.has(metadata.uid)) wrongs.push(`the data is gone`);
+      if (holdsData.includes(status) && !at.has(metadata.uid)) wrongs.push(`the data was deleted`);
     // Data on a node that was removed from the cluster stays there.
     if (homeWasDeleted(scene)) continue;
     for (const [uid, { label }] of there) if (!uids.has(uid)) wrongs.push(`${label} leaked`);

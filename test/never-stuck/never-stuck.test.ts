@@ -58,7 +58,7 @@ describe('every broken dependency in every phase', function () {
         problems.push(...found.map((problem) => `${name}: ${problem}`));
         for (const refusal of refused) refusals.add(refusal);
       }
-    for (const refusal of refusals) expect(refusal, 'says what to do').to.match(remedy);
+    for (const refusal of refusals) expect(refusal, 'names a remedy').to.match(remedy);
     const replay = 'KEDGE_NEVER_STUCK_CASE=<name> runs one alone';
     expect(problems, replay).to.deep.equal([]);
   });

@@ -105,7 +105,7 @@ describe('Kedge installed outside a checkout', function () {
       expect(existsSync(join(folder, 'usr/share/doc/kedge/copyright'))).to.equal(true);
     });
 
-    it('works where it is unpacked', async () => {
+    it('works in the folder where it is unpacked', async () => {
       const folder = join(home, 'tried');
       execFileSync('dpkg-deb', ['-x', file, folder]);
       await tryOut(join(folder, 'usr/bin'), folder);

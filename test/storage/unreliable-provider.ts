@@ -164,7 +164,9 @@ export class UnreliableProvider {
       createSnapshot: ({ volume, snapshot }) =>
         call(() => {
           if (!this.snapshots.has(snapshot.uid) && !this.disks.has(volume.uid))
-            this.wrongs.push(`${volume.uid} was gone when snapshot ${snapshot.uid} was made of it`);
+            this.wrongs.push(
+              `${volume.uid} did not exist when snapshot ${snapshot.uid} was created from it`,
+            );
           if (!this.snapshots.has(snapshot.uid))
             this.snapshots.set(snapshot.uid, this.#disk(volume.uid).sizeBytes);
           return this.#snapshot(snapshot.uid);
@@ -174,7 +176,7 @@ export class UnreliableProvider {
       restore: ({ volume, snapshot, sizeBytes }) =>
         call(() => {
           if (!this.snapshots.has(snapshot.uid) && !this.disks.has(volume.uid))
-            this.wrongs.push(`snapshot ${snapshot.uid} was gone when it was restored`);
+            this.wrongs.push(`snapshot ${snapshot.uid} did not exist when it was restored`);
           // Its content already has a file system.
           return this.#provision(volume.uid, sizeBytes, 1);
         }),

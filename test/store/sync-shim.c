@@ -1,8 +1,7 @@
 /*
- * Preloaded into a process: notes in the file that SYNC_LOG names what a power loss may not take. That
- * is how long each file was when it was synced ("<bytes> <path>"), and which names a directory had when
- * it was ("name <path>"). With SYNC_FAIL=<n> about every n-th sync in a folder "db" fails with EIO and
- * syncs nothing.
+ * Preloaded into a process: records in the file SYNC_LOG the data that a power loss must keep: the length of each
+ * file at its sync ("<bytes> <path>"), and the names in a directory at its sync ("name <path>"). With SYNC_FAIL=<n>
+ * about every n-th sync in a folder "db" fails with EIO and syncs nothing.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -18,7 +17,7 @@
 static int log_fd = -1;
 static unsigned fail_every;
 static unsigned seed;
-/* The first start is let through. */
+/* Syncs of the first start do not fail. */
 static const unsigned spared = 40;
 static unsigned syncs;
 

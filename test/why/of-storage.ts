@@ -307,7 +307,7 @@ export const ofStorage: readonly Mistake[] = [
     then: { recovers: ['volumes/data-web-0', 'Available'] },
   },
   {
-    name: 'a namespace whose volume somebody else uses',
+    name: 'a namespace whose volume a service of another namespace uses',
     given: async ({ post, daemon, namespace }) => {
       await post('volumes', hostVolume(join(daemon.home, 'host', namespace)));
       await post('namespaces', { name: `${namespace}-user` });

@@ -36,7 +36,7 @@ function unusable(what: 'read' | 'written', cause: unknown): StatusError {
   });
 }
 
-/** The stored contexts; none when there is no file yet. */
+/** The stored contexts; none if the file does not exist yet. */
 export async function readContexts(): Promise<Contexts> {
   let text: string;
   try {

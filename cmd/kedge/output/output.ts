@@ -69,7 +69,7 @@ export interface TableOptions {
   readonly causeOf?: (kind: AnyKind, object: JsonObject) => string | undefined;
 }
 
-/** Longer causes are cut in a table that is not wide. */
+/** Longer causes are truncated in a table that is not wide. */
 const causeLengthMax = 90;
 
 function causeCell(cause: string | undefined, wide: boolean): string {

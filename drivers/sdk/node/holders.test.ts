@@ -14,10 +14,10 @@ describe('holders from several sources', () => {
   });
 
   it('are unknown if one of the sources fails', async () => {
-    const broken: Holders = { holders: () => Promise.reject(new Error('can not tell')) };
+    const broken: Holders = { holders: () => Promise.reject(new Error('unreadable')) };
     const asked: unknown = await joinHolders(source(shell), broken)
       .holders({ device: '/dev/loop3' })
       .catch((error: unknown) => error);
-    expect(String(asked)).to.contain('can not tell');
+    expect(String(asked)).to.contain('unreadable');
   });
 });

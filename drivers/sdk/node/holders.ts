@@ -21,7 +21,7 @@ export type Holder =
       /** True for a mount in the mount namespace of this process. */
       readonly here: boolean;
     }
-  /** A block device that the kernel made of it: device-mapper, software RAID, a loop device. */
+  /** A block device of the kernel on top of it: device-mapper, software RAID, a loop device. */
   | { readonly type: 'device'; readonly device: string }
   /** Memory that is swapped out to it. */
   | { readonly type: 'swap'; readonly path: string }

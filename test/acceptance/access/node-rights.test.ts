@@ -58,7 +58,7 @@ describe("writes of a node's token to volumes", function () {
       /attachments: default\/elsewhere-0 is not an instance/,
     ],
     [
-      'attachment for nobody',
+      'attachment for an instance that does not exist',
       { attachments: [{ ...attachment, claim: 'default/nobody' }] },
       /attachments: default\/nobody is not an instance/,
     ],

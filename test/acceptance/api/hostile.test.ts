@@ -229,7 +229,7 @@ describe('hostile input', function () {
     const tookMs = performance.now() - started;
     // Headers are awaited for 10 s: a connection queued behind one would take that long.
     expect(tookMs / 20, 'milliseconds for each other request').to.be.lessThan(2_000);
-    await eventually('all of them to be cut', () => closed === sockets.length, 90_000);
+    await eventually('all of them to be closed', () => closed === sockets.length, 90_000);
   });
 
   it('opening and closing many connections leaks no memory', async () => {

@@ -122,7 +122,7 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
       );
       expect(kinds, `${label}: ${JSON.stringify(event)}`).to.have.length(1);
       const data = kinds[0]?.properties?.data?.contentSchema;
-      if (!data) throw new Error(`${label}: nothing is said of the data`);
+      if (!data) throw new Error(`${label}: the data is not described`);
       demand(data, JSON.parse(event.data ?? ''), label);
     }
   }

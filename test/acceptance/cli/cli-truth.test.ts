@@ -90,7 +90,7 @@ describe('kedge cast reports whether objects run', function () {
       'volumes:\n  - {name: d, mountPath: /d, claim: {name: absent-node}}\n---\nkind: Volume\nname: absent-node\nstorageClassName: local-host\nsize: 1Gi\naccessMode: ReadWriteOnce\nparameters: {hostPath: PATH}\n';
     const path = join(daemon.home, 'host', 'nothing-there');
     // A cast whose timeout ends before the first attempt reports an earlier cause. The next cast reports this one.
-    const told = await eventually('a cast that tells the cause', async () => {
+    const told = await eventually('a cast that reports the cause', async () => {
       const done = await cast('waits', '[sleep, "60"]', volume.replace('PATH', path), 4);
       expect(done.code).to.equal(done.stderr.includes('in time') ? 7 : 1);
       return done.stderr.includes('does not exist') ? done.stderr : undefined;

@@ -38,7 +38,11 @@ describe('kedge get --watch', function () {
     const port = (address: string): string => address.split(':')[1] ?? '';
     const ports = { grpc: port(daemon.grpcAddress), rest: port(daemon.restAddress) };
     await daemon.end('SIGKILL');
-    await eventually('a word about it', () => said.includes('The server does not answer'), 30_000);
+    await eventually(
+      'the message about the outage',
+      () => said.includes('The server does not answer'),
+      30_000,
+    );
     await daemon.run(ports);
     await put('second', 'yes');
     await put('quiet', 'no');

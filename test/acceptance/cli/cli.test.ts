@@ -288,7 +288,7 @@ describe('without root', function () {
   this.timeout(180_000);
   const id = 64_123;
 
-  it('runs the first example in a user namespace, or says what is missing', async function () {
+  it('runs the first example in a user namespace, or reports that it is not available', async function () {
     if (process.getuid?.() !== 0) {
       console.log(
         '      skipped: only root can become another user; every test runs without root here',

@@ -59,7 +59,7 @@ describe('deletions of a running daemon end, or report what they wait for', func
     await until(path, 'Failed');
     await daemon.ok('DELETE', '/v1/namespaces/shop/secrets/place');
     await daemon.ok('DELETE', '/v1/namespaces/shop?cascade=true');
-    await eventually('the deletion to say what it waits for', async () => {
+    await eventually('the deletion to report what it waits for', async () => {
       const { body } = await daemon.rest('GET', path);
       // An attempt to provision it may report the same before its deletion is requested.
       const { deletionRequestedAt } = body.metadata as { readonly deletionRequestedAt?: string };

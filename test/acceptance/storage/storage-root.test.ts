@@ -73,7 +73,7 @@ describe('a storage root on a separate disk', function () {
 
   /** The expected state while the disk is not mounted, and after it is mounted again. */
   async function heldBack(handle: string): Promise<void> {
-    await until('kept', 'told', (volume) => rootCondition(volume)?.status === 'False');
+    await until('kept', 'reported', (volume) => rootCondition(volume)?.status === 'False');
     const kept = await shown('kept');
     expect(kept.status).to.equal('Available');
     expect(rootCondition(kept)?.message).to.contain(disk).and.contain('Mount it');
@@ -94,7 +94,7 @@ describe('a storage root on a separate disk', function () {
       const { status } = await daemon.rest('GET', `${base}/volumes/leaving`);
       return status === 404;
     });
-    await until('kept', 'told', (volume) => rootCondition(volume)?.status === 'True');
+    await until('kept', 'recovered', (volume) => rootCondition(volume)?.status === 'True');
     expect(await readFile(join(handle, 'x'), 'utf8')).to.equal('kept');
     expect(await ready()).to.equal(200);
     const uids = [handle, (await shown('late')).handle].map((path) => path.split('/').at(-1));

@@ -1,5 +1,5 @@
-// Loads an etcd with puts. Arguments: endpoint, bytes of a value. Each line "clients milliseconds" on
-// the input is answered with the puts a second.
+// Puts values into an etcd. Arguments: endpoint, bytes of a value. For each input line "clients milliseconds"
+// it prints the puts per second.
 package main
 
 import (

@@ -141,7 +141,7 @@ export class Engine {
   }
 
   #free<T extends Disk | DiskSnapshot>(found: T | undefined): T {
-    if (!found) throw new Refusal(404, 'not_found', 'there is no such thing');
+    if (!found) throw new Refusal(404, 'not_found', 'the object does not exist');
     if (found.busyWith === undefined) return found;
     throw new Refusal(409, 'busy', `${found.busyWith} is under way for ${found.id}`);
   }

@@ -224,7 +224,7 @@ export class FakeHost {
     const kernel = this.#kernel;
     const step = <T>(name: string, effect: () => T): Promise<T> => this.#step(name, effect);
     return {
-      kindAt: (path) => step('look at a file', () => kernel.kindAt(path)),
+      kindAt: (path) => step('stat a file', () => kernel.kindAt(path)),
       realPath: (path) =>
         step('real path', () => {
           const living = /^\/sys\/fs\/ext4\/(.+)$/.exec(path)?.[1];

@@ -16,7 +16,7 @@ export function addUser(program: Command): void {
     user
       .command('create')
       .argument('<name>')
-      .description('make a user')
+      .description('create a user')
       .option('--service-account', 'for a program')
       .option(
         '--node <name>',

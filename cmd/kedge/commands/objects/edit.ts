@@ -73,7 +73,7 @@ function written(object: JsonObject): JsonObject {
 }
 
 /**
- * Writes the edited object. A status change meanwhile is no conflict, for example that of a crash-looping
+ * Writes the edited object. A status change meanwhile is not a conflict, for example that of a crash-looping
  * workload.
  * @throws StatusError Aborted if another writer changed the object itself
  */

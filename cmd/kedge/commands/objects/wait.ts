@@ -59,9 +59,9 @@ class Waiting {
     for (const name of names ?? there.keys()) {
       const object = there.get(name);
       if (object) this.#open.set(name, object);
-      else if (this.#goal.type === 'delete') this.#tell(name, 'does not exist');
+      else if (this.#goal.type === 'delete') this.#print(name, 'does not exist');
       else throw this.#missing(name, namespace);
-      if (object) this.#look(name, object);
+      if (object) this.#observe(name, object);
     }
   }
 
@@ -72,14 +72,14 @@ class Waiting {
     const same = uidOf(before) === uidOf(object);
     if (this.#goal.type === 'delete' && (deleted || !same)) {
       this.#open.delete(name);
-      this.#tell(name, goalText(this.#goal));
+      this.#print(name, goalText(this.#goal));
     } else if (deleted)
       throw new StatusError({
         code: 'NotFound',
         reason: 'Deleted',
         message: `${this.#slashed(name)} was deleted before it ${goalText(this.#goal)}`,
       });
-    else this.#look(name, object);
+    else this.#observe(name, object);
   }
 
   /** The objects that have not reached the goal, with their state. */
@@ -89,18 +89,18 @@ class Waiting {
     );
   }
 
-  #look(name: string, object: JsonObject): void {
+  #observe(name: string, object: JsonObject): void {
     this.#open.set(name, object);
     if (!reached(this.#goal, object)) return;
     this.#open.delete(name);
-    this.#tell(name, goalText(this.#goal));
+    this.#print(name, goalText(this.#goal));
   }
 
   #slashed(name: string): string {
     return slashed({ kind: this.#kind, name });
   }
 
-  #tell(name: string, text: string): void {
+  #print(name: string, text: string): void {
     print(`${this.#slashed(name)} ${text}`);
   }
 

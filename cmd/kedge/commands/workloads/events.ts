@@ -55,7 +55,7 @@ async function watchEvents(
 ): Promise<void> {
   const remote = client.resource(events);
   const shown = new GrowingTable(header);
-  const tell = async (event: JsonObject): Promise<void> => {
+  const printEvent = async (event: JsonObject): Promise<void> => {
     const now = Date.now();
     if (format === 'table' || format === 'wide') shown.add(rowOf(event, now));
     else {
@@ -65,14 +65,14 @@ async function watchEvents(
   };
   const { items, cursor } = await remote.list(selection);
   for (const event of sorted(items as readonly unknown[] as readonly JsonObject[]))
-    await tell(event);
+    await printEvent(event);
   if (items.length === 0) note('No events yet; waiting for events, Ctrl-C ends this.');
   const onAway = (error: unknown): void =>
     note(`The server does not answer (${printable(messageOf(error))}); retrying until it does`);
   const changes = remote.follow({ ...selection, cursor, known: items, signal, onAway });
   // Deletions of events are ignored: events expire after a day.
   for await (const { type, object } of changes)
-    if (type !== 'DELETED') await tell(object as unknown as JsonObject);
+    if (type !== 'DELETED') await printEvent(object as unknown as JsonObject);
 }
 
 async function show(target: string | undefined, options: EventsOptions): Promise<void> {

@@ -281,7 +281,7 @@ export class RealMachine implements Machine {
     return records;
   }
 
-  /** Reads the second place first: a write in between is no sign of loss. */
+  /** Reads the second place first: a write in between does not count as a loss. */
   async #mounted(target: string): Promise<readonly number[]> {
     const read = async (place: string): Promise<number> =>
       Number(await readFile(join(target, place), 'utf8').catch(() => '0'));
@@ -295,7 +295,7 @@ export class RealMachine implements Machine {
   async #inImage(image: string): Promise<readonly number[]> {
     const path = this.#at('backing', image);
     // Another program's process that starts at this moment briefly keeps every mount of this machine.
-    await eventually(`nobody to have ${image} mounted`, async () => !(await this.#isAlive(image)));
+    await eventually(`${image} to have no mount`, async () => !(await this.#isAlive(image)));
     return Promise.all(
       places.map(async (place) => {
         const { stdout } = await run('debugfs', ['-R', `cat /${place}`, path]);
