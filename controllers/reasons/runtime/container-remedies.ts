@@ -1,5 +1,5 @@
 import { command, patchOf, serviceOf } from '../commands.js';
-import { type Remedy, set, wait } from '../remedy.js';
+import { type Remedy, run, set, wait } from '../remedy.js';
 import type { About } from '../world.js';
 
 /** The remedy if the engine of the node is unreachable or of an unsupported version; the message names it. */
@@ -12,8 +12,35 @@ export function engineUnavailable({ object }: About<'Instance'>): Remedy {
   );
 }
 
+/** Whether the engine could not write because its disk is full. */
+export function isDiskFull(message: string): boolean {
+  return message.includes('no space left on device');
+}
+
+/** The remedy if the disk of the container engine is full. */
+export function engineDiskFull({ object }: About<'Instance'>): Remedy {
+  const { node = '' } = object;
+  return run(
+    `kedge image prune --node ${node}`,
+    `the disk of the container engine of node ${node} is full, and the start is retried automatically; free space, for example from images that no instance uses`,
+  );
+}
+
+/** The remedy if a directory of the node was replaced by a link after its volume was prepared. */
+export function sourceMoved({ object, message }: About<'Instance'>): Remedy {
+  const [, path = ''] = /its source (\S+) leads to/.exec(message) ?? [];
+  return wait(
+    `directory ${path} of node ${object.node ?? ''}`,
+    'once it is put back in place of the link',
+    command('edit', 'service', serviceOf(object)),
+    'to mount another volume',
+  );
+}
+
 /** The remedy if the image of a container could not be provided. */
-export function imageFailed({ object }: About<'Instance'>): Remedy {
+export function imageFailed(about: About<'Instance'>): Remedy {
+  if (isDiskFull(about.message)) return engineDiskFull(about);
+  const { object } = about;
   const service = serviceOf(object);
   return set(
     `image of service ${service.namespace}/${service.name}`,

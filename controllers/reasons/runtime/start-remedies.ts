@@ -2,7 +2,13 @@ import { command, patchOf, serviceOf } from '../commands.js';
 import { type Remedy, run, set } from '../remedy.js';
 import type { About } from '../world.js';
 import { limitsNotEnforced } from '../scheduling/room.js';
-import { imageFailed, portTaken } from './container-remedies.js';
+import {
+  engineDiskFull,
+  imageFailed,
+  isDiskFull,
+  portTaken,
+  sourceMoved,
+} from './container-remedies.js';
 
 /** The remedy if the runtime could not start the command: the field of the template, from the reported error. */
 export function startFailed(about: About<'Instance'>): Remedy {
@@ -16,6 +22,8 @@ export function startFailed(about: About<'Instance'>): Remedy {
       patchOf('service', service, { user: null }),
       `workloads on this node run as the user of kedged: remove user from ${label}`,
     );
+  if (isDiskFull(message)) return engineDiskFull(about);
+  if (/its source \S+ leads to/.test(message)) return sourceMoved(about);
   if (/address already in use|port is already allocated/.test(message)) return portTaken(about);
   if (/limits of .* can't be enforced/.test(message)) return limitsNotEnforced(about);
   if (/user \S+ does not exist/.test(message))
@@ -52,7 +60,8 @@ export function startFailed(about: About<'Instance'>): Remedy {
     );
   if (/subPath/.test(message))
     return set(`volumes[].subPath of ${label}`, 'an existing directory of the volume', edit);
-  return set(`command[0] of ${label}`, 'a program of the node, such as /bin/sh', edit);
+  const where = object.template.runtime === 'process' ? 'node' : 'image';
+  return set(`command[0] of ${label}`, `a program of the ${where}, such as /bin/sh`, edit);
 }
 
 /** The remedy for a workload that ran and ended. */
