@@ -23,6 +23,9 @@ interface Place {
   readonly count: number;
 }
 
+/** The place before the first line of a run. */
+const noPlace = { seconds: 0, nanoseconds: 0, count: 0 };
+
 function placeOf(cursor: LogCursor | undefined): Place | undefined {
   const [run, seconds, nanoseconds, count] = cursor ?? [];
   if (
@@ -119,6 +122,8 @@ export interface ContainerLogOptions {
   readonly containers: EngineContainers;
   /** Containers whose logs are kept, the earlier run first. */
   readonly runs: () => Promise<readonly LoggedRun[]>;
+  /** The line for output of an ended container that the engine did not record; undefined if there is none. */
+  readonly lost: (container: string) => Promise<string | undefined>;
   /** Resolves when a run may have begun, or after a short time. */
   readonly nextRun: (signal: AbortSignal) => Promise<void>;
 }
@@ -160,6 +165,8 @@ class LogReading {
   readonly #options: ContainerLogOptions;
   readonly #request: LogRequest;
   #place: Place | undefined;
+  /** Runs whose lost output was reported. */
+  readonly #told = new Set<number>();
   /** The number of last frames to read of a run; all if absent. */
   #limits: ReadonlyMap<number, number> | undefined;
 
@@ -180,9 +187,22 @@ class LogReading {
       // A follower may miss the last frames of a container, so the log is read once more after its end.
       if (this.#request.follow && logged === runs.at(-1)) yield* this.#read(logged, true);
       yield* this.#read(logged, false);
+      yield* this.#gap(logged);
       // The position also moves past a run without output.
       if (this.#place?.run !== run) this.#place = { run, seconds: 0, nanoseconds: 0, count: 0 };
     }
+  }
+
+  /** The line for lost output, once. A reader that resumes without new lines has seen it. */
+  async *#gap({ run, container }: LoggedRun): AsyncGenerator<LogLine> {
+    if (this.#told.has(run)) return;
+    const content = await this.#options.lost(container);
+    if (content === undefined) return;
+    this.#told.add(run);
+    const { seconds, nanoseconds, count } = this.#place?.run === run ? this.#place : noPlace;
+    const after = this.#request.after;
+    const cursor = [run, seconds, nanoseconds, count];
+    if (after?.join() !== cursor.join()) yield { content, cursor };
   }
 
   async *#read({ run, container }: LoggedRun, follow: boolean): AsyncGenerator<LogLine> {

@@ -25,6 +25,7 @@ import type { EngineClient } from './engine/engine-client.js';
 import { EngineOutages } from './engine/engine-outages.js';
 import { EngineStarts } from './engine/engine-starts.js';
 import { isEngineError } from './engine/engine-error.js';
+import { lostOutput } from './engine/lost-output.js';
 import { Images } from './images/images.js';
 import { ClusterNetwork } from './network/cluster-network.js';
 import { RunContainer } from './run-container.js';
@@ -227,6 +228,7 @@ export class ContainerRuntime implements Runtime, Holders {
       {
         containers,
         runs: () => this.#runs.of(id),
+        lost: (each) => lostOutput(containers, this.#outages, each, request.signal),
         nextRun: (signal) => this.#waits.next(id, nextRunMs, signal),
       },
       request,

@@ -50,28 +50,31 @@ function terminalSize(): JsonObject {
   return { columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 };
 }
 
-/** Sends standard input, window sizes and (without a terminal) interrupts. Returns the function that stops it. */
+/** Signals of `kedge` that the command gets. In a terminal, Ctrl-C is input of the command. */
+const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Sends standard input, window sizes and signals. Returns the function that stops it. */
 function forward(outgoing: Outgoing, options: ExecOptions): () => void {
   const { stdin, stdout } = process;
   const raw = options.tty === true && stdin.isTTY;
   const onData = (data: Buffer): void => outgoing.push({ stdin: data.toString('base64') });
   const onEnd = (): void => outgoing.push({ stdinClosed: true });
   const onResize = (): void => outgoing.push({ resize: terminalSize() });
-  const onInterrupt = (): void => outgoing.push({ signal: 'SIGINT' });
+  const onSignal = (signal: NodeJS.Signals): void => outgoing.push({ signal });
   if (raw) stdin.setRawMode(true);
   if (options.stdin) {
     stdin.on('data', onData);
     stdin.on('end', onEnd);
   } else outgoing.push({ stdinClosed: true });
   if (options.tty) stdout.on('resize', onResize);
-  process.on('SIGINT', onInterrupt);
+  for (const name of forwarded) process.on(name, onSignal);
   return () => {
     if (raw) stdin.setRawMode(false);
     stdin.off('data', onData);
     stdin.off('end', onEnd);
     stdin.pause();
     stdout.off('resize', onResize);
-    process.off('SIGINT', onInterrupt);
+    for (const name of forwarded) process.off(name, onSignal);
     outgoing.end();
   };
 }

@@ -5,7 +5,8 @@ const slackMs = 2_000;
 /** More outages are not remembered: an end is looked at soon after the outage. */
 const knownMax = 32;
 
-interface Outage {
+/** A time without the engine, in milliseconds since the epoch. */
+export interface Outage {
   readonly from: number;
   /** Undefined: the engine is still away. */
   readonly to: number | undefined;
@@ -42,6 +43,11 @@ export class EngineOutages {
   /** Whether a container ended at this time before this process was first connected. */
   isEarlier(exitedAt: number): boolean {
     return this.#firstConnectedAt === undefined || exitedAt < this.#firstConnectedAt;
+  }
+
+  /** The outage at a time, as far as this process has seen it. */
+  at(ms: number): Outage | undefined {
+    return this.#outages.find(({ from, to }) => ms >= from && (to === undefined || ms <= to));
   }
 
   /** Whether a container that ended at this time was ended by the engine, as far as this process has seen it. */

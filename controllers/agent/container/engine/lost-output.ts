@@ -1,0 +1,21 @@
+import type { EngineContainers } from './engine-containers.js';
+import type { EngineOutages } from './engine-outages.js';
+
+const timeOf = (ms: number): string => new Date(ms).toISOString();
+
+/**
+ * The line that stands for the output of a container that ended while the engine was away: the engine does not record
+ * what was written last. Undefined if the container runs, or ended while the engine was there.
+ */
+export async function lostOutput(
+  containers: EngineContainers,
+  outages: EngineOutages,
+  container: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const ended = (await containers.inspect(container, signal))?.finishedAt;
+  const outage = ended === undefined ? undefined : outages.at(ended);
+  if (ended === undefined || !outage) return undefined;
+  const until = outage.to === undefined ? 'now' : timeOf(outage.to);
+  return `[kedge] the container engine was away from ${timeOf(outage.from)} to ${until}; the last output of this container, which ended at ${timeOf(ended)}, may be missing`;
+}

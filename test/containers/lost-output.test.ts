@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { ContainerRuntime, EngineClient, type LogLine } from '@kedge/controllers';
+import { silentLogger, systemClock } from 'kedge';
+import { eventually } from 'kedge/testing';
+import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+
+describe('the log of a container that ended while the engine was away', function () {
+  this.timeout(120_000);
+  let engine: RealEngine;
+  let folder: string;
+  let runtime: ContainerRuntime;
+
+  before(async function () {
+    demandEngine(this);
+    engine = await RealEngine.start();
+    folder = await mkdtemp(join(tmpdir(), 'kedge-lost-'));
+    runtime = new ContainerRuntime({
+      engine: new EngineClient({ socketPath: engine.socketPath, clock: systemClock }),
+      cluster: randomUUID(),
+      directory: folder,
+      clock: systemClock,
+      logger: silentLogger,
+    });
+    await runtime.availability();
+  });
+  after(async () => {
+    runtime?.close();
+    await engine?.stop();
+    if (folder) await rm(folder, { recursive: true });
+  });
+
+  async function linesOf(id: string, after?: readonly number[]): Promise<readonly LogLine[]> {
+    const { signal } = new AbortController();
+    const lines: LogLine[] = [];
+    const request = { tail: 0, follow: false, signal, after };
+    for await (const line of runtime.readLog(id, request)) lines.push(line);
+    return lines;
+  }
+
+  it('says from when to when its last output may be missing, once; that of others has no such line', async () => {
+    const start = async (script: string): Promise<string> => {
+      const id = randomUUID();
+      const command = ['sh', '-c', script];
+      await runtime.start({ id, image: busyboxImage, command, env: {}, mounts: [] });
+      await eventually('its first line', async () => (await linesOf(id)).length === 1);
+      return id;
+    };
+    const ending = await start('echo up; while [ ! -e /tmp/end ]; do sleep 0.1; done; echo last');
+    const going = await start('echo up; exec sleep 600');
+    const state = await runtime.observe(ending);
+    const pid = state.state === 'running' ? state.pid : 0;
+    await engine.killDockerd();
+    process.kill(pid, 'SIGKILL');
+    await eventually('its end', () => {
+      try {
+        return !process.kill(pid, 0);
+      } catch {
+        return true;
+      }
+    });
+    await engine.startDockerd();
+    await eventually('its end to be seen', async () => {
+      const found = await runtime.observe(ending).catch(() => undefined);
+      return found?.state === 'exited';
+    });
+    const lines = await eventually('the end of the outage to be seen', async () => {
+      const found = await linesOf(ending);
+      return found.some(({ content }) => content.includes('to now')) ? undefined : found;
+    });
+    expect(lines.map(({ content }) => content.replaceAll(/20\d\d-\S+Z/g, 'TIME'))).to.deep.equal([
+      'up',
+      '[kedge] the container engine was away from TIME to TIME; the last output of this container, which ended at TIME, may be missing',
+    ]);
+    expect(await linesOf(ending, lines.at(-1)?.cursor), 'resumed').to.deep.equal([]);
+    expect((await linesOf(going)).map(({ content }) => content)).to.deep.equal(['up']);
+    for (const id of [ending, going]) await runtime.stop(id, 0).then(() => runtime.remove(id));
+  });
+});
