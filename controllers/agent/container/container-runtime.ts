@@ -73,7 +73,7 @@ export class ContainerRuntime implements Runtime, Holders {
   readonly #starts: ContainerStarts;
   readonly #stops: ContainerStops;
   readonly #watch: EngineWatch;
-  readonly #engineStarts: EngineStarts;
+  readonly #outages: EngineOutages;
   readonly #commands = new RunningCommands();
   readonly #refusals: StartRefusals;
   readonly #waits: ChangeWaits;
@@ -104,10 +104,9 @@ export class ContainerRuntime implements Runtime, Holders {
       ownDirectories: options.ownDirectories ?? [],
       signal,
     });
-    const outages = new EngineOutages(clock);
-    this.#engineStarts = new EngineStarts(engine, outages);
+    this.#outages = new EngineOutages(clock);
     this.#watch = new EngineWatch({
-      outages,
+      outages: this.#outages,
       engine,
       cluster,
       clock,
@@ -166,8 +165,8 @@ export class ContainerRuntime implements Runtime, Holders {
     const requested = (await this.#records.stopAskedAt(id, found.run)) !== undefined;
     const state = workloadState(inspection, found.run, this.#network.name, requested);
     if (state.state !== 'exited') return state;
-    const { signal } = this.#closing;
-    if (!requested && !state.reason && (await this.#engineStarts.ended(state, signal)))
+    const starts = new EngineStarts(engine, this.#outages);
+    if (!requested && !state.reason && (await starts.ended(state, this.#closing.signal)))
       return { ...state, reason: 'EngineRestarted' };
     const refused = await this.#refusals.of({ ...found, exitCode: state.exitCode });
     return refused === undefined ? state : { ...state, refused };
