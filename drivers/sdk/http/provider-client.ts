@@ -83,6 +83,8 @@ export class ProviderClient {
   readonly #of: ProviderInterface;
   readonly #transport: Transport;
   readonly #salt = randomBytes(16);
+  /** Signals of driver calls that have made a request. */
+  readonly #letIn = new WeakSet<AbortSignal>();
   /** By credential, the most recently used last. */
   readonly #budgets = new Map<string, RequestBudget>();
 
@@ -119,7 +121,8 @@ export class ProviderClient {
   /** Makes a call. @returns the parsed body; undefined for an empty one. @throws DriverError */
   async call(call: ProviderCall): Promise<unknown> {
     const budget = this.#budget(call.token);
-    await budget.take(call.signal);
+    await budget.take(call.signal, this.#letIn.has(call.signal));
+    this.#letIn.add(call.signal);
     const startedAt = this.clock.now();
     const started = this.clock.monotonic();
     let reply: TransportReply | undefined;

@@ -11,11 +11,20 @@ export interface BudgetRates {
 
 /** The share of the documented limit that is used: other programs have the same credential. */
 const usedShare = 0.96;
-/** Longest wait for a slot within a call, milliseconds; a longer one is told to the caller. */
-const waitMsMax = 1_000;
+/** Longest wait for a slot of the first request of a driver call, milliseconds; a longer one ends the call. */
+const firstWaitMsMax = 1_000;
+/**
+ * The same for its further requests. It is longer, so that a call that was let in comes to its end: a call that is
+ * repeated from its begin needs its first requests again, and many such calls would use the budget up for nothing.
+ */
+const furtherWaitMsMax = 10_000;
+/** Requests of a usual driver call, for which room is left between the times that callers are told. */
+const requestsOfCall = 2;
 /** Longest delay that a caller is told, milliseconds. */
 const toldMsMax = 60_000;
 const hourMs = 3_600_000;
+/** Multiples of it are spread evenly between 0 and 1. */
+const spread = 0.618;
 
 /**
  * The request budget of one credential: a token bucket, shared by all volumes that use the credential. Slots are
@@ -33,6 +42,7 @@ export class RequestBudget {
   #closedUntil = 0;
   /** The last slot that was told to a caller. */
   #toldUntil = 0;
+  #later = 0;
 
   constructor(clock: ProviderClock, { perHour, burstShare }: BudgetRates) {
     this.#clock = clock;
@@ -69,9 +79,11 @@ export class RequestBudget {
 
   /**
    * Takes one request of the budget.
+   * @param isFurther whether the driver call has made a request before
    * @throws DriverError Throttled with the time of the slot; Timeout when `signal` is aborted
    */
-  async take(signal: AbortSignal): Promise<void> {
+  async take(signal: AbortSignal, isFurther = false): Promise<void> {
+    const waitMsMax = isFurther ? furtherWaitMsMax : firstWaitMsMax;
     for (;;) {
       const now = this.#clock.monotonic();
       const slot = this.#slot(now);
@@ -86,8 +98,11 @@ export class RequestBudget {
 
   #throttled(now: number, slot: number): DriverError {
     const at = Math.max(slot, this.#toldUntil);
-    this.#toldUntil = Math.min(at + this.#intervalMs, now + toldMsMax);
-    const retryAfterMs = Math.ceil(Math.min(at - now, toldMsMax));
+    this.#toldUntil = Math.min(at + requestsOfCall * this.#intervalMs, now + toldMsMax);
+    // Who has no slot within that time comes again later than half of it, not all at one moment.
+    this.#later = (this.#later + spread) % 1;
+    const laterMs = (toldMsMax * (1 + this.#later)) / 2;
+    const retryAfterMs = Math.ceil(at - now < toldMsMax ? at - now : laterMs);
     return new DriverError(
       'Throttled',
       `the request budget of this credential is spent; the next request is due in ${retryAfterMs} ms`,

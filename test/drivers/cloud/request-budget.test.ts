@@ -40,8 +40,18 @@ describe('the request budget of a credential', () => {
     for (let n = 0; n < 15; n += 1) await taken();
     void budget.take(signal);
     expect(await taken()).to.equal('refused for 2000');
-    expect(await taken()).to.equal('refused for 3000');
     expect(await taken()).to.equal('refused for 4000');
+    expect(await taken()).to.equal('refused for 6000');
+  });
+
+  it('lets a call that was let in come to its end: its further requests wait longer', async () => {
+    for (let n = 0; n < 15; n += 1) await taken();
+    void budget.take(signal);
+    expect(await taken()).to.equal('refused for 2000');
+    let isTaken = false;
+    void budget.take(signal, true).then(() => (isTaken = true));
+    await clock.advance(2_000);
+    expect(isTaken).to.equal(true);
   });
 
   it('lets those that wait in one by one after a refusal by the provider', async () => {
@@ -78,6 +88,7 @@ describe('the request budget of a credential', () => {
     let total = 0;
     let isOver = false;
     const caller = async (): Promise<void> => {
+      const { signal } = new AbortController();
       while (!isOver) {
         const refused = await budget.take(signal).then(
           () => undefined,
