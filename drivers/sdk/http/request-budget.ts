@@ -87,7 +87,8 @@ export class RequestBudget {
     for (;;) {
       const now = this.#clock.monotonic();
       const slot = this.#slot(now);
-      if (slot - now > waitMsMax) throw this.#throttled(now, slot);
+      const isClosed = this.#closedUntil - now > firstWaitMsMax;
+      if (isClosed || slot - now > waitMsMax) throw this.#throttled(now, slot);
       this.#fullAt = Math.max(this.#fullAt, slot) + this.#intervalMs;
       if (slot <= now) return;
       await pauseOn(this.#clock, slot - now, signal);
