@@ -171,7 +171,7 @@ describe('an emulator over HTTP', () => {
 
   it('resets the connection, says nothing, or never ends, as the script says', async () => {
     running.faults.add({ on: 'POST /v2/volumes', fault: eightFaults.before });
-    expect(String((await failure(post())).cause)).to.match(/ECONNRESET|other side closed/);
+    expect(String((await failure(post())).cause)).to.contain('ECONNRESET');
     running.faults.clear();
     running.faults.add({ on: 'POST /v2/volumes', fault: eightFaults.timeout });
     expect((await failure(post(AbortSignal.timeout(100)))).name).to.equal('TimeoutError');

@@ -63,6 +63,12 @@ describe('the rate limits of an emulated provider', () => {
       resetAt: 3,
     });
     expect(limit.take('p', 999).allowed).to.equal(false);
+    // Half a request is none.
+    expect(new GradualLimit(3, 0.5).take('p', 0)).to.include({ remaining: 2 });
+    const half = new GradualLimit(3, 0.5);
+    half.take('p', 0);
+    half.take('p', 0);
+    expect(half.take('p', 1_000)).to.include({ allowed: true, remaining: 0 });
     expect(limit.take('p', 1_000).allowed).to.equal(true);
     expect(limit.take('p', 1_000).allowed).to.equal(false);
     expect(limit.take('p', 100_000)).to.include({ allowed: true, remaining: 2 });

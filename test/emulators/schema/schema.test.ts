@@ -153,6 +153,14 @@ describe('the request schemas', () => {
     });
   });
 
+  it('ask for a content type only where there is content', () => {
+    const headers = { authorization: 'Bearer secret' };
+    expect(objections('cloud1', { call: 'GET /v2/volumes', headers })).to.deep.equal([]);
+    expect(
+      objections('cloud2', { call: 'POST /v1/volumes/1/actions/detach', headers }),
+    ).to.deep.equal([]);
+  });
+
   it('are applied to every request of an emulator', async () => {
     const { emulator } = createEmulator({ provider: 'cloud1', clock: new FakeClock() });
     const body = { name: 'a', region: 'fra1', size_gigabytes: 1 };
