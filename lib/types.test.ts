@@ -28,9 +28,9 @@ import {
   type WatchEvent,
 } from './index.js';
 
-/*
- * What must not compile stands behind `@ts-expect-error`: the build fails when it does. The run
- * only proves that the same moves are refused at commit.
+/**
+ * Code that must not compile is marked by `@ts-expect-error`: the build fails if it compiles. The run only checks
+ * that the commit refuses the same transitions.
  */
 type Equal<A, B> =
   (<X>() => X extends A ? 1 : 2) extends <X>() => X extends B ? 1 : 2 ? true : false;
@@ -87,7 +87,7 @@ describe('types from one kind', () => {
     expect(lamps.statusFields).to.deep.equal(['phase', 'watts']);
   });
 
-  it('status can only be written by the status path, indexes only be asked by their names', async () => {
+  it('status can only be written by the status path, indexes only be queried by their names', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const manager = new Manager({ store });
     const informer = manager.informer(lamps);
@@ -115,7 +115,7 @@ describe('types from one kind', () => {
     await store.close();
   });
 
-  it('an update without a version and a deletion by name do not compile as the guarded calls', () => {
+  it('an update without a version and a deletion by name do not compile with the guarded calls', () => {
     const wrong = (store: ObjectStore, txn: Transaction): void => {
       // @ts-expect-error an object that was not read
       void store.update(lamps, { ...key, room: 'hall' });
@@ -139,7 +139,7 @@ describe('types from one kind', () => {
     expect(wrong).to.be.a('function');
   });
 
-  it('a kind of lamps is a kind: registries and functions over kinds take it as it is', async () => {
+  it('a kind of lamps is a kind: registries and functions over kinds accept it without a cast', async () => {
     const table: readonly AnyKind[] = [lamps, orders];
     const any: Kind = lamps;
     const named: Kind<Lamp> = lamps;
@@ -149,18 +149,18 @@ describe('types from one kind', () => {
     const count = async (kind: AnyKind): Promise<number> => (await store.list(kind)).items.length;
     expect(await Promise.all(table.map(count))).to.deep.equal([0, 0]);
     const wrong = (): void => {
-      // @ts-expect-error a lamp is no order
+      // @ts-expect-error a lamp is not an order
       const other: Kind<Order> = lamps;
-      // @ts-expect-error of any kind not every object is a lamp
+      // @ts-expect-error an object of any kind may not be a lamp
       const back: Kind<Lamp> = any;
-      // @ts-expect-error which fields are status is not known of it
+      // @ts-expect-error the status fields are not known
       const known: Kind<Lamp, 'phase'> = named;
       expect([other, back, known]).to.have.length(3);
     };
     expect(wrong).to.be.a('function');
   });
 
-  it('a status change holds status fields only, also through modifyStatus', async () => {
+  it('a status change has only status fields, also with modifyStatus', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     await store.create(lamps, { ...key, room: 'hall' });
     const lit = await modifyStatus(store, lamps, key, () => ({ watts: 60 }));
@@ -176,7 +176,7 @@ describe('types from one kind', () => {
       void modifyStatus(store, lamps, key, () => ({ room: 'attic' }));
       // @ts-expect-error nor beside a field that is
       void modifyStatus(store, lamps, key, (lamp) => ({ watts: 1, room: lamp.room }));
-      // @ts-expect-error labels are no status of any kind
+      // @ts-expect-error labels are not status of any kind
       void store.updateStatus(loose, key, { labels: {} });
       // @ts-expect-error nor is metadata
       void modifyStatus(store, loose, key, ({ metadata }) => ({ metadata }));
@@ -184,7 +184,7 @@ describe('types from one kind', () => {
     expect(wrong).to.be.a('function');
   });
 
-  it('conditionsOf takes a kind whose status has conditions', async () => {
+  it('conditionsOf accepts a kind whose status has conditions', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const reconcile = (): Promise<Result> => Promise.resolve(done());
     newController({ name: 'a', store, reconcile, conditionsOf: orders });
@@ -229,9 +229,9 @@ describe('types from one kind', () => {
             return done();
           }),
       });
-      // @ts-expect-error an owner's kind is a kind, no text
+      // @ts-expect-error an owner's kind is a kind, not a string
       ownerReference('Order', made);
-      // @ts-expect-error an order is no lamp
+      // @ts-expect-error an order is not a lamp
       ownerReference(lamps, made);
     };
     expect(wrong).to.be.a('function');
@@ -251,7 +251,7 @@ describe('types from one kind', () => {
     expect(message(() => manager.informer(twin))).to.contain('two kinds are named "Lamp"');
   });
 
-  it('illegal moves do not compile, and are refused at commit where types were got round', async () => {
+  it('illegal transitions do not compile, and are refused at the commit if types are bypassed', async () => {
     const to: { readonly phase: 'Warming' } = phases.move('Off', 'Warming');
     expect(to).to.deep.equal({ phase: 'Warming' });
     const wrong = (phase: Phase, either: 'Warming' | 'On'): void => {
@@ -283,9 +283,9 @@ describe('types from one kind', () => {
     await store.close();
   });
 
-  it('events, tombstones and results are unions that must be taken apart', () => {
+  it('events, tombstones and results are unions that must be narrowed', () => {
     const event = (e: WatchEvent<Lamp>): string => {
-      // @ts-expect-error only changes have a state before
+      // @ts-expect-error only modifications have a previous state
       void e.previous;
       return e.type === 'MODIFIED' ? (e.previous?.room ?? '') : e.object.room;
     };
@@ -310,7 +310,7 @@ describe('types from one kind', () => {
     expect([event, gone, told].every((f) => typeof f === 'function')).to.equal(true);
   });
 
-  it('a reconciler of objects gets what the kind says, and txn only with a store', async () => {
+  it('a reconciler of objects gets the object type of the kind, and txn only with a store', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const informer = new Manager({ store }).informer(lamps);
     const reconcile = reconcileObject(informer, async (lamp) => {
@@ -331,7 +331,7 @@ describe('types from one kind', () => {
     const needsStore = (context: ReconcileContext): Promise<Result> => context.txn(() => done());
     // @ts-expect-error without a store there is no txn
     newController({ name: 'c', reconcile: needsStore });
-    // @ts-expect-error a reconciler says how it ended
+    // @ts-expect-error a reconciler must return a result
     newController({ name: 'd', reconcile: async () => undefined });
   });
 });

@@ -27,8 +27,8 @@ const thing = (name: string, value: number) => ({ ...key(name), value });
 type Fault = 'before' | 'after';
 
 /**
- * An engine whose n-th call fails, before or after having done its work. `failing` stays true for as
- * long as the disk is said to be broken, counted in calls.
+ * An engine whose n-th call fails, before or after its execution. `failing` is true while the simulated disk is
+ * broken, counted in calls.
  */
 function faulty(
   inner: Engine,
@@ -102,7 +102,7 @@ function toOperation({ op, name, value }: { op: string; name: string; value: num
     : { op: 'overwrite', kind: things, object };
 }
 
-/** What a transaction leaves of a map; undefined when it is refused. */
+/** The map after a transaction; undefined if it is refused. */
 function applied(
   model: ReadonlyMap<string, number>,
   steps: readonly { op: string; name: string; value: number }[],
@@ -189,7 +189,7 @@ describe('store under faults', () => {
         else acked.set(name, value);
       } catch (error) {
         expect(hasCode(error, 'Unavailable')).to.equal(true);
-        // Unknown: the store may say either later, so the model follows what it says after healing.
+        // Unknown: the store may have either state, so the model adopts the state after recovery.
         acked.set(`?${name}`, n);
       }
       if (n % 4 === 3) await store.compact().catch(() => undefined);
@@ -197,7 +197,7 @@ describe('store under faults', () => {
   }
 
   for (const fault of ['before', 'after'] as const) {
-    it(`heals when the n-th storage call fails ${fault} its work, for every n, and loses nothing acknowledged`, async () => {
+    it(`recovers if the n-th storage call fails ${fault} its execution, for every n, and loses no acknowledged write`, async () => {
       const clean = faulty(new MemoryEngine(), Infinity, fault);
       const undisturbed = await openStore({ engine: clean, historyEvents: 2, historyAgeMs: 0 });
       await scenario(undisturbed, new Map());
@@ -210,7 +210,7 @@ describe('store under faults', () => {
         try {
           store = await openStore({ ...options, engine: faulty(inner, n, fault, 3) });
         } catch {
-          // Opening itself failed: nothing was promised.
+          // Opening failed: no write was acknowledged.
           continue;
         }
         const acked = new Map<string, number>();
@@ -218,7 +218,7 @@ describe('store under faults', () => {
         await clock.advance(120_000);
         await settle();
         expect(store.health().state, `call ${n}`).to.equal('serving');
-        // The fault may still have calls to spoil; whoever is told Unavailable tries again.
+        // The fault may affect more calls; a caller retries after Unavailable.
         for (let tries = 0; tries < 4; tries += 1) {
           if (
             await store.create(things, thing('after', 1)).then(
@@ -245,7 +245,7 @@ describe('store under faults', () => {
     });
   }
 
-  it('tells watchers of writes that had reached the disk although their writer was told Unavailable', async () => {
+  it('delivers writes to watchers that reached the disk although their writer got Unavailable', async () => {
     const clock = new FakeClock();
     const store = await openStore({ engine: faulty(new MemoryEngine(), 2, 'after'), clock });
     const stop = new AbortController();

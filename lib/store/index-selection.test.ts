@@ -14,7 +14,7 @@ const disks = kindOf<Disk>()({
 });
 
 describe('a selection by index', () => {
-  it('an index and its value come together, and have the names that the kind has', () => {
+  it('an index requires a value, and must be one of the kind', () => {
     const wrong = (store: EmbeddedStore): void => {
       // @ts-expect-error a value of nothing
       void store.list(disks, { value: 'red' });

@@ -2,12 +2,13 @@
  * A generic object store with ordered, resumable watch.
  *
  * Guarantees (G1 to G6; the conformance suite in testing/conformance tests them under these names):
- * - Durable (G1): a resolved write survives a crash of process or machine; no read shows what is not yet durable.
+ * - Durable (G1): a resolved write survives a crash of process or machine; no read shows a change that is not durable
+ * yet.
  * - Atomic (G2): a transaction's changes appear together, at one revision, in one watch batch.
- * - Serializable (G3): revisions are one dense order; of N writers that expect the same version one wins.
- * - Known outcome (G4): a write succeeds, fails, or rejects with Unavailable, after which it happened once or
- *   never.
- * - Monotonic (G5): revisions never go back or repeat, also across restarts and compaction.
+ * - Serializable (G3): revisions are one dense order; of N writers that expect the same version one succeeds.
+ * - Known outcome (G4): a write succeeds, fails, or rejects with Unavailable, after which it was committed once or
+ *   not at all.
+ * - Monotonic (G5): revisions never decrease or repeat, also across restarts and compaction.
  * - Integrity (G6): every record passed its checksum; a store with damage or holes does not open.
  * - Watch: ordered, unique, reliable, atomic, resumable within history, bookmarkable. A list at R and a watch from
  *   R neither lose nor repeat an event.

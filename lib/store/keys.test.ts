@@ -18,7 +18,7 @@ const room = {
   statusFields: [],
 } as const;
 const rooms = kindOf<Room>()(room);
-/** Takes what an earlier release took. */
+/** A kind that accepts the keys that an earlier release accepted. */
 const earlierRooms = kindOf<Room>()({ ...room, namesHoldKeys: true });
 
 async function refusal(promise: Promise<unknown>): Promise<string> {
@@ -38,7 +38,7 @@ const houses = kindOf<ApiObject>()({
 });
 
 describe('keys', () => {
-  it('a name as long as they may be, with a slash behind a namespace, is one', async () => {
+  it('a name of maximum length, with a slash after a namespace, is valid', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const name = `b/${'\u{1f600}'.repeat((limits.nameCharactersMax - 3) / 2)}`;
     const made = await store.create(houses, { namespace: 'a', name });
@@ -64,7 +64,7 @@ describe('keys', () => {
     await store.close();
   });
 
-  it('records of reconcilers are named by keys, with slashes, because their kind says so', async () => {
+  it('records of reconcilers are named by keys, with slashes, because their kind has namesHoldKeys', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const name = `c:home/${'a'.repeat(limits.nameCharactersMax)}`;
     const made = await store.create(reconcileRecords, { name, controller: 'c', key: 'home/a' });
@@ -74,7 +74,7 @@ describe('keys', () => {
     await store.close();
   });
 
-  it('what an earlier release took stays readable, writable and deletable, after a restart too', async () => {
+  it('objects with keys that an earlier release accepted stay readable, writable and deletable, also after a restart', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'keys-'));
     const open = (): ReturnType<typeof openStore> =>
       openStore({ engine: new LevelEngine({ directory }) });
@@ -87,7 +87,7 @@ describe('keys', () => {
       const read = await store.get(rooms, { name });
       assert.ok(read);
       const written = await store.update(rooms, { ...read, size: 2 });
-      // Another spelling of the same text is another key.
+      // Another division of the same text is another key.
       await refusal(store.get(rooms, { namespace: 'a', name: 'b' }));
       await store.delete(rooms, written);
       await refusal(store.get(rooms, { name }));
@@ -97,7 +97,7 @@ describe('keys', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('a second operation of a transaction is judged by its own spelling of a key', async () => {
+  it('a second operation of a transaction is validated by its own key', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     await store.create(earlierRooms, { name: 'a/b' });
     const operation = (key: { namespace?: string; name: string }) =>

@@ -27,7 +27,7 @@ const thing = (name: string, value = 0, namespace = 'default') => ({ name, names
 
 async function rejection(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
-    () => expect.fail('should have been refused'),
+    () => expect.fail('was not refused'),
     (error: unknown) => error,
   );
 }
@@ -51,7 +51,7 @@ async function collect(
 }
 
 describe('store history', () => {
-  it('compaction keeps the living, forgets the dead, and answers old cursors OutOfRange', async () => {
+  it('compaction keeps existing objects, drops deleted ones, and refuses old cursors as OutOfRange', async () => {
     const engine = new MemoryEngine();
     const clock = new FakeClock();
     const options = { engine, clock, historyEvents: 2, historyAgeMs: 1_000 };
@@ -75,7 +75,7 @@ describe('store history', () => {
     await store.close();
   });
 
-  it('a watch from what is no revision is refused, whatever the form, instead of telling nothing', async () => {
+  it('a watch from an invalid revision is refused in every form, instead of staying silent', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     await store.create(things, thing('a'));
     const signal = AbortSignal.timeout(60_000);
@@ -90,7 +90,7 @@ describe('store history', () => {
     await store.close();
   });
 
-  it('compaction reads only what it passes, and may stop anywhere', async () => {
+  it('compaction reads only records that it passes, and may stop anywhere', async () => {
     const engine = new MemoryEngine();
     const clock = new FakeClock();
     const options = { engine, clock, historyEvents: 10, historyAgeMs: 0 };
@@ -111,7 +111,7 @@ describe('store history', () => {
     await store.verify();
   });
 
-  it('history beyond its bytes goes whatever its age', async () => {
+  it('history beyond its byte limit is dropped regardless of its age', async () => {
     const engine = new MemoryEngine();
     const options = { engine, clock: new FakeClock(), historyBytesMax: 50_000 };
     await using store = await openStore(options);
@@ -124,7 +124,7 @@ describe('store history', () => {
     await store.verify();
   });
 
-  it('refuses an object whose key would be none, or that of another object', async () => {
+  it('refuses an object with an invalid key, or with that of another object', async () => {
     const cluster = defineKind<Thing>({
       kind: 'Cluster',
       plural: 'clusters',
@@ -149,7 +149,7 @@ describe('store history', () => {
     await store.close();
   });
 
-  it('a creation sees the deletion that is on its way before it', async () => {
+  it('a creation sees a pending deletion before it', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const made = await store.create(things, thing('a'));
     const [, again] = await Promise.all([
@@ -160,7 +160,7 @@ describe('store history', () => {
     expect(await store.get(things, key('a'))).to.deep.equal(again);
   });
 
-  it('objects expire on time, also after reopening, and not when the store was closed', async () => {
+  it('objects expire on time, also after reopening, and not while the store is closed', async () => {
     const engine = new MemoryEngine();
     const clock = new FakeClock();
     const at = (ms: number) => ({ expiresAt: new Date(clock.now() + ms).toISOString() });
@@ -189,7 +189,7 @@ describe('store history', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('more objects can wait for their end than a call has arguments, and none does after close', async () => {
+  it('more objects can wait for their expiry than a call may have arguments, and none expires after close', async () => {
     const engine = new MemoryEngine();
     const clock = new FakeClock();
     const expiries = Array.from({ length: 200_000 }, (_, n) => ({
@@ -212,7 +212,7 @@ describe('store history', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('a watcher far behind the ring reads on from the log and misses nothing', async () => {
+  it('a watcher far behind the ring reads from the log and misses nothing', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const total = 10_500;
     const create = (n: number): Operation => ({
@@ -229,7 +229,7 @@ describe('store history', () => {
     await store.close();
   });
 
-  it('sends a bookmark after the silence asked for', async () => {
+  it('sends a bookmark after the requested interval', async () => {
     const clock = new FakeClock();
     const store = await openStore({ engine: new MemoryEngine(), clock });
     await store.create(things, thing('a'));
@@ -284,7 +284,7 @@ describe('schema version of the database', () => {
     return Buffer.from(value ?? []);
   };
 
-  it('an older one is refused by name, whatever byte a checksum begins with', async () => {
+  it('an older one is refused by name, for any first byte of a checksum', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kedge-schema-'));
     try {
       const open = () => openStore({ engine: new LevelEngine({ directory }) });
@@ -292,7 +292,7 @@ describe('schema version of the database', () => {
       const { storeId } = JSON.parse((await meta(directory)).subarray(4).toString()) as {
         storeId: string;
       };
-      // Among so many marks some checksums begin with the byte of "{".
+      // Among so many marks some checksums start with the byte of "{".
       let brace = 0;
       for (let revision = 1; brace === 0; revision += 1) {
         const checkpoint = { revision, objects: 0, hash: 0 };
@@ -318,8 +318,8 @@ describe('schema version of the database', () => {
   });
 });
 
-describe('store that can not write', () => {
-  it('G4: fails the batch and all later writes as Unavailable, and goes on reading', async () => {
+describe('store with failing writes', () => {
+  it('G4: fails the batch and all later writes as Unavailable, and continues reads', async () => {
     const engine = new MemoryEngine();
     const store = await openStore({ engine });
     await store.create(things, thing('a'));

@@ -191,7 +191,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     let bytes = 0;
     const published: Published[] = [];
     for (const { revision, changes, touches } of batch) {
-      // Only the fields that watchers need: they keep it long, and a write set has encoded records.
+      // Keeps only the fields that watchers need: watchers keep them for long, and a write set has encoded records.
       if (changes.length > 0) published.push({ revision, changes });
       for (let at = 0; at < changes.length; at += 1) {
         const change = changes[at];
@@ -221,7 +221,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
 
   async #expire(due: Expiry): Promise<void> {
     const deletion = expiredDeletion(this.#index.get(due.kind, due.key)?.object, due);
-    // Any refusal is retried, also a conflict: the competing write may still fail.
+    // Every refusal is retried, even a conflict: the competing write may still fail.
     if (deletion) await this.transact([deletion]);
   }
 
@@ -234,7 +234,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
   }
 
   async #revive(): Promise<void> {
-    // Commits in flight end first: they may still become visible.
+    // Commits in flight finish first: they may still become visible.
     await this.#pipeline.drain();
     const revived = await reviveEngine({
       engine: this.#engine,

@@ -7,8 +7,8 @@ import type { EmbeddedStore } from './contract/object-store.js';
 /**
  * Opens a store and reads its log.
  * @throws TypeError that names an invalid option
- * @throws StatusError FailedPrecondition when another process holds the directory, DataLoss when the
- * log is damaged or has a hole: nothing is repaired silently.
+ * @throws StatusError FailedPrecondition if another process holds the directory, DataLoss if the log is damaged or
+ * has a hole: nothing is repaired silently.
  */
 export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
   demandStoreOptions(options);

@@ -23,14 +23,14 @@ export interface UpgradeReport {
   /** Schema versions before and after; equal when nothing is migrated. */
   readonly from: number;
   readonly to: number;
-  /** One line per migration step: its changes to the records. */
+  /** One line per migration step with its changes to the records. */
   readonly changes: readonly string[];
   /** Records of the log before the migration, and how many of them it removes. */
   readonly records: number;
   readonly removedRecords: number;
   readonly objects: number;
   readonly revision: number;
-  /** The copy that is made before the migration; absent when nothing is migrated. */
+  /** The copy that is made before the migration; absent if nothing is migrated. */
   readonly copy?: CopyRoom & { readonly path: string; readonly names: readonly string[] };
 }
 
@@ -76,7 +76,7 @@ async function inspect(database: string): Promise<Found> {
   }
 }
 
-/** The same error about the store instead of its copy. */
+/** Converts an error about the copy to one about the store. */
 function aboutStore(error: unknown, copy: string, directory: string): unknown {
   const message = messageOf(error).replaceAll(copy, directory);
   if (!(error instanceof StatusError)) return new Error(message, { cause: error });

@@ -15,7 +15,7 @@ const plain = {
   scope: 'Cluster',
   statusFields: ['phase', 'watts'],
 } as const;
-/** The kind as an earlier release had it. */
+/** The kind as declared by an earlier release. */
 const earlier = defineKind<Lamp>(plain);
 const moves = { Off: ['Warming'], Warming: ['On', 'Off'], On: ['Off'], Broken: [] } as const;
 const lamps = defineKind<Lamp>({
@@ -42,7 +42,7 @@ describe('states of a kind', () => {
   });
   afterEach(() => store.close());
 
-  it('refuse a status write and a transaction that skip a state, naming what is allowed', async () => {
+  it('refuse a status write and a transaction that skip a state, with the allowed transitions', async () => {
     await store.create(lamps, key);
     const direct = await refusal(store.updateStatus(lamps, key, { phase: 'On', watts: 60 }));
     expect(direct.message).to.equal(
@@ -58,7 +58,7 @@ describe('states of a kind', () => {
     expect(await store.get(lamps, key)).to.include({ phase: 'On' });
   });
 
-  it('refuse an object that begins in another state than the first', async () => {
+  it('refuse an object that starts in another state than the initial one', async () => {
     const born = await refusal(store.create(lamps, { ...key, phase: 'On' }));
     expect(born.message).to.equal(
       'Lamp "a" has an invalid transition of phase from its creation to "On"; allowed: Off',
@@ -67,14 +67,14 @@ describe('states of a kind', () => {
     expect(await store.create(lamps, { ...key, phase: 'Off' })).to.include({ phase: 'Off' });
   });
 
-  it('refuse to take the phase away, and take it as it is', async () => {
+  it('refuse to remove the phase, and accept it unchanged', async () => {
     await store.create(lamps, key);
     await refusal(store.updateStatus(lamps, key, { phase: undefined } as never));
     await store.updateStatus(lamps, key, { phase: 'Off', watts: 40 });
     expect(await store.get(lamps, key)).to.include({ phase: 'Off', watts: 40 });
   });
 
-  it('refuse a removal in other states than those named, with and without finalizers', async () => {
+  it('refuse a removal in states that are not removable, with and without finalizers', async () => {
     await store.create(lamps, key);
     await reachState(store, lamps, key, 'On');
     const lit = await refusal(store.deleteByName(lamps, key));
@@ -92,7 +92,7 @@ describe('states of a kind', () => {
     expect(await store.get(lamps, key)).to.equal(undefined);
   });
 
-  it('take an object of before the kind had states as one in the initial state', async () => {
+  it('treat an object from before the kind had states as one in the initial state', async () => {
     await store.create(earlier, key);
     await store.updateStatus(lamps, key, { watts: 40 });
     await refusal(store.updateStatus(lamps, key, { phase: 'On' }));
@@ -100,7 +100,7 @@ describe('states of a kind', () => {
     expect(await store.get(lamps, key)).to.include({ phase: 'Warming' });
   });
 
-  it('refuse to remove an object of before the kind had states where the first one is kept', async () => {
+  it('refuse to remove an object from before the kind had states if the initial state is not removable', async () => {
     const kept = defineKind<Lamp>({
       ...plain,
       states: stateMachine('phase', 'Off', moves, { removable: ['Broken'] }),
@@ -110,7 +110,7 @@ describe('states of a kind', () => {
     expect(off.message).to.contain("can't be removed while its phase is Off");
   });
 
-  it('are reached in a test by legal moves only', async () => {
+  it('are reached in a test only by legal transitions', async () => {
     await store.create(lamps, key);
     await reachState(store, lamps, key, 'On', { watts: 60 });
     expect(await store.get(lamps, key)).to.include({ phase: 'On', watts: 60 });

@@ -14,7 +14,7 @@ export interface StoreMaintenanceOptions {
   readonly history: LogHistory;
   readonly index: ObjectIndex;
   readonly hub: WatchHub;
-  /** The commit pipeline: nothing else runs while the engine may be closed. */
+  /** Health of the commit pipeline: background work rejects while the engine may be closed. */
   readonly health: () => StoreHealth;
 }
 

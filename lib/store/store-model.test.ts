@@ -24,7 +24,7 @@ describe('store against a model', () => {
     value: fc.nat(9),
   });
 
-  it('any sequence of writes and reopenings leaves what a map would hold, and a log that replays to it', async () => {
+  it('any sequence of writes and reopenings leaves the content of a map, and a log that replays to it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const engine = new MemoryEngine();
@@ -46,7 +46,7 @@ describe('store against a model', () => {
             await modify(store, things, key(name), (o) => ({ ...o, value }));
             if (model.has(name)) model.set(name, value);
           } else if (op === 'guarded') {
-            // Values alternate with generations, so that a stale guard is found out by either.
+            // Values alternate with generations, so that a stale guard is detected by either.
             const seen = await store.get(things, key(name));
             if (value % 2 === 0) {
               await modify(store, things, key(name), (o) => ({ ...o, value: (o.value ?? 0) + 1 }));
@@ -73,7 +73,7 @@ describe('store against a model', () => {
             const check = { op: 'checkKind', kind: anyThing, revision } as const;
             const inDefault = { ...check, index: 'namespace', value: 'default' } as const;
             const made = `${name}-${revision}`;
-            // Two that did not see each other: the first one gets through.
+            // Two writers that did not see each other: the first one succeeds.
             const outcomes = await Promise.allSettled(
               [1, 2].map((n) =>
                 store.transact([

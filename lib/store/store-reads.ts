@@ -27,7 +27,7 @@ export interface StoreReadsOptions {
   readonly pages: PagedLists;
   readonly hub: WatchHub;
   readonly clock: Clock;
-  /** Ends every watch. */
+  /** Aborts when the store closes, which ends every watch. */
   readonly closing: AbortSignal;
 }
 
@@ -95,7 +95,7 @@ export class StoreReads {
     const { storeId, index, hub, closing } = this.#options;
     return {
       list: () => {
-        // Not flat(), which is many times slower and blocks.
+        // Not flat(), which is many times slower and blocks the event loop.
         const chunks = index.snapshot(kind.kind);
         const items = ([] as LazyObject[]).concat(...chunks) as LazyObject<T>[];
         return Promise.resolve({ items, revision: hub.revision });

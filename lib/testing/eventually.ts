@@ -1,7 +1,7 @@
 /**
- * Waits for a condition instead of sleeping: polls `probe` until it returns a value other than undefined or
- * false. For tests with real processes; with a fake clock, advance it instead.
- * @throws Error naming `what` after `timeoutMs` (default 30 s).
+ * Waits for a condition instead of sleeping: polls `probe` until it returns a value other than undefined or false.
+ * For tests with real processes; advance a fake clock instead.
+ * @throws Error that names `what` after `timeoutMs` (default 30 s).
  */
 export async function eventually<T>(
   what: string,

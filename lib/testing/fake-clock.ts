@@ -6,7 +6,7 @@ interface Entry {
   readonly callback: () => void;
 }
 
-/** Time that moves only by request; timers due at one instant run in the order in which they were set. */
+/** A clock whose time moves only by `advance`; timers due at one instant run in the order in which they were set. */
 export class FakeClock implements Clock {
   #now: number;
   #order = 0;
@@ -25,7 +25,7 @@ export class FakeClock implements Clock {
     return this.#now;
   }
 
-  /** Timers not yet due. */
+  /** Number of pending timers. */
   get pending(): number {
     return this.#entries.size;
   }

@@ -17,9 +17,9 @@ function systemError(code: string, path: string): Error {
 }
 
 /**
- * A disk in memory with all failures of a real one. A power loss discards unsynced content, wholly or partly
- * and torn between sectors, and unsynced names may appear or not. Any call can be made to fail. The failures
- * come from a seed, so they can be repeated.
+ * A disk in memory with all failures of a real one. A power loss discards unsynced content, completely or partly and
+ * torn between sectors, and unsynced names may appear or not. Any call can be made to fail. A seed determines the
+ * failures, so they can be repeated.
  */
 export class HostileFileSystem implements FileSystem {
   readonly #root = emptyDirectory();
@@ -256,7 +256,7 @@ export class HostileFileSystem implements FileSystem {
     return bytes;
   }
 
-  /** The content below a directory after a power loss. */
+  /** Applies a power loss to a directory, recursively. */
   #survive(directory: DirectoryNode): void {
     directory.current.clear();
     for (const [name, node] of directory.durable) {
@@ -266,7 +266,7 @@ export class HostileFileSystem implements FileSystem {
     }
   }
 
-  /** The synced content, the content written later, or a mixture of both by sectors. */
+  /** The content after a power loss: the synced content, the content written later, or a mixture of both by sectors. */
   #torn({ durable, current }: FileNode): Buffer {
     if (durable === current) return durable;
     const choice = this.#random.next();

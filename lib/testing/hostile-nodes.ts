@@ -32,7 +32,7 @@ export function emptyDirectory(): DirectoryNode {
   return { type: 'directory', current: new Map(), durable: new Map() };
 }
 
-/** Makes a change of names survive a power loss. */
+/** Makes a change of names durable. */
 export function applyDurably({ steps }: NameChange): void {
   for (const { directory, name, node } of steps) {
     if (node) directory.durable.set(name, node);

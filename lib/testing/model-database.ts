@@ -17,7 +17,7 @@ export interface ModelDriverOptions {
   readonly files: FileSystem;
   /** Random source that decides when memory becomes a table; default seed 1. */
   readonly random?: Random;
-  /** Bytes in memory after which a new log is begun; default 4096. */
+  /** Bytes in memory after which a new log is started; default 4096. */
   readonly memoryBytes?: number;
 }
 
@@ -25,16 +25,16 @@ const tablesMax = 4;
 
 /**
  * A database with the guarantees of LevelDB and no more, on files of the tests:
- * - An unsynced write is lost at a power loss, alone or with the ones after it. A log is not synced when a new
- *   one is begun: its end is lost while writes of the new log survive.
+ * - An unsynced write is lost at a power loss, alone or with later ones. A log is not synced when a new one is
+ *   started: its end is lost while writes of the new log survive.
  * - An invalid record of the log is skipped silently, with the rest of its block.
  * - After a failed write the next one is accepted. Records after a partial record are not found when the
  *   database is opened again.
  * - After a failed sync or a failed table every write fails until the database is opened again.
  * - Values in tables are returned as stored: no checksum is verified.
  *
- * The name of a new log is durable with its first sync, as on file systems that order names in a journal (ext4,
- * XFS, btrfs).
+ * The name of a new log is durable with its first sync, as on file systems that order names in a journal (ext4, XFS,
+ * btrfs).
  */
 export class ModelDatabase implements Database {
   readonly #files: FileSystem;
@@ -202,7 +202,7 @@ export class ModelDatabase implements Database {
     }
   }
 
-  /** Begins a new log. The old one is not synced, and its memory becomes a table after some writes. */
+  /** Starts a new log. The old one is not synced, and its memory becomes a table after some writes. */
   async #leaveLog(): Promise<void> {
     await this.#failing(() => this.#finishLeaving());
     const old = this.#log;
@@ -228,7 +228,7 @@ export class ModelDatabase implements Database {
     this.#encoder = new LogEncoder();
   }
 
-  /** Makes a table durable, then the manifest that names it. Logs before `log` are not needed afterwards. */
+  /** Makes a table durable, then the manifest that names it. Logs before `log` are no longer needed. */
   async #writeTable(entries: ReadonlyMap<string, Buffer | undefined>, log: number): Promise<void> {
     const number = Math.max(this.#manifest.next, log);
     let { tables } = this.#manifest;

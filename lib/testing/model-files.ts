@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { FileSystem } from '../store/index.js';
 
-/** A key (as latin1 text, which sorts as its bytes do) with its value; undefined when deleted. */
+/** A key (as latin1 text, which sorts like its bytes) with its value; undefined if it is deleted. */
 export type Entry = readonly [key: string, value: Buffer | undefined];
 
 /** The files of the database according to its manifest. */
@@ -12,7 +12,7 @@ export interface Manifest {
   readonly next: number;
 }
 
-/** In place of the size of a value: the key is deleted. */
+/** Represents a deleted key, in place of the size of a value. */
 export const deleted = 0xffffffff;
 
 /** A corruption error with the message of LevelDB. */
@@ -20,7 +20,7 @@ export function corrupt(what: string): Error {
   return Object.assign(new Error(`Corruption: ${what}`), { code: 'LEVEL_CORRUPTION' });
 }
 
-/** Reads a file that the database names. LevelDB reports a missing one as corruption, too. */
+/** Reads a file that the database names. Like LevelDB, it reports a missing one as corruption. */
 export async function readNamed(files: FileSystem, path: string): Promise<Buffer> {
   try {
     return await files.readFile(path);
@@ -65,7 +65,10 @@ export function encodeManifest(manifest: Manifest): Buffer {
   return Buffer.from(`${crc32(text)} ${text}`);
 }
 
-/** The manifest that CURRENT names. @throws Error of {@link corrupt} */
+/**
+ * The manifest that CURRENT names.
+ * @throws Error of {@link corrupt}
+ */
 export async function readManifest(files: FileSystem, path: string): Promise<Manifest> {
   const name = (await files.readFile(`${path}/CURRENT`)).toString();
   const [checksum, ...rest] = (await readNamed(files, `${path}/${name}`)).toString().split(' ');

@@ -14,7 +14,7 @@ function fragment(type: number, payload: Buffer): Buffer {
   return bytes;
 }
 
-/** Encodes records one after the other. It counts each as written, as LevelDB's writer does. */
+/** Encodes records sequentially. It counts each as written, like LevelDB's writer. */
 export class LogEncoder {
   #blockOffset = 0;
 

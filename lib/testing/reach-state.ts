@@ -8,7 +8,10 @@ import {
 } from '../object/index.js';
 import type { ObjectStore } from '../store/index.js';
 
-/** The shortest path through the moves of a machine, without its start. @throws TypeError if there is none */
+/**
+ * The shortest path of transitions between two states, without the first one.
+ * @throws TypeError if there is none
+ */
 function wayTo({ transitions }: StateMachine, from: string, to: string): readonly string[] {
   const ways: (readonly string[])[] = [[from]];
   const seen = new Set([from]);
@@ -24,10 +27,10 @@ function wayTo({ transitions }: StateMachine, from: string, to: string): readonl
 }
 
 /**
- * Moves an object into a state by legal moves of its kind, in one transaction: watches receive the last state
- * only. For tests that start from an intermediate state.
+ * Moves an object into a state by legal transitions of its kind, in one transaction: watches receive only the last
+ * state. For tests that start from an intermediate state.
  * @param status further status fields
- * @throws TypeError if no moves lead there
+ * @throws TypeError if no transitions lead there
  */
 export async function reachState<T extends ApiObject, S extends string>(
   store: ObjectStore,

@@ -7,7 +7,7 @@ export interface RecordedLine {
   readonly fields: LogFields;
 }
 
-/** A logger that records its lines for tests; child loggers write to the same list. */
+/** A logger that records its lines for tests; child loggers record into the same list. */
 export class RecordingLogger implements Logger {
   readonly lines: RecordedLine[];
   readonly #fields: LogFields;

@@ -1,6 +1,6 @@
 import type { MetricLabels, Metrics, MetricSpec } from '../base/index.js';
 
-/** Metrics that are recorded for tests: last value or sum by name and labels. */
+/** Metrics that record observations for tests: last value or sum by name and labels. */
 export class RecordingMetrics implements Metrics {
   readonly #values = new Map<string, number>();
   readonly #specs = new Map<string, MetricSpec>();
@@ -31,7 +31,7 @@ export class RecordingMetrics implements Metrics {
     return [...this.#specs.keys()];
   }
 
-  /** The value of one series; 0 when nothing was recorded. */
+  /** The value of one series; 0 if nothing was recorded. */
   value(name: string, labels: MetricLabels): number {
     return this.#values.get(id({ name }, labels)) ?? 0;
   }

@@ -6,7 +6,7 @@ export type CallMode = 'pass' | 'hang' | 'fail';
 /** A handle on a store, as in another process, whose calls can hang, fail or be delayed. */
 export interface UnreliableStore {
   readonly store: ObjectStore;
-  /** Applies to reads and writes. */
+  /** The mode of reads and writes. */
   mode: CallMode;
   /** Only these methods obey the mode; default: `get`, `create`, `update`, `transact`. */
   methods: ReadonlySet<string>;
@@ -16,7 +16,7 @@ export interface UnreliableStore {
   release(): void;
 }
 
-/** A separate handle on `store`; other handles are not affected by its faults. */
+/** Creates a separate handle on `store`; other handles are not affected by its faults. */
 export function unreliableStore(store: ObjectStore): UnreliableStore {
   let hung: (() => void)[] = [];
   const handle: UnreliableStore = {

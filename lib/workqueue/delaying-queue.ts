@@ -25,14 +25,14 @@ interface Delayed {
 const clock = withMethods('a Clock, such as systemClock', 'now', 'monotonic', 'setTimer');
 const limiter = withMethods('a RateLimiter, such as an ItemBackoff', 'when', 'failures', 'forget');
 
-/** Node turns a longer timer into 1 ms, and other clocks may too: longer waits use several timers. */
+/** Node.js turns a longer timer into 1 ms, and other clocks may too: longer delays use several timers. */
 const timerMaxMs = 2 ** 31 - 1;
 
 /** Dependencies and order of a {@link RateLimitingQueue}. */
 export interface RateLimitingQueueOptions<K> extends WorkQueueOptions<K> {
   readonly clock: Clock;
   readonly limiter: RateLimiter<K>;
-  /** Label of the metrics. */
+  /** Label `name` of the metrics. */
   readonly name?: string;
   readonly metrics?: Metrics;
 }
@@ -70,7 +70,7 @@ export class RateLimitingQueue<K> {
   readonly #metrics: QueueMetrics<K> | undefined;
   readonly #delayed = new Map<K, Delayed>();
 
-  /** @throws TypeError, RangeError naming an option that can't be one */
+  /** @throws TypeError, RangeError that names an invalid option */
   constructor(options: RateLimitingQueueOptions<K>) {
     demandOptions('RateLimitingQueue', options, { clock, limiter, metrics: portRules.metrics });
     this.#queue = new WorkQueue(options);
@@ -80,18 +80,18 @@ export class RateLimitingQueue<K> {
       this.#metrics = new QueueMetrics(options.metrics, options.clock, options.name ?? 'queue');
   }
 
-  /** Keys ready to be handed out; delayed ones do not count. */
+  /** Number of keys ready to be handed out; delayed ones do not count. */
   get len(): number {
     return this.#queue.len;
   }
 
-  /** Keys waiting for their time. */
+  /** Number of delayed keys. */
   get delayed(): number {
     return this.#delayed.size;
   }
 
   /**
-   * Adds now and cancels a pending delay of the key.
+   * Adds a key now and cancels its pending delay.
    * @throws RangeError for a priority out of range.
    */
   add(key: K, priority = 0): void {
@@ -105,7 +105,7 @@ export class RateLimitingQueue<K> {
   }
 
   /**
-   * Adds after `delayMs`; 0 or less is `add`, and so is any delay of a key that is already queued.
+   * Adds a key after `delayMs`. It is the same as `add` for 0 or less, and for a key that is already queued.
    * @throws RangeError for a delay that is not finite, or a priority out of range.
    */
   addAfter(key: K, delayMs: number, priority = 0): void {
@@ -127,8 +127,8 @@ export class RateLimitingQueue<K> {
   }
 
   /**
-   * Adds after the delay that the limiter returns for one more failure. Returns that delay.
-   * @throws RangeError if the limiter returns no finite number.
+   * Adds a key after the delay that the limiter returns for one more failure. Returns that delay.
+   * @throws RangeError if the limiter does not return a finite number.
    */
   addRateLimited(key: K, error?: unknown, priority = 0): number {
     const delayMs = this.#limiter.when(key, error);
@@ -137,7 +137,7 @@ export class RateLimitingQueue<K> {
     return delayMs;
   }
 
-  /** The key succeeded: its next failure starts over. */
+  /** Resets the failures of a key after a success. */
   forget(key: K): void {
     this.#limiter.forget(key);
   }
@@ -180,7 +180,7 @@ export class RateLimitingQueue<K> {
     this.#metrics?.clear();
   }
 
-  /** Like {@link WorkQueue.shutDownWithDrain}; delayed keys are not waited for, but reported. */
+  /** Like {@link WorkQueue.shutDownWithDrain}; delayed keys are not awaited, but reported. */
   async shutDownWithDrain(expired: Promise<void>): Promise<DrainReport<K>> {
     const delayed = [...this.#delayed.keys()];
     this.#cancelAll();

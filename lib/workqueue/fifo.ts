@@ -1,7 +1,9 @@
-/** Taken slots before the array is cut. */
+/** Cleared slots before the array is compacted. */
 const slackMax = 1_024;
 
-/** First in, first out, without moving elements; taken slots are cleared so that nothing leaks. */
+/**
+ * A queue that removes the first element without moving the others; removed slots are cleared so that nothing leaks.
+ */
 export class Fifo<T> {
   #slots: (T | undefined)[] = [];
   #head = 0;

@@ -3,17 +3,17 @@ import { Fifo } from './fifo.js';
 /** Keys of one priority in handout order. */
 export interface Lane<K> {
   readonly priority: number;
-  /** Waiting keys; abandoned slots don't count. */
+  /** Number of waiting keys; abandoned slots don't count. */
   readonly length: number;
   push(key: K): void;
   /** The next waiting key; undefined if there is none. */
   shift(): K | undefined;
   clear(): void;
-  /** The key left this lane before its turn: its oldest slot here is skipped. */
+  /** Abandons the oldest slot of a key that left this lane before its turn: it is skipped. */
   abandon(key: K): void;
 }
 
-/** Abandoned slots that are kept until their turn, in addition to as many as there are waiting keys. */
+/** Abandoned slots that are kept until their turn, in addition to one per waiting key. */
 const slackMax = 64;
 
 /** Abandoned slots by key: each is older than the key's valid slot of the same lane. */
@@ -30,7 +30,7 @@ class AbandonedSlots<K> {
     this.#total += 1;
   }
 
-  /** True once for each abandoned slot, when its turn comes. */
+  /** True once for each abandoned slot, at its turn. */
   take(key: K): boolean {
     if (this.#total === 0) return false;
     const count = this.#counts.get(key);
@@ -47,7 +47,10 @@ class AbandonedSlots<K> {
   }
 }
 
-/** Oldest first. Memory follows the waiting keys: abandoned slots are swept when they outnumber them. */
+/**
+ * A lane with the oldest key first. Memory is proportional to the waiting keys: abandoned slots are removed when they
+ * outnumber them.
+ */
 export class FifoLane<K> implements Lane<K> {
   readonly priority: number;
   readonly #slots = new Fifo<K>();
@@ -87,7 +90,7 @@ export class FifoLane<K> implements Lane<K> {
     else if (this.#abandoned.total > this.length + slackMax) this.#sweep();
   }
 
-  /** Each key in turn goes to the back unless its slot was abandoned: the order stays. */
+  /** Moves each key to the back in turn, without abandoned slots: the order stays. */
   #sweep(): void {
     for (let left = this.#slots.length; left > 0; left -= 1) {
       const key = this.#slots.shift();
@@ -96,7 +99,7 @@ export class FifoLane<K> implements Lane<K> {
   }
 }
 
-/** Round-robin over groups, each with its oldest key first: one group delays another by at most one key. */
+/** A round-robin over groups, each with its oldest key first: one group delays another by at most one key. */
 export class FairLane<K> implements Lane<K> {
   readonly priority: number;
   readonly #groupOf: (key: K) => string;
@@ -163,7 +166,7 @@ export class FairLane<K> implements Lane<K> {
     keys?.abandon(key);
     if (this.length === 0) return this.clear();
     if (keys?.length !== 0) return;
-    // It keeps its place among the turns: a key that returns to the group must not be served early.
+    // The empty group keeps its turn: a key that returns to it must not be served early.
     this.#emptyGroups += 1;
     if (this.#emptyGroups > this.#groups.size / 2 + slackMax) this.#sweep();
   }

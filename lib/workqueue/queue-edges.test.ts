@@ -14,16 +14,16 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** As Node: a timer beyond 2^31-1 ms fires after 1 ms. */
+/** Like Node.js: a timer above 2^31-1 ms fires after 1 ms. */
 class NodeLikeClock extends FakeClock {
   override setTimer(callback: () => void, delayMs: number): Timer {
     return super.setTimer(callback, delayMs > 2 ** 31 - 1 ? 1 : delayMs);
   }
 }
 
-describe('work queue at its edges', () => {
+describe('work queue in edge cases', () => {
   for (const fair of [false, true])
-    it(`raised priorities leave no memory behind in an empty queue ${fair ? 'with' : 'without'} groups`, () => {
+    it(`raised priorities leak no memory in an empty queue ${fair ? 'with' : 'without'} groups`, () => {
       const count = 100_000;
       const keys = Array.from({ length: count }, (_, n) => `group-${n % 1_000}/${n}`);
       const queue = new WorkQueue<string>(
@@ -39,9 +39,9 @@ describe('work queue at its edges', () => {
       expect(keys.length, 'still in use').to.equal(count);
     });
 
-  it('keys that are raised again and again need no more memory than they are', () => {
+  it('repeatedly raised keys need memory proportional to their number', () => {
     const queue = new WorkQueue<string>();
-    // One key waits all the time, so that the lane is never empty.
+    // One key always waits, so that the lane is never empty.
     queue.add('waits', -5);
     const before = heapUsed();
     for (let n = 0; n < 100_000; n += 1) {
@@ -54,7 +54,7 @@ describe('work queue at its edges', () => {
     expect(heapUsed() - before, 'bytes left').to.be.lessThan(500_000);
   });
 
-  it('a groupOf that throws, or gives no string, loses no key, and is told', () => {
+  it('a groupOf that throws, or returns no string, loses no key and is reported', () => {
     const told: string[] = [];
     const queue = new WorkQueue<string>({
       groupOf: (key) => {
@@ -71,7 +71,7 @@ describe('work queue at its edges', () => {
     expect(told[1]).to.contain('odd: TypeError: groupOf returned undefined');
   });
 
-  it('a groupOf that changes its mind hands no key to two workers', () => {
+  it('an unstable groupOf hands no key to two workers', () => {
     let calls = 0;
     const queue = new WorkQueue<string>({ groupOf: () => `group ${(calls += 1)}` });
     for (const key of ['a', 'b']) queue.add(key);
@@ -80,7 +80,7 @@ describe('work queue at its edges', () => {
     expect([queue.tryGet(), queue.tryGet(), queue.tryGet()]).to.deep.equal(['a', 'b', undefined]);
   });
 
-  it('refuses a share, a bucket and a backoff that can not be right, and names the value', () => {
+  it('refuses an invalid share, bucket and backoff, and names the value', () => {
     for (const lowerShare of [0, 1, 2.5, Number.NaN])
       expect(() => new WorkQueue({ lowerShare })).to.throw(RangeError, String(lowerShare));
     const clock = new FakeClock();
@@ -119,7 +119,7 @@ describe('work queue at its edges', () => {
     expect(new Set(atCap).size).to.be.greaterThan(50);
   });
 
-  it('a wait that an error asks for is obeyed when it is a time', () => {
+  it('a delay that an error requests is obeyed if it is valid', () => {
     const limiter = new ItemBackoff<string>(seededRandom(1), { baseMs: 1, maxMs: 1, jitter: 0 });
     const asks = (retryAfterMs: number): number =>
       limiter.when(
@@ -132,7 +132,7 @@ describe('work queue at its edges', () => {
   });
 });
 
-describe('rate limited queue at its edges', () => {
+describe('rate limited queue in edge cases', () => {
   const make = (clock = new FakeClock(), metrics?: RecordingMetrics) => {
     const limiter = new ItemBackoff<string>(seededRandom(1), {
       baseMs: 100,
@@ -149,7 +149,7 @@ describe('rate limited queue at its edges', () => {
   };
   const name = { name: 'q' };
 
-  it('a delay asked for while the key is dirty, or waits already, means one run', async () => {
+  it('a delay for a key that is dirty or delayed already causes one run', async () => {
     const { clock, queue } = make();
     queue.add('a');
     expect(queue.tryGet()).to.equal('a');
@@ -165,7 +165,7 @@ describe('rate limited queue at its edges', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('a delay asked for while the key is processed is kept', async () => {
+  it('a delay that is requested while the key is processed is kept', async () => {
     const { clock, queue } = make();
     queue.add('a');
     queue.tryGet();
@@ -177,7 +177,7 @@ describe('rate limited queue at its edges', () => {
     expect(queue.len).to.equal(1);
   });
 
-  it('waits as long as it is asked, also beyond the timers of Node', async () => {
+  it('supports delays beyond the timers of Node.js', async () => {
     const { clock, queue } = make(new NodeLikeClock());
     const monthMs = 30 * 86_400_000;
     queue.addAfter('a', monthMs);
@@ -187,7 +187,7 @@ describe('rate limited queue at its edges', () => {
     expect(queue.len).to.equal(1);
   });
 
-  it('refuses delays and priorities that are none when they are asked for, not when the time comes', () => {
+  it('refuses invalid delays and priorities at the call, not when the delay ends', () => {
     const { clock, queue } = make();
     for (const delayMs of [Number.NaN, Infinity, -Infinity])
       expect(() => queue.addAfter('a', delayMs)).to.throw(RangeError, String(delayMs));
@@ -207,7 +207,7 @@ describe('rate limited queue at its edges', () => {
     expect(metrics.value('workqueue_depth', name)).to.equal(0);
   });
 
-  it('the depth is 0 after a drain that ran out of time', async () => {
+  it('the depth is 0 after a drain that timed out', async () => {
     const metrics = new RecordingMetrics();
     const { queue } = make(new FakeClock(), metrics);
     for (const key of ['a', 'b', 'c']) queue.add(key);
@@ -217,7 +217,7 @@ describe('rate limited queue at its edges', () => {
     expect(metrics.value('workqueue_depth', name)).to.equal(0);
   });
 
-  it('measures no work on a key that was never started', () => {
+  it('measures no work on a key that was never handed out', () => {
     const metrics = new RecordingMetrics();
     const { queue } = make(new FakeClock(), metrics);
     queue.add('a');

@@ -82,7 +82,7 @@ export class QueueMetrics<K> {
     this.#longest.set(this.#labels, Math.max(0, ...ages));
   }
 
-  /** The queue was shut down: nothing waits any more, processing continues. */
+  /** Clears waiting keys after a shutdown; processing continues. */
   clear(): void {
     this.#addedAt.clear();
     this.#depth.set(this.#labels, 0);

@@ -6,7 +6,7 @@ import { ItemBackoff, RateLimitingQueue } from './index.js';
 
 type State = 'queued' | 'processing' | 'dirty';
 
-/** What is promised, as plain tables. */
+/** The guarantees as plain tables. */
 class Promised {
   readonly states = new Map<string, State>();
   readonly readyAt = new Map<string, number>();
@@ -77,7 +77,7 @@ const step = fc.oneof(
 
 describe('rate limited queue against a model', () => {
   for (const fair of [false, true])
-    it(`hands out each key as promised ${fair ? 'with groups that throw and change' : 'without groups'}, with delays, and ends`, async () => {
+    it(`hands out each key as guaranteed ${fair ? 'with groups that throw and change' : 'without groups'}, with delays, and ends`, async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(step, { maxLength: 60 }),
@@ -147,7 +147,7 @@ describe('rate limited queue against a model', () => {
               if (promised.states.size > 0) expect(report.left).to.have.members(left);
               promised.shutDown();
             } else {
-              // Everything that was asked for is handed out.
+              // Every requested key is handed out.
               const draining =
                 end === 'drain' ? queue.shutDownWithDrain(new Promise(() => undefined)) : undefined;
               if (draining) promised.readyAt.clear();

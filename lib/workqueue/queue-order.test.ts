@@ -8,18 +8,18 @@ const groupOf = (key: string): string => key.slice(0, 1);
 interface Waiting {
   readonly key: string;
   readonly priority: number;
-  /** When it took its place in line. */
+  /** Position in the order of additions. */
   readonly since: number;
 }
 
-/** What is promised, kept as a plain list; it says which keys may come next, and why another may not. */
+/** The guarantees as a plain list: which keys may be handed out next, and why another may not. */
 class PromisedOrder {
   readonly #fair: boolean;
   #waiting: Waiting[] = [];
   readonly #held = new Map<string, number | undefined>();
   #steps = 0;
   #handouts = 0;
-  /** By priority and group: handouts to others since the group began to wait. */
+  /** Handouts to others since the group started to wait, by priority and group. */
   readonly #passedOver = new Map<string, Map<string, number>>();
 
   constructor(fair: boolean) {
@@ -49,7 +49,7 @@ class PromisedOrder {
     if (priority !== undefined) this.add(key, priority);
   }
 
-  /** Throws when `key` may not come now. */
+  /** Throws if `key` is out of order. */
   handOut(key: string): void {
     const taken = this.#waiting.find((entry) => entry.key === key);
     if (!taken) throw new Error(`${key} does not wait`);
@@ -95,7 +95,7 @@ const step = fc.record({
 
 describe('order of the work queue, under random interleavings', () => {
   for (const fair of [false, true])
-    it(`is as promised ${fair ? 'with groups' : 'without groups'}: priority, the lower ones' share, oldest first`, () => {
+    it(`is as guaranteed ${fair ? 'with groups' : 'without groups'}: priority, the lower ones' share, oldest first`, () => {
       fc.assert(
         fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
           const queue = new WorkQueue<string>(fair ? { groupOf, lowerShare } : { lowerShare });

@@ -21,7 +21,7 @@ describe('work queue', () => {
     ]);
   });
 
-  it('gives a key added while it is processed once more, at the tail', async () => {
+  it('hands out a key that is added while it is processed once more, at the tail', async () => {
     const queue = new WorkQueue<string>();
     queue.add('a');
     await queue.get();
@@ -33,7 +33,7 @@ describe('work queue', () => {
     expect([await keyOf(queue), await keyOf(queue)]).to.deep.equal(['b', 'a']);
   });
 
-  it('wakes a worker that waits', async () => {
+  it('wakes a waiting worker', async () => {
     const queue = new WorkQueue<string>();
     const waiting = keyOf(queue);
     queue.add('a');
@@ -67,7 +67,7 @@ describe('work queue', () => {
     expect(await keyOf(queue)).to.equal('shutDown');
   });
 
-  it('drain gives up at its deadline and reports what is left', async () => {
+  it('drain ends at its deadline and reports the remaining keys', async () => {
     const queue = new WorkQueue<string>();
     queue.add('a');
     queue.add('b');
@@ -76,7 +76,7 @@ describe('work queue', () => {
     expect(report).to.deep.equal({ drained: false, left: ['a', 'b'] });
   });
 
-  it('shutting down twice is harmless and frees who waits', async () => {
+  it('shutting down twice is harmless and ends waiting calls', async () => {
     const queue = new WorkQueue<string>();
     const waiting = keyOf(queue);
     queue.shutDown();
@@ -129,7 +129,7 @@ describe('work queue with priorities', () => {
     return out;
   };
 
-  it('hands out higher ones first, oldest first within one', () => {
+  it('hands out the highest first, and the oldest first within a priority', () => {
     const queue = new WorkQueue<string>();
     queue.add('low', -100);
     queue.add('a');
@@ -138,7 +138,7 @@ describe('work queue with priorities', () => {
     expect(drainAll(queue)).to.deep.equal(['high', 'a', 'b', 'low']);
   });
 
-  it('raises a key that waits, to the tail of its new priority, and hands it out once', () => {
+  it('moves a raised key to the tail of its new priority, and hands it out once', () => {
     const queue = new WorkQueue<string>();
     for (const key of ['x', 'y', 'z']) queue.add(key, -100);
     queue.add('a');
@@ -148,7 +148,7 @@ describe('work queue with priorities', () => {
     expect(drainAll(queue)).to.deep.equal(['a', 'y', 'x', 'z']);
   });
 
-  it('gives lower ones their share although higher ones never end', () => {
+  it('serves lower ones by their share during endless higher ones', () => {
     const queue = new WorkQueue<string>({ lowerShare: 8 });
     for (let n = 0; n < 20; n += 1) queue.add(`initial${n}`, -100);
     const order: string[] = [];
@@ -162,7 +162,7 @@ describe('work queue with priorities', () => {
     expect(order.slice(0, 8).filter((key) => key.startsWith('initial'))).to.have.length(1);
   });
 
-  it('takes turns between groups: one that floods delays the others by one key each', () => {
+  it('serves groups round-robin: a flooding group delays each other one by one key', () => {
     const queue = new WorkQueue<string>({ groupOf: (key) => key.split('/')[0] ?? '' });
     for (let n = 0; n < 1_000; n += 1) queue.add(`noisy/${n}`);
     queue.add('quiet/1');
@@ -212,7 +212,7 @@ describe('work queue with priorities', () => {
             held.add(taken);
             dirty.delete(taken);
             for (const d of ready) if (dirty.has(d)) dirty.set(d, dirty.get(d)! + 1);
-            // Five keys, three priorities, every third from below: nobody waits longer than this.
+            // Five keys, three priorities, every third from a lower one: no key waits longer.
             expect(Math.max(0, ...dirty.values())).to.be.lessThan(60);
           } else {
             queue.done(k);
@@ -228,7 +228,7 @@ describe('work queue with priorities', () => {
 });
 
 describe('rate limiters', () => {
-  it('a token bucket lets a burst through, then so many a second', async () => {
+  it('a token bucket allows a burst, then a rate per second', async () => {
     const clock = new FakeClock();
     const bucket = new TokenBucket<string>(clock, { perSecond: 10, burst: 3 });
     const take = () => Array.from({ length: 5 }, () => bucket.when());
@@ -237,7 +237,7 @@ describe('rate limiters', () => {
     expect(take().slice(0, 3)).to.deep.equal([0, 0, 0]);
   });
 
-  it('the slowest of several decides', () => {
+  it('the longest delay of several applies', () => {
     const clock = new FakeClock();
     const backoff = new ItemBackoff<string>(seededRandom(1), { baseMs: 50, maxMs: 1e6, jitter: 0 });
     const both = slowestOf(backoff, new TokenBucket<string>(clock, { perSecond: 1, burst: 1 }));
@@ -259,7 +259,7 @@ describe('rate limited queue', () => {
     return { clock, queue: new RateLimitingQueue<string>({ clock, limiter }) };
   };
 
-  it('adds after the delay, at the earliest time asked for', async () => {
+  it('adds after the delay, at the earliest requested time', async () => {
     const { clock, queue } = make();
     queue.addAfter('a', 500);
     queue.addAfter('a', 200);
@@ -283,7 +283,7 @@ describe('rate limited queue', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('backs off per key up to the cap, and starts over when forgotten', () => {
+  it('backs off per key up to the cap, and starts over after forget', () => {
     const { queue } = make();
     const delays = Array.from({ length: 6 }, () => queue.addRateLimited('a'));
     expect(delays).to.deep.equal([100, 200, 400, 800, 1_000, 1_000]);
@@ -292,7 +292,7 @@ describe('rate limited queue', () => {
     expect(queue.addRateLimited('a')).to.equal(100);
   });
 
-  it('reports delayed keys that a drain leaves behind', async () => {
+  it('reports delayed keys that a drain drops', async () => {
     const { queue } = make();
     queue.addAfter('a', 500);
     const report = await queue.shutDownWithDrain(Promise.resolve());

@@ -17,7 +17,7 @@ export interface DrainReport<K> {
   readonly left: readonly K[];
 }
 
-/** Order of a {@link WorkQueue}. */
+/** Options of the order of a {@link WorkQueue}. */
 export interface WorkQueueOptions<K> {
   /**
    * Keys of one group wait for each other, not for those of other groups: a tenant, a namespace. A key for which it
@@ -33,10 +33,10 @@ export interface WorkQueueOptions<K> {
   readonly lowerShare?: number;
 }
 
-/** Priorities are whole numbers from -1000 to 1000; 0 is the usual one. */
+/** Maximum priority: priorities are whole numbers from -1000 to 1000; the default is 0. */
 export const priorityMax = 1_000;
 
-// A key's state and priority in one small integer: no object a key. Absent from the map: unknown.
+// State and priority of a key in one small integer, without an object per key. Absent keys are not in the map.
 const queued = 0;
 const processing = 1;
 const processingDirty = 2;
@@ -101,7 +101,7 @@ export class WorkQueue<K> {
   readonly #codes = new Map<K, number>();
   /** The lane of the default priority. */
   readonly #usual: Lane<K>;
-  /** Highest priority first. */
+  /** The lanes, highest priority first. */
   readonly #lanes: Lane<K>[];
   #length = 0;
   #handedOut = 0;
@@ -120,7 +120,7 @@ export class WorkQueue<K> {
     this.#lanes = [this.#usual];
   }
 
-  /** Keys ready to be handed out. */
+  /** Number of keys ready to be handed out. */
   get len(): number {
     return this.#length;
   }
@@ -198,7 +198,7 @@ export class WorkQueue<K> {
     const state = stateOf(code);
     if (state === queued) return;
     this.#codes.delete(key);
-    // Also while draining: the change came before the end.
+    // Also while draining: the change was added before the shutdown.
     if (state === processingDirty && this.#state !== 'shutDown')
       this.#enqueue(key, priorityOf(code));
     if (this.#codes.size === 0) this.#settleDrain();
@@ -268,7 +268,7 @@ export class WorkQueue<K> {
     return lane;
   }
 
-  /** The highest lane with keys; in its turn, one of the lower ones, in turns among them too. */
+  /** The highest lane with keys; every `lowerShare`-th time one of the lower ones, in rotation. */
   #nextLane(): Lane<K> {
     let highest: Lane<K> | undefined;
     const lower: Lane<K>[] = [];

@@ -7,20 +7,20 @@ import {
   retryAfterOf,
 } from '../base/index.js';
 
-/** Decides how long a failed key waits. */
+/** Decides on the delay of a failed key. */
 export interface RateLimiter<K> {
   /** Counts one failure and returns the delay in milliseconds. */
   when(key: K, error?: unknown): number;
-  /** Failures since the last `forget`. */
+  /** Number of failures since the last `forget`. */
   failures(key: K): number;
-  /** Success: the next failure starts over. Also frees the memory of the key. */
+  /** Resets the failures after a success, and frees the memory of the key. */
   forget(key: K): void;
 }
 
-/** client-go's defaults for controllers: 5 ms doubling to 1000 s. */
+/** The defaults of client-go for controllers: 5 ms doubling to 1000 s. */
 export const defaultBackoff: BackoffOptions = { baseMs: 5, maxMs: 1_000_000, jitter: 0.1 };
 
-/** Exponential backoff per key; an error that names a time to retry (Retry-After) is obeyed if longer. */
+/** Exponential backoff per key; a longer delay that an error requests (Retry-After) is obeyed. */
 export class ItemBackoff<K> implements RateLimiter<K> {
   readonly #options: BackoffOptions;
   readonly #random: Random;
@@ -33,7 +33,7 @@ export class ItemBackoff<K> implements RateLimiter<K> {
     this.#options = options;
   }
 
-  /** Keys with failures; each is forgotten on success. */
+  /** Number of keys with failures. */
   get size(): number {
     return this.#failures.size;
   }
@@ -49,7 +49,7 @@ export class ItemBackoff<K> implements RateLimiter<K> {
     return this.#failures.get(key) ?? 0;
   }
 
-  /** Sets a count that was stored elsewhere, so that failures survive a restart. */
+  /** Sets a count of failures that was stored, so that it survives a restart. */
   restore(key: K, failures: number): void {
     if (failures > 0) this.#failures.set(key, failures);
   }
@@ -63,12 +63,13 @@ export class ItemBackoff<K> implements RateLimiter<K> {
 export interface TokenBucketOptions {
   /** Tokens that are added per second. */
   readonly perSecond: number;
-  /** Tokens that may be saved up. */
+  /** Maximum number of saved tokens. */
   readonly burst: number;
 }
 
 /**
- * Limits the retries of all keys together: a burst, then a rate per second. client-go's defaults are 10 and 100.
+ * Limits the rate of retries of all keys: a burst, then a rate per second. client-go's defaults are 10 per second and
+ * 100.
  */
 export class TokenBucket<K> implements RateLimiter<K> {
   readonly #clock: Clock;
@@ -95,7 +96,7 @@ export class TokenBucket<K> implements RateLimiter<K> {
     return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#options.perSecond) * 1_000;
   }
 
-  /** Takes a token if there is one; schedules nothing. */
+  /** Takes a token if there is one, without scheduling. */
   take(): boolean {
     this.#refill();
     if (this.#tokens < 1) return false;
@@ -115,11 +116,11 @@ export class TokenBucket<K> implements RateLimiter<K> {
   }
 
   forget(): void {
-    // Tokens refill with time.
+    // No-op: tokens refill with time.
   }
 }
 
-/** The longest wait of several limiters. */
+/** A limiter with the longest delay of several. */
 export function slowestOf<K>(...limiters: readonly RateLimiter<K>[]): RateLimiter<K> {
   return {
     when: (key, error) => Math.max(...limiters.map((limiter) => limiter.when(key, error))),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { backupToFile, MemoryEngine, openStore, verifyBackup } from '../index.js';
 
-describe('the file that a backup is written to', () => {
+describe('the target file of a backup', () => {
   let folder: string;
   let path: string;
   beforeEach(async () => {
@@ -18,7 +18,7 @@ describe('the file that a backup is written to', () => {
     return backupToFile(store, to).catch((error: unknown) => error);
   }
 
-  it('may be new, empty, or an earlier backup, also a cut one', async () => {
+  it('may be new, empty, or an earlier backup, even a truncated one', async () => {
     await writeFile(path, '');
     await backup(path);
     await verifyBackup(path);
@@ -29,7 +29,7 @@ describe('the file that a backup is written to', () => {
     await verifyBackup(path);
   });
 
-  it('is left as it is when it is anything else', async () => {
+  it('is unchanged if it is any other file', async () => {
     const key = join(folder, 'kek');
     for (const content of ['a key', 'k', `\0\0\0\0H{"format":"other`]) {
       await writeFile(key, content);

@@ -3,7 +3,7 @@ import { failedPrecondition, type StatusError } from '../../base/index.js';
 import { backupFormat, frameTypes } from './backup.js';
 import { systemErrorCode } from '../directory/file-system.js';
 
-/** Length and type of the header's frame come before its text. */
+/** Length and type of the header's frame, which precede its text. */
 const frameHeadBytes = 5;
 const beginning = `{"format":"${backupFormat.replace(/\d+$/, '')}`;
 
@@ -27,7 +27,7 @@ export async function demandBackupTarget(path: string): Promise<void> {
   if (!found) return;
   if (found.isSymbolicLink()) throw refused(path, 'a symbolic link');
   if (!found.isFile()) throw refused(path, found.isDirectory() ? 'a directory' : 'no regular file');
-  // As mktemp makes it.
+  // An empty file, for example of mktemp, may be replaced.
   if (found.size === 0) return;
   const file = await open(path, 'r');
   try {

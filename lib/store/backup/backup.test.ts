@@ -45,7 +45,7 @@ describe('backup', () => {
     return store;
   }
 
-  /** The backup as an earlier release wrote it: without a cluster id. */
+  /** Rewrites the backup as an earlier release wrote it: without a cluster id. */
   async function withoutCluster(): Promise<void> {
     const bytes = await readFile(path);
     const headerEnd = 4 + bytes.readUInt32BE(0);
@@ -65,7 +65,7 @@ describe('backup', () => {
     await writeFile(path, Buffer.concat([content, tail]));
   }
 
-  it('a restored store, and a store restored from its backup, is of the cluster of the first', async () => {
+  it('a restored store, and a store restored from its backup, have the cluster id of the first', async () => {
     await using first = await filled(3);
     expect(first.clusterId).to.equal(first.storeId);
     await backupToFile(first, path);
@@ -82,7 +82,7 @@ describe('backup', () => {
     }
   });
 
-  it('of an earlier release, which has no cluster id, restores into the cluster of its store', async () => {
+  it('of an earlier release, without a cluster id, restores into the cluster of its store', async () => {
     await using store = await filled(3);
     await backupToFile(store, path);
     await withoutCluster();
@@ -93,7 +93,7 @@ describe('backup', () => {
     expect(again.clusterId).to.equal(store.clusterId);
   });
 
-  it('of a running store holds one revision, and restores under a new store id, far beyond its revisions', async () => {
+  it('of a running store has one revision, and restores under a new store id, far beyond its revisions', async () => {
     await using store = await filled(1_200);
     await store.deleteByName(things, { name: 't7' });
     const { revision } = store;
@@ -139,7 +139,7 @@ describe('backup', () => {
   }
 
   for (const kind of ['level', 'memory'] as const) {
-    it(`restored twice over one store gives neither life a cursor or version of another (${kind})`, async () => {
+    it(`restored twice over one store never reuses a cursor or version of another restore (${kind})`, async () => {
       const memory = new MemoryEngine();
       const directory = join(folder, 'data');
       const engine = () => (kind === 'level' ? new LevelEngine({ directory }) : memory);
@@ -148,7 +148,7 @@ describe('backup', () => {
       await backupToFile(store, path);
       const lives: { revision: number; versions: string[]; storeId: string }[] = [];
       for (let life = 0; life < 3; life += 1) {
-        // Written after the backup: known to clients, and gone with the restore.
+        // Written after the backup: known to clients, and lost by the restore.
         for (let n = 0; n < 30; n += 1) {
           const { metadata } = await store.create(things, { name: `l${life}-${n}` });
           expect(Number(metadata.resourceVersion)).to.equal(store.revision);
@@ -161,7 +161,7 @@ describe('backup', () => {
         expect(restored.revision).to.equal((lives.at(-1)?.revision ?? 0) + 2 ** 32);
         expect(typeof restored.kept).to.equal(kind === 'level' ? 'string' : 'undefined');
         store = await openStore({ engine: engine() });
-        // It goes on writing, further than the life before went beyond the backup.
+        // The restored store writes more than the previous one did after the backup.
         for (let n = 0; n < 40; n += 1) {
           await store.create(things, { name: 'more', value: n });
           await store.deleteByName(things, { name: 'more' });
@@ -186,7 +186,7 @@ describe('backup', () => {
     });
   }
 
-  it('of a store somewhere else is restored beyond the revision that is given, and refused when revisions are exhausted', async () => {
+  it('of a store elsewhere is restored beyond the given revision, and refused when revisions are exhausted', async () => {
     await using store = await filled(5);
     await backupToFile(store, path);
     const afterRevision = 7 * 2 ** 32 + 12;
@@ -202,7 +202,7 @@ describe('backup', () => {
       await using empty = await openStore({ engine });
       expect(empty.revision).to.equal(0);
     }
-    // The last one that is possible still reads and writes.
+    // At the last possible revision the store still reads and writes.
     const engine = new MemoryEngine();
     const last = 2 ** 48 - 1 - 2 ** 33;
     await restoreBackup(path, engine, { afterRevision: last });
@@ -215,7 +215,7 @@ describe('backup', () => {
     }
   });
 
-  it('takes the place of a damaged store, and asks for a revision when that one does not tell its own', async () => {
+  it('replaces a damaged store, and requires a revision if that of the store is unreadable', async () => {
     const directory = join(folder, 'data');
     const store = await openStore({ engine: new LevelEngine({ directory }) });
     await store.create(things, { name: 'a', value: 1 });
@@ -238,7 +238,7 @@ describe('backup', () => {
     expect((await opened.get(things, { name: 'a' }))?.value).to.equal(1);
   });
 
-  it('refuses a directory that holds something', async () => {
+  it('refuses a directory that is not empty', async () => {
     await using store = await filled(1);
     await backupToFile(store, path);
     const memory = new MemoryEngine();
@@ -281,7 +281,7 @@ describe('backup', () => {
     }
   });
 
-  it('to one path twice at once leaves one of the two, whole', async () => {
+  it('written twice concurrently to one path leaves one complete backup', async () => {
     await using store = await filled(40);
     const pad = 'x'.repeat(50_000);
     for (let n = 0; n < 40; n += 1) await store.overwrite(things, { name: `t${n}`, pad });
@@ -319,14 +319,14 @@ describe('backup', () => {
     expect(await readFile(mark, 'utf8')).to.equal(before);
   });
 
-  it('is refused when somebody wrote to the empty directory before it was locked', async () => {
+  it('is refused if another process wrote to the empty directory before it was locked', async () => {
     await using store = await filled(1);
     await backupToFile(store, path);
     const directory = join(folder, 'data');
     await (await openStore({ engine: new LevelEngine({ directory }) })).close();
     const driver: DatabaseDriver = {
       ...levelDriver,
-      // Another one had the directory until now.
+      // Another process had the directory until now.
       lock: async (at) => {
         const owner = await openStore({ engine: new LevelEngine({ directory }) });
         await owner.create(things, { name: 'kept' });
@@ -343,7 +343,7 @@ describe('backup', () => {
     expect((await after.list(things)).items.map(({ name }) => name)).to.deep.equal(['kept']);
   });
 
-  it('that can not be restored over a first start that was interrupted leaves a store with an id', async () => {
+  it('that cannot be restored over an interrupted first start leaves a store with an id', async () => {
     await using store = await filled(1);
     await backupToFile(store, path);
     const directory = join(folder, 'data');
@@ -362,7 +362,7 @@ describe('backup', () => {
     expect(started.storeId).to.match(/^[\w-]{36}$/);
   });
 
-  it('that can not be written leaves no file', async () => {
+  it('that cannot be written leaves no file', async () => {
     await using store = await filled(3);
     const missing = join(folder, 'nowhere', 'x');
     const error = await backupToFile(store, missing).catch((e: unknown) => e);

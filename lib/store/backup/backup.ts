@@ -36,7 +36,7 @@ export interface BackupTrailer {
   readonly sha256: string;
 }
 
-/** The content of a backup. */
+/** The source of a backup's content. */
 export interface BackupSource {
   readonly storeId: string;
   readonly clusterId: string;

@@ -22,7 +22,7 @@ describe('verification of a backup', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('that is small is refused at every end before its own, and with every byte changed', async () => {
+  it('refuses a small one that is truncated at any byte, or has any byte changed', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     for (const name of ['a', 'b']) await store.create(things, { name });
     await backupToFile(store, path);
@@ -45,7 +45,7 @@ describe('verification of a backup', () => {
     await refused(Buffer.concat([good, good]), 'twice');
   });
 
-  it('whose header is no header of this format is refused as damaged', async () => {
+  it('refuses an invalid header as damage', async () => {
     const rest = { storeId: 's', revision: 1, createdAt: '2026-01-01T00:00:00.000Z' };
     const headers = ['null', '7', '"text"', '[]', '{}', '{"format":7}', '{'];
     for (const missing of Object.keys(rest))

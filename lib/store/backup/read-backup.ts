@@ -43,7 +43,7 @@ function damaged(path: string, detail: string): StatusError {
   });
 }
 
-/** The system error of a read names neither the backup nor a remedy. */
+/** Adds the backup and a remedy to the system error of a read. */
 function unreadable(path: string, error: unknown): unknown {
   const code = systemErrorCode(error);
   if (code === undefined) return error;
@@ -93,8 +93,8 @@ async function* frames(
 }
 
 /**
- * Reads a backup completely, record by record. @throws StatusError DataLoss if a byte differs from what was
- * written.
+ * Reads a backup completely, record by record.
+ * @throws StatusError DataLoss if a byte differs from the written one.
  */
 export async function readBackup(
   path: string,
@@ -142,12 +142,12 @@ function recordIn(
   try {
     return decodeRecord({ ...address, bytes: body.subarray(recordPrefixBytes) });
   } catch {
-    // The record's own message advises to restore a backup, which this is.
+    // The record's own error advises to restore a backup, but this is the backup.
     throw damaged(path, `its record of revision ${address.revision} is not the written one`);
   }
 }
 
-/** The JSON object in a header or trailer, with members of these types. */
+/** The JSON object of a header or trailer, with members of these types. */
 function parse<T>(path: string, body: Buffer, members: { readonly [name in keyof T]?: string }): T {
   let value: unknown;
   try {
@@ -169,7 +169,7 @@ export function objectIn({ kind, json }: DecodedRecord): BackedUpObject {
 
 /**
  * Reads a backup file completely and returns its description; passes every object to `onObject`, if given.
- * @throws StatusError DataLoss (BackupDamaged) if a byte differs from what was written, FailedPrecondition
+ * @throws StatusError DataLoss (BackupDamaged) if a byte differs from the written one, FailedPrecondition
  * (BackupFormat) for another format; errors of `onObject`
  */
 export async function verifyBackup(

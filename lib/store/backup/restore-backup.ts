@@ -27,10 +27,10 @@ import type { BackupReport, EmbeddedStore } from '../contract/object-store.js';
 const recordsAtOnce = 200;
 
 /**
- * Writes a backup of a running store to a file, atomically and durably. The file has mode 0600; an existing backup
- * is replaced, and any other file is refused. It is first written to `<path>.<uuid>.partial`: of two concurrent
+ * Writes a backup of a running store to a file, atomically and durably. The file has mode 0600. It replaces an
+ * existing backup; any other file is refused. It is first written to `<path>.<uuid>.partial`: of two concurrent
  * backups to one path the later one wins. A killed process leaves such a partial file.
- * @throws StatusError FailedPrecondition (NotABackup) when `path` is not a backup, Unavailable (BackupUnwritable);
+ * @throws StatusError FailedPrecondition (NotABackup) if `path` is not a backup, Unavailable (BackupUnwritable);
  * errors of the store's backup
  */
 export async function backupToFile(
@@ -75,7 +75,7 @@ function wayOut(path: string, code: string): string {
   }
 }
 
-/** The system error of a write names neither the file nor a remedy. */
+/** Adds the backup and a remedy to the system error of a write. */
 function unwritable(path: string, error: unknown): unknown {
   const code = systemErrorCode(error);
   if (error instanceof StatusError || code === undefined) return error;
@@ -115,16 +115,16 @@ export interface RestoreOptions {
 /** A restored store. */
 export interface RestoreReport {
   readonly storeId: string;
-  /** That of the backup, or a new one: see {@link RestoreOptions.cluster}. */
+  /** The cluster id of the backup, or a new one: see {@link RestoreOptions.cluster}. */
   readonly clusterId: string;
-  /** Its revision, at which all its objects were written. */
+  /** The revision of the store, at which all its objects were written. */
   readonly revision: number;
   readonly objects: number;
   /** Directory of the replaced store; remove it when it is no longer needed. */
   readonly kept?: string;
 }
 
-/** Distance of a restored store from every earlier revision: no earlier cursor or version is valid. */
+/** Distance of a restored store from every earlier revision, so that no earlier cursor or version is valid. */
 const restoreStride = 2 ** 32;
 /** Record keys have 48 bits; half of the range is left for the restored store. */
 const restoreRevisionMax = 2 ** 48 - 1 - restoreStride;
@@ -140,7 +140,7 @@ function restoredRevision(path: string, header: BackupHeader, last: number): num
 
 type Rewrite = (record: DecodedRecord) => readonly DecodedRecord[];
 
-/** The records of the restored store for one record of a backup. */
+/** Returns the records of the restored store for one record of a backup. */
 function rewriting(rewrite: RestoreOptions['rewrite']): Rewrite {
   if (!rewrite) return (record) => [record];
   return (record) =>
@@ -156,7 +156,7 @@ function rewriting(rewrite: RestoreOptions['rewrite']): Rewrite {
     });
 }
 
-/** The record's object in the restored store: the same, with the new version. */
+/** The record of the object in the restored store: with a new version. */
 function restoredRecord(
   record: DecodedRecord,
   address: { readonly revision: number; readonly index: number; readonly count: number },

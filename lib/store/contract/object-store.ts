@@ -27,11 +27,11 @@ export interface StoreReader {
     options?: ListOptions<NoInfer<I> | 'namespace'>,
   ): Promise<ListResult<T>>;
   /**
-   * @throws StatusError OutOfRange when the start is compacted (Compacted), newer than the store (Ahead) or of
-   * another store's history (OtherStore); InvalidArgument for an invalid revision or cursor (InvalidCursor).
+   * @throws StatusError OutOfRange if the start is compacted (Compacted), newer than the store (Ahead) or of another
+   * store's history (OtherStore); InvalidArgument for an invalid revision or cursor (InvalidCursor).
    */
   watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>>;
-  /** The kind as an informer's source; in process its sink runs before the write's promise resolves. */
+  /** The kind as an informer's source. In process its sink runs before the promise of the write resolves. */
   source<T extends ApiObject>(kind: Kind<T>): ListWatch<T>;
 }
 
@@ -43,22 +43,22 @@ export interface StoreWriter {
     object: NoInfer<NewObject<T, N, C>>,
   ): Promise<T>;
   /**
-   * Replaces everything but status, if the stored object still has the uid and the version of
-   * `object`: pass a changed copy of the object that was read.
-   * @throws StatusError Aborted (Conflict) when it was written meanwhile, or deleted and created again; NotFound
-   * when it does not exist; InvalidArgument for an object without uid or version.
+   * Replaces everything except status, if the stored object still has the uid and the version of `object`: pass a
+   * changed copy of the object that was read.
+   * @throws StatusError Aborted (Conflict) if it was written, or deleted and recreated meanwhile; NotFound if it does
+   * not exist; InvalidArgument for an object without uid or version.
    */
   update<T extends ApiObject>(kind: Kind<T>, object: T): Promise<T>;
   /**
-   * Replaces everything but status of any object with this name; concurrent writes are lost. The uid and version of
-   * `object` are ignored.
-   * @throws StatusError NotFound when there is none.
+   * Replaces everything except status of any object with this name; concurrent writes are lost. The uid and version
+   * of `object` are ignored.
+   * @throws StatusError NotFound if it does not exist.
    */
   overwrite<T extends ApiObject, C>(
     kind: Kind<T, string, string, Scope, C>,
     object: NoInfer<NewObject<T, Scope, C>>,
   ): Promise<T>;
-  /** Replaces the status fields given, keeps the others. Unguarded without `precondition`. */
+  /** Replaces the given status fields and keeps the others. Unguarded without `precondition`. */
   updateStatus<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,
     key: ObjectKey,
@@ -67,10 +67,10 @@ export interface StoreWriter {
   ): Promise<T>;
   /**
    * Deletes the object that was read, in any version, but not another one that was created under its name. Resolves
-   * to the object with its deletion marked, or to its last state if it was removed. `precondition` may require
-   * more, such as the version.
-   * @throws StatusError NotFound; Aborted (Conflict) for another uid or where `precondition` does not
-   * hold; InvalidArgument for an object without uid.
+   * to the object with its deletion marked, or to its last state if it was removed. `precondition` may require more,
+   * such as the version.
+   * @throws StatusError NotFound; Aborted (Conflict) for another uid or if `precondition` does not hold;
+   * InvalidArgument for an object without uid.
    */
   delete<T extends ApiObject>(kind: Kind<T>, object: T, precondition?: Precondition): Promise<T>;
   /** Like `delete`, for any object with this name. */
@@ -80,13 +80,12 @@ export interface StoreWriter {
     precondition?: Precondition,
   ): Promise<T>;
   /**
-   * All operations at one revision, or none. An empty transaction writes nothing and resolves once all earlier
-   * writes are visible to reads.
-   * @throws StatusError Aborted (Conflict) for a failed precondition or check, also for a `checkKind` of a revision
+   * Commits all operations at one revision, or none. An empty transaction writes nothing and resolves once all
+   * earlier writes are visible to reads.
+   * @throws StatusError Aborted (Conflict) for a failed precondition or check, including a `checkKind` of a revision
    * that is too old to be checked; InvalidArgument for a `checkKind` that the kind does not allow, and beyond
-   * `limits.transactionOperationsMax` writes or `limits.transactionChecksMax` checks; InvalidArgument
-   * (NotIndexable) when a function of `Kind.indexes` throws for an object to be written, or its values break a
-   * bound of `limits`
+   * `limits.transactionOperationsMax` writes or `limits.transactionChecksMax` checks; InvalidArgument (NotIndexable)
+   * if a function of `Kind.indexes` throws for a written object, or its values exceed a limit
    */
   transact(operations: readonly Operation[]): Promise<readonly OperationResult[]>;
 }
@@ -151,14 +150,14 @@ export interface VerifyReport {
  */
 export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
   /**
-   * The id of the history of revisions; a restored backup gets another one. A remote store changes it when the
-   * server's store was replaced. 1 to 64 letters, digits, `-` and `_`, because watch cursors contain it.
+   * The id of the history of revisions; a restored backup gets another one. In a remote store it changes if the
+   * server's store is replaced. 1 to 64 letters, digits, `-` and `_`, because watch cursors contain it.
    */
   readonly storeId: string;
   /**
-   * The id of the cluster: set when the store is created, kept in its backups and by a restore. External resources
-   * (a storage root, a resource of a provider) are marked with it. Empty for a remote store of a release without
-   * it.
+   * The id of the cluster: set when the store is created, kept in its backups and by a restore. External resources (a
+   * storage root, a resource of a provider) are marked with it. Empty for a remote store of a release without cluster
+   * ids.
    */
   readonly clusterId: string;
   health(): StoreHealth;
@@ -170,7 +169,7 @@ export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
  * ObjectStore} without these.
  */
 export interface EmbeddedStore extends ObjectStore {
-  /** The id of the data: a store that was restored from a backup of this one has the same id. */
+  /** The id of the cluster: a store that was restored from a backup of this one has the same id. */
   readonly clusterId: string;
   /**
    * Present if opening migrated the data of an earlier release. Also present at later openings until a store with
@@ -180,8 +179,8 @@ export interface EmbeddedStore extends ObjectStore {
   /** Drops history beyond the limits; called by the manager periodically. */
   compact(): Promise<void>;
   /**
-   * Writes all objects at one revision to `sink` as the bytes of a backup; writes to the store continue. Rejects
-   * when `sink` does. See {@link restoreBackup}.
+   * Writes all objects at one revision to `sink` as the bytes of a backup; writes to the store continue. Rejects if
+   * `sink` rejects. See {@link restoreBackup}.
    */
   backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport>;
   /**
@@ -190,7 +189,7 @@ export interface EmbeddedStore extends ObjectStore {
   verify(): Promise<VerifyReport>;
 }
 
-/** Whether the data of a store is held by this process, so that it can be compacted, backed up and verified here. */
+/** Whether this process owns the data of a store, so that it can be compacted, backed up and verified here. */
 export function isEmbedded(store: ObjectStore): store is EmbeddedStore {
   return 'compact' in store && typeof store.compact === 'function';
 }

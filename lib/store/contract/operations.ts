@@ -35,7 +35,7 @@ export interface Precondition {
 export type KindCheck = {
   readonly op: 'checkKind';
   readonly kind: AnyKind;
-  /** Of a list that was read ({@link ListResult.revision}). */
+  /** Revision of the list that was read ({@link ListResult.revision}). */
   readonly revision: number;
 } & IndexSelection;
 
@@ -62,7 +62,7 @@ export type ObjectOperation =
       readonly object: NewObject<ApiObject>;
     }
   | {
-      /** Replaces status fields only; `status` holds those to set. */
+      /** Replaces only the status fields in `status`. */
       readonly op: 'updateStatus';
       readonly kind: AnyKind;
       readonly key: ObjectKey;
@@ -94,8 +94,7 @@ export type ObjectOperation =
 /** The result of one operation. */
 export interface OperationResult {
   /**
-   * The object as stored now; for a deletion, its last state; without a uid for a check of an absence
-   * or of a kind.
+   * The stored object; for a deletion, its last state. It has no uid for a check of an absence or of a kind.
    */
   readonly object: ApiObject;
   /** False if the object was removed. */

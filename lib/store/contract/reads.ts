@@ -24,14 +24,14 @@ export interface ListBounds {
   readonly fields?: FieldSelector;
   /** Objects per page, 1 or more, at most `limits.pageSizeMax`. Absent: everything in one page. */
   readonly limit?: number;
-  /** Encoded bytes per page, 1 or more, so that it fits a message; a page has at least one object. */
+  /** Maximum encoded bytes per page, 1 or more, so that it fits into a message; a page has at least one object. */
   readonly pageBytes?: number;
   /**
-   * Token of the previous page, valid for 5 minutes; namespace, selectors and caller must be the same, the size of
-   * the page may differ. Selectors are compared by their text, where they have one.
+   * Token of the previous page, valid for 5 minutes. Namespace, selectors and caller must be the same; the size of
+   * the page may differ. Selectors with a text are compared by their text.
    */
   readonly pageToken?: string;
-  /** The caller, if a program lists for others: only this caller gets the further pages. */
+  /** The caller, for a program that lists for others: only this caller gets the further pages. */
   readonly caller?: string;
 }
 
@@ -40,7 +40,7 @@ export interface ListResult<T extends ApiObject> {
   readonly items: readonly T[];
   /** The revision of the list, for a `checkKind`. */
   readonly revision: number;
-  /** The same position with the identity of the history; see {@link WatchStart}. */
+  /** The same position with the id of the history; see {@link WatchStart}. */
   readonly cursor?: string;
   /** Empty on the last page. */
   readonly nextPageToken: string;
@@ -61,10 +61,10 @@ export type WatchOptions = WatchStart & {
   readonly labels?: LabelSelector;
   readonly fields?: FieldSelector;
   readonly signal: AbortSignal;
-  /** Send a bookmark after this long without an event, in milliseconds. Absent: never. */
+  /** Interval without an event after which a bookmark is sent, in milliseconds. Absent: never. */
   readonly bookmarkMs?: number;
   /**
-   * Deliver the previous state with each change, even if it must be read from the log. Absent: only if it is in
+   * Delivers the previous state with each change, even if it must be read from the log. Absent: only if it is in
    * memory.
    */
   readonly withPrevious?: boolean;

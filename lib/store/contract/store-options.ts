@@ -17,21 +17,21 @@ export interface StoreOptions {
   readonly logger?: Logger;
   /** Events of history to keep; default `limits.historyEvents`. */
   readonly historyEvents?: number;
-  /** Age below which history is kept regardless of its length; default `limits.historyAgeMs`. */
+  /** Age up to which history is kept regardless of its length; default `limits.historyAgeMs`. */
   readonly historyAgeMs?: number;
   /**
    * Encoded bytes of history beyond which it is compacted regardless of its age; default `limits.historyBytesMax`.
    */
   readonly historyBytesMax?: number;
   /**
-   * Free bytes on the disk below which only steps of deletions, and kinds with `takenWhenFull`, are
-   * written; below half of it only final deletions. Default `limits.freeBytesFloor`.
+   * Free bytes on the disk below which only steps of deletions, and kinds with `takenWhenFull`, are written; below
+   * half of it only final deletions. Default `limits.freeBytesFloor`.
    */
   readonly freeBytesFloor?: number;
   /**
-   * Bytes of the floor that are kept allocated on the disk, at most half of it: with them a store opens on a full
-   * disk and accepts steps of deletions. Default 0; `limits.reserveBytes` suits the default floor. Only engines on
-   * a disk support it.
+   * Bytes of the floor that are kept allocated on the disk, at most half of it. With them a store opens on a full
+   * disk and accepts steps of deletions. Default 0; `limits.reserveBytes` suits the default floor. Only engines on a
+   * disk support it.
    */
   readonly reserveBytes?: number;
 }

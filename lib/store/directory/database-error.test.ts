@@ -10,7 +10,7 @@ function error(message: string, code?: string): Error {
   return Object.assign(new Error(message), code === undefined ? {} : { code });
 }
 
-/** What the system says, as Node and as LevelDB tell it. */
+/** System errors, as Node.js and LevelDB report them. */
 const systemErrors: readonly (readonly [string, string])[] = [
   ['ESTALE', 'Stale file handle'],
   ['ENOMEM', 'Cannot allocate memory'],
@@ -25,7 +25,7 @@ const systemErrors: readonly (readonly [string, string])[] = [
   ['EUCLEAN', 'Structure needs cleaning'],
 ];
 
-describe('why a database can not be opened', () => {
+describe('the cause of a failed opening of a database', () => {
   let directory: string;
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'kedge-opening-'));
@@ -33,7 +33,7 @@ describe('why a database can not be opened', () => {
   afterEach(() => rm(directory, { recursive: true }));
 
   for (const [code, text] of systemErrors)
-    it(`${code} is not called damage, is named, and may be gone at the next try`, async () => {
+    it(`${code} is named, is not reported as damage, and may be transient`, async () => {
       const ofLevel = error(`IO error: ${directory}/db/MANIFEST-000002: ${text}`, 'LEVEL_IO_ERROR');
       const ofNode = error(`${code}: ${text}, open 'x'`, code);
       const opening = [
@@ -53,7 +53,7 @@ describe('why a database can not be opened', () => {
       await (await openStore({ engine: new LevelEngine({ directory }) })).close();
     });
 
-  it('only what is proven is called damage', () => {
+  it('only proven damage is reported as damage', () => {
     const proofs = [
       new DamageError('000005.ldb: the block at byte 0 has a wrong checksum'),
       error('Corruption: checksum mismatch', 'LEVEL_CORRUPTION'),
@@ -67,7 +67,7 @@ describe('why a database can not be opened', () => {
     }
   });
 
-  it('is in use only when the system says that another one has the lock', () => {
+  it('is in use only if the system reports a held lock', () => {
     const lock = (text: string): string | undefined =>
       openingError('db', error(`IO error: lock db/LOCK: ${text}`, 'LEVEL_LOCKED')).reason;
     expect(lock('Resource temporarily unavailable')).to.equal('DirectoryLocked');

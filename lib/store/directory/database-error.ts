@@ -1,12 +1,12 @@
 import { failedPrecondition, messageOf, StatusError } from '../../base/index.js';
 import { systemErrorCode } from './file-system.js';
 
-/** Bytes in a database differ from what was written. */
+/** The error of bytes in a database that differ from the written ones. */
 export class DamageError extends Error {}
 
 /**
- * The system errors of a lock that is held, by another process or by this one. Other errors of a lock (no memory, a
- * stale handle, a file system without locks) do not mean that it is held.
+ * The system errors of a held lock, of another process or this one. Other errors of a lock (no memory, a stale
+ * handle, a file system without locks) do not mean that it is held.
  */
 const heldTexts = /Resource temporarily unavailable|already held by process|being used by another/i;
 
@@ -54,7 +54,7 @@ function unavailable(path: string, done: string, cause: unknown): StatusError {
  * which may be transient.
  */
 export function openingError(path: string, cause: unknown): StatusError {
-  // A release without our lock, or another program.
+  // Another release or program has it open without our lock.
   if (isHeldElsewhere(cause))
     return failedPrecondition(
       'DirectoryLocked',

@@ -54,17 +54,17 @@ function unlockable(directory: string, cause: unknown): StatusError {
   });
 }
 
-/** The pid namespace of this process; a pid is meaningless in another one. */
+/** The pid namespace of this process; a pid is meaningful only within its namespace. */
 async function pidNamespace(): Promise<string> {
   return readlink('/proc/self/ns/pid').catch(() => '');
 }
 
-/** The self-description of a holder: its process id and pid namespace. */
+/** The text by which a holder identifies itself: its process id and pid namespace. */
 async function selfText(): Promise<string> {
   return `${process.pid} ${await pidNamespace()}`;
 }
 
-/** Describes the holder for people. */
+/** Describes the holder for messages. */
 async function ownerIn(text: string): Promise<string> {
   const [pid = '', namespace = ''] = text.trim().split(' ');
   if (!/^\d+$/.test(pid)) return 'another process';
@@ -72,7 +72,7 @@ async function ownerIn(text: string): Promise<string> {
   return `process ${pid}`;
 }
 
-/** The holder according to the pid file; only a hint, the locks decide. */
+/** The holder according to the pid file. It is only a hint; the locks decide. */
 async function hintedOwner(directory: string): Promise<string> {
   return ownerIn(await readFile(join(directory, pidFile), 'utf8').catch(() => ''));
 }
@@ -119,7 +119,7 @@ async function identify(
 /**
  * Locks an existing directory for this process.
  * @throws StatusError FailedPrecondition (DirectoryLocked) that names the owner if known, Unavailable
- * (LockUnavailable) when the lock can't be created.
+ * (LockUnavailable) if the lock can't be created.
  */
 export async function lockDirectory(path: string): Promise<DirectoryLock> {
   const { directory, names } = await identify(path);
@@ -153,8 +153,8 @@ export async function lockDirectory(path: string): Promise<DirectoryLock> {
   }
   return {
     async release() {
-      // If the disk refuses this, a stale hint stays, as after a kill. The locks are freed anyway: the store opens
-      // again in this process when the disk is well.
+      // If the removal fails, a stale hint stays, as after a kill. The locks are released anyway: this process can
+      // open the store again when the disk works.
       await rm(join(directory, pidFile), { force: true }).catch(() => undefined);
       await free();
     },

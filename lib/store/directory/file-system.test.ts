@@ -28,7 +28,7 @@ describe('file system', () => {
     ['memory', () => new HostileFileSystem()],
   ];
   for (const [name, make] of systems) {
-    it(`of ${name}: opens by mode, reads and writes by position, and says what is missing`, async () => {
+    it(`of ${name}: opens by mode, reads and writes by position, and reports missing files`, async () => {
       const files = make();
       const directory = join(folder, 'a', 'b');
       await files.makeDirectory(directory);
@@ -65,7 +65,7 @@ describe('file system', () => {
     });
   }
 
-  it('of the machine makes files and directories for the owner only', async () => {
+  it('of the machine creates files and directories for the owner only', async () => {
     const directory = join(folder, 'd');
     await nodeFileSystem.makeDirectory(directory);
     await (await nodeFileSystem.open(join(directory, 'f'), 'w')).close();
@@ -73,7 +73,7 @@ describe('file system', () => {
     expect((await stat(join(directory, 'f'))).mode & 0o777).to.equal(0o600);
   });
 
-  it('copies a directory whole, apart from the LOCK that nothing may open, and says how large it is', async () => {
+  it('copies a whole directory except LOCK, which must not be opened, and returns its size', async () => {
     const from = join(folder, 'from');
     await mkdir(join(from, 'db'), { recursive: true });
     await writeFile(join(from, 'high-water'), 'mark');
@@ -90,7 +90,7 @@ describe('file system', () => {
     expect(await treeBytes(nodeFileSystem, from)).to.equal(3_004);
   });
 
-  it('a copy survives a power loss once its own name is synced', async () => {
+  it('a copy survives a power loss once its name is synced', async () => {
     for (let seed = 0; seed < 50; seed += 1) {
       const files = new HostileFileSystem({ random: seededRandom(seed) });
       await files.makeDirectory('/from/db');
@@ -103,7 +103,7 @@ describe('file system', () => {
     }
   });
 
-  it('in memory loses at a power loss what was not synced, and tears it, by its seed', async () => {
+  it('in memory loses or tears unsynced content at a power loss, by its seed', async () => {
     const outcomes = new Set<string>();
     for (let seed = 0; seed < 300; seed += 1) {
       const files = new HostileFileSystem({ random: seededRandom(seed) });
@@ -116,7 +116,7 @@ describe('file system', () => {
       await kept.write(Buffer.alloc(2_048, 2), 0);
       await files.open('/d/unsynced', 'w');
       files.restart();
-      expect(await code(kept.read(0, 1)), 'a handle of the life before').to.equal('EBADF');
+      expect(await code(kept.read(0, 1)), 'a handle from before the restart').to.equal('EBADF');
       const content = await files.readFile('/d/kept');
       expect(content).to.have.length(2_048);
       const values = new Set(content);
@@ -132,7 +132,7 @@ describe('file system', () => {
     ]);
   });
 
-  it('in memory fails the call that it is told to, and is full when it is', async () => {
+  it('in memory fails at the configured call, and when its capacity is used up', async () => {
     const files = new HostileFileSystem({ capacityBytes: 1_000 });
     files.faultAt(2, { type: 'error', code: 'EIO' });
     await files.makeDirectory('/d');

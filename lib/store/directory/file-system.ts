@@ -12,44 +12,50 @@ import {
 import { join } from 'node:path';
 
 /**
- * How a file is opened: `r` reads, `r+` reads and writes what exists, `w` creates or empties it and
- * writes only, `wx` does so and fails with EEXIST when the name is taken.
+ * The mode of an open: `r` reads, `r+` reads and writes an existing file, `w` creates or truncates it and only
+ * writes, `wx` does so and fails with EEXIST if the name exists.
  */
 export type OpenMode = 'r' | 'r+' | 'w' | 'wx';
 
 /** An open file. Positions and sizes are bytes. */
 export interface OpenFile {
-  /** Bytes from `position`, at most `length`; fewer only at the end of the file. */
+  /** Reads at most `length` bytes from `position`; fewer only at the end of the file. */
   read(position: number, length: number): Promise<Buffer>;
   /** Writes all of `bytes` at `position`. If it rejects, any part may have been written. */
   write(bytes: Buffer, position: number): Promise<void>;
-  /** Resolves when the content and the size survive a power loss. The name is not covered. */
+  /** Resolves when content and size survive a power loss. The name is not covered. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A name in a directory. */
+/** An entry of a directory. */
 export interface DirectoryEntry {
   readonly name: string;
   readonly type: 'file' | 'directory';
 }
 
 /**
- * The files that the library writes itself: high-water mark, marks beside the database, backups, replaced
- * databases. Tests replace it with a simulated disk that loses, tears and refuses writes as a real one may.
+ * The file operations of the library: high-water mark, marks beside the database, backups, replaced databases. Tests
+ * replace them with a simulated disk that loses, tears and refuses writes like a real one.
  *
- * Durability is that of POSIX: content is durable after `OpenFile.sync`, a name (created, renamed or
- * removed) after `syncDirectory` of its directory, and nothing else is. A rename is atomic.
- * Errors carry the system's `code` (ENOENT, ENOSPC, EIO ...).
+ * Durability is that of POSIX: content is durable after `OpenFile.sync`; a name (created, renamed or removed) is
+ * durable after `syncDirectory` of its directory. A rename is atomic. Errors have the system's `code` (ENOENT,
+ * ENOSPC, EIO ...).
  */
 export interface FileSystem {
-  /** Files are created with mode 0600. @throws ENOENT, EEXIST and other system errors. */
+  /**
+   * Files are created with mode 0600.
+   * @throws ENOENT, EEXIST and other system errors.
+   */
   open(path: string, mode: OpenMode): Promise<OpenFile>;
-  /** The whole content of a file. */
+  /** Reads the whole content of a file. */
   readFile(path: string): Promise<Buffer>;
-  /** Names in a directory, in no order. @throws ENOENT */
+  /**
+   * Names in a directory, in any order.
+   * @throws ENOENT
+   */
   readDirectory(path: string): Promise<readonly DirectoryEntry[]>;
-  /** Creates a directory with mode 0700 and those above it; an existing one is fine. */
+  /** Creates a directory with mode 0700, including its parents; no-op if it exists. */
   makeDirectory(path: string): Promise<void>;
   /** Moves a file or directory; a file at `to` is replaced atomically. */
   rename(from: string, to: string): Promise<void>;
@@ -63,7 +69,7 @@ export interface FileSystem {
   exists(path: string): Promise<boolean>;
   /** Size of a file in bytes. @throws ENOENT */
   size(path: string): Promise<number>;
-  /** Bytes that can still be written below a path; undefined where there is no such limit. */
+  /** Bytes that can still be written below a path; undefined if there is no such limit. */
   freeBytes(path: string): Promise<number | undefined>;
 }
 
@@ -73,7 +79,7 @@ export function systemErrorCode(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** The machine's file system. */
+/** The file system of the machine. */
 export const nodeFileSystem: FileSystem = {
   async open(path, mode) {
     const handle = await open(path, mode, 0o600);
@@ -100,7 +106,7 @@ export const nodeFileSystem: FileSystem = {
           done += (await handle.write(bytes, done, left, position + done)).bytesWritten;
         }
       },
-      // Content and size only: syncing the times of a file would cost a journal commit.
+      // Syncs only content and size: syncing the times of a file would cost a journal commit.
       sync: () => handle.datasync(),
       close: () => handle.close(),
     };
@@ -144,12 +150,12 @@ export const nodeFileSystem: FileSystem = {
 };
 
 /**
- * LevelDB's lock: the kernel drops it when the process that holds it closes any handle of the file,
- * so nothing here may open it. It has no content.
+ * LevelDB's lock. The kernel drops it when its process closes any handle of the file, so nothing here may open it. It
+ * has no content.
  */
 const lockName = 'LOCK';
 
-/** Makes everything in a directory durable: contents, names, and those of directories in it. */
+/** Makes everything in a directory durable, recursively: contents and names. */
 export async function syncTree(files: FileSystem, directory: string): Promise<void> {
   for (const { name, type } of await files.readDirectory(directory)) {
     const path = join(directory, name);
@@ -168,7 +174,7 @@ export async function syncTree(files: FileSystem, directory: string): Promise<vo
   await files.syncDirectory(directory);
 }
 
-/** Copies a directory with everything in it and makes the copy durable, apart from its own name. */
+/** Copies a directory recursively and makes the copy durable, except its own name. */
 export async function copyTree(files: FileSystem, from: string, to: string): Promise<void> {
   await copyUnsynced(files, from, to);
   await syncTree(files, to);
@@ -182,7 +188,7 @@ async function copyUnsynced(files: FileSystem, from: string, to: string): Promis
   }
 }
 
-/** Bytes of all files in a directory and below. */
+/** Bytes of all files in a directory, recursively. */
 export async function treeBytes(files: FileSystem, directory: string): Promise<number> {
   let bytes = 0;
   for (const { name, type } of await files.readDirectory(directory)) {

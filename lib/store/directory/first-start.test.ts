@@ -32,7 +32,7 @@ describe('first start in a directory that does not exist', () => {
   };
 
   for (const names of ['any', 'last'] as const) {
-    it(`keeps its first acknowledged write when power is lost right behind it (${names})`, async () => {
+    it(`keeps its first acknowledged write if power is lost right after it (${names})`, async () => {
       for (let seed = 1; seed <= 40; seed += 1) {
         const files = new HostileFileSystem({ random: seededRandom(seed), names });
         const store = await openStore({ engine: engineOn(files, seed) });
@@ -42,7 +42,7 @@ describe('first start in a directory that does not exist', () => {
       }
     });
 
-    it(`keeps it also when an earlier process created the directories and was killed (${names})`, async () => {
+    it(`keeps it also if an earlier process created the directories and was killed (${names})`, async () => {
       for (let seed = 1; seed <= 40; seed += 1) {
         const files = new HostileFileSystem({ random: seededRandom(seed), names });
         await files.makeDirectory(directory);
@@ -54,7 +54,7 @@ describe('first start in a directory that does not exist', () => {
     });
   }
 
-  it('keeps what was restored there', async () => {
+  it('keeps the content of a restore', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-first-'));
     try {
       const backup = join(folder, 'backup');
@@ -87,7 +87,7 @@ describe('first start in a directory that does not exist', () => {
     });
   };
 
-  it('passes over directories that it may not sync, and fails where the disk does', async () => {
+  it('skips directories that it may not sync, and fails if the disk fails', async () => {
     for (const code of ['EACCES', 'EROFS', 'EINVAL']) {
       const files = failingAt('/srv', code);
       await files.makeDirectory(directory);

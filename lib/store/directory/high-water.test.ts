@@ -16,7 +16,7 @@ async function created(files: HostileFileSystem): Promise<HighWaterMark> {
 }
 
 describe('high-water mark', () => {
-  it('is there whole or not at all, whatever call of its creation loses power or fails', async () => {
+  it('exists completely or does not exist, regardless of the call of its creation that loses power or fails', async () => {
     const calls = new HostileFileSystem();
     await created(calls);
     for (let call = 1; call <= calls.calls; call += 1) {
@@ -34,7 +34,7 @@ describe('high-water mark', () => {
     }
   });
 
-  it('never falls behind what was confirmed, and never says what was not noted, across power losses and failed writes', async () => {
+  it('is never before a confirmed revision and always a noted one, across power losses and failed writes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer(),
@@ -76,7 +76,7 @@ describe('high-water mark', () => {
             if (step === 'reopen' || step === 'powerLoss' || files.dead) {
               if (files.dead || step === 'powerLoss') files.restart();
               await reopen().catch((error: unknown) => {
-                // A fault at the read itself: opening is tried again.
+                // The read itself failed: open again.
                 if (!/EIO/.test(String(error))) throw error;
                 files.restart();
                 return reopen();

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import type { Clock, Timer } from '../../base/index.js';
 import { type FileSystem, type OpenFile, systemErrorCode } from './file-system.js';
 
-/** During writes, the mark lags behind the log by at most this. */
+/** Maximum lag of the mark behind the log during writes, in milliseconds. */
 const writeMs = 1_000;
 /** Two copies in separate sectors, written alternately: a torn write leaves the other one intact. */
 const slotBytes = 512;
@@ -22,7 +22,7 @@ function decodeSlot(slot: Buffer): number | undefined {
   return good ? Number(text) : undefined;
 }
 
-/** The content of a mark's file: the last revision known to be written, illegible, or missing. */
+/** The content of a mark's file: the last revision that is known to have been written, illegible, or missing. */
 export type MarkState =
   | { readonly type: 'mark'; readonly revision: number }
   | { readonly type: 'illegible' }
@@ -70,7 +70,7 @@ export class HighWaterMark {
     this.#clock = clock;
   }
 
-  /** The mark as it was left. */
+  /** The content of the file at the opening. */
   async read(): Promise<MarkState> {
     try {
       this.#file = await this.#files.open(this.#path, 'r+');
@@ -83,7 +83,7 @@ export class HighWaterMark {
     if (revision < 0) return { type: 'illegible' };
     this.#slot = marks.indexOf(revision);
     this.#known = revision;
-    // The mark that was read may not be durable: its writer may have died before the sync.
+    // The mark may not be durable: its writer may have died before the sync.
     this.#written = undefined;
     return { type: 'mark', revision };
   }
@@ -107,13 +107,13 @@ export class HighWaterMark {
     this.#file = await this.#files.open(this.#path, 'r+');
   }
 
-  /** Notes a revision that is durable in the log; the file follows within a second. */
+  /** Notes a revision that is durable in the log; the file is written within a second. */
   note(revision: number): void {
     this.#known = Math.max(this.#known, revision);
     this.#timer ??= this.#clock.setTimer(
       () => {
         this.#timer = undefined;
-        // A lagging mark is safe but detects less; it is retried after a second.
+        // A lagging mark is safe but detects less; the write is retried after a second.
         this.#write().catch(() => {
           if (this.#file) this.note(revision);
         });
@@ -139,7 +139,7 @@ export class HighWaterMark {
     this.#file = undefined;
   }
 
-  /** One write at a time: two would share a slot. */
+  /** Serializes writes: two concurrent ones would use one slot. */
   #write(): Promise<void> {
     const written = this.#writing.then(() => this.#writeKnown());
     this.#writing = written.catch(() => undefined);

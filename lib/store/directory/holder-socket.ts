@@ -10,8 +10,8 @@ const textMax = 100;
 const addressBytesMax = 107;
 
 /**
- * A path of the socket that fits an address, while `folder` is open. With `/proc` there is always one. Undefined if
- * none fits.
+ * A path of the socket that fits into an address, valid while `folder` is open. With `/proc` there is always one.
+ * Undefined if none fits.
  */
 async function fittingPath(path: string, folder: FileHandle): Promise<string | undefined> {
   const opened = `/proc/self/fd/${folder.fd}`;
@@ -19,7 +19,7 @@ async function fittingPath(path: string, folder: FileHandle): Promise<string | u
     await stat(opened);
     return `${opened}/${socketName}`;
   } catch {
-    // No /proc, as in a bare chroot.
+    // Without /proc, as in a bare chroot.
     const whole = join(path, socketName);
     return Buffer.byteLength(whole) <= addressBytesMax ? whole : undefined;
   }
@@ -33,7 +33,7 @@ export interface HolderSocket {
   close(): Promise<void>;
 }
 
-/** The self-description of the listening process; undefined if none listens. */
+/** The text of the listening process; undefined if none listens. */
 function ask(path: string): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     let text = '';
@@ -52,7 +52,7 @@ function ask(path: string): Promise<string | undefined> {
 
 /**
  * Queries the holder of the directory with this lock folder. Linux only.
- * @returns its self-description, which may be empty; undefined if no process listens
+ * @returns its text, which may be empty; undefined if no process listens
  */
 export async function askHolder(folder: string): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined;
@@ -72,7 +72,7 @@ function listen(server: Server, path: string): Promise<void> {
   });
 }
 
-/** File systems without sockets: there the kernel's lock works alone. */
+/** Errors of file systems without sockets: there the kernel's lock works alone. */
 const noSockets = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EINVAL']);
 
 /**
@@ -84,11 +84,11 @@ export async function holdSocket(folder: string, text: string): Promise<HolderSo
   if (process.platform !== 'linux') return undefined;
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
-    // Close at once, so that a client that stays connected holds no descriptor.
+    // Close at once, so that a client that stays connected uses no descriptor.
     socket.end(text, () => socket.destroy());
   });
   await rm(join(folder, socketName), { force: true });
-  // Open as long as the server: closing it removes the socket by this path.
+  // Open as long as the server: its close removes the socket by this path.
   const handle = await open(folder, 'r');
   const path = await fittingPath(folder, handle);
   if (path === undefined) {

@@ -57,7 +57,7 @@ describe('names of logs', () => {
         expect([...durable], `append ${appends}`).to.include(present.at(-1));
       }
       await engine.close();
-      expect(looks, 'looks at the directory').to.be.lessThan(appends / 2 + 30);
+      expect(looks, 'reads of the directory').to.be.lessThan(appends / 2 + 30);
     });
   }
 });

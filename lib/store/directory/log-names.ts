@@ -21,7 +21,7 @@ export class LogNames {
   #durable = 0;
   /** Upper bound of the bytes of the present write buffer. */
   #bufferBytes = 2 * blockBytes;
-  /** The part of the present write in it. */
+  /** Bytes of the present write in the write buffer. */
   #writeBytes = 0;
 
   /** @param path the database's directory, whose present names are all durable */
@@ -44,7 +44,10 @@ export class LogNames {
     this.#writeBytes += bytes;
   }
 
-  /** Call it after a write, before it is acknowledged; undefined if there is nothing to wait for. */
+  /**
+   * Resolves when new names are durable. Call it after a write, before it is acknowledged; undefined if no wait is
+   * needed.
+   */
   settle(): Promise<void> | undefined {
     const written = this.#writeBytes;
     this.#writeBytes = 0;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { FileSystem } from './file-system.js';
 
-/** A file that exists from the start of opening a database until every record was read once. */
+/** A file that exists from the start of an opening of the database until every record was read once. */
 export class OpeningMark {
   readonly #files: FileSystem;
   readonly #path: string;
@@ -13,13 +13,13 @@ export class OpeningMark {
   }
 
   /**
-   * LevelDB aborts the process on some damaged tables. An opening after such an abort therefore checks every block
-   * first.
+   * Creates the file. If it exists already, an opening was aborted: LevelDB aborts the process on some damaged
+   * tables, so every block is checked first.
    */
   async set(check: () => Promise<void>): Promise<void> {
     const diedOpening = await this.#files.exists(this.#path);
     if (diedOpening) await check();
-    // Without a mark (a full disk) an abort is not explained; nothing else is lost.
+    // Without the file (on a full disk) an abort can't be explained; nothing else is lost.
     this.#set = await this.#files.open(this.#path, 'w').then(
       (file) => file.close().then(() => true),
       () => diedOpening,

@@ -20,7 +20,7 @@ async function store(files: FileSystem, folder: string, content: string): Promis
   await write(files, `${folder}/high-water`, content);
 }
 
-/** A disk with a store, synced, and one that is in the middle of taking its place. */
+/** A synced disk with a store, and a new store that is being swapped in. */
 async function prepared(seed: number, names: 'any' | 'last'): Promise<HostileFileSystem> {
   const files = new HostileFileSystem({ random: seededRandom(seed), names });
   await store(files, directory, 'old');
@@ -30,12 +30,12 @@ async function prepared(seed: number, names: 'any' | 'last'): Promise<HostileFil
 
 async function replace(files: FileSystem): Promise<void> {
   const folder = await beginReplacement(files, directory);
-  // The engine that fills it syncs nothing but its own files.
+  // The engine that fills the new store syncs only its own files.
   await store(files, folder, 'new');
   await commitReplacement(files, directory);
 }
 
-/** What the store of the directory is, after an opening that finishes what was interrupted. */
+/** The store of the directory, after an opening that finishes an interrupted replacement. */
 async function found(files: FileSystem): Promise<string> {
   const text = async (path: string): Promise<string> => (await files.readFile(path)).toString();
   const parts = [
@@ -52,7 +52,7 @@ const fresh = 'new new new 1500';
 
 describe('replacement of a store', () => {
   for (const names of ['any', 'last'] as const) {
-    it(`leaves the old store or the new one, whole, whatever call of it or of the openings after it loses power (${names})`, async () => {
+    it(`leaves the complete old or new store, regardless of the call, of it or of later openings, that loses power (${names})`, async () => {
       const undisturbed = await prepared(0, names);
       const before = undisturbed.calls;
       await replace(undisturbed);
@@ -67,7 +67,7 @@ describe('replacement of a store', () => {
             () => false,
           );
           files.restart();
-          // Openings are interrupted as well, each time one call later.
+          // Openings are interrupted as well, each at a later call.
           for (let later = 1; later < 40; later += 1) {
             files.faultAt(files.calls + later, { type: 'powerLoss' });
             const opened = await finishReplacement(files, directory).then(
@@ -77,7 +77,7 @@ describe('replacement of a store', () => {
             if (opened) break;
             files.restart();
           }
-          // Power is lost once more: what an opening finished stays.
+          // After another power loss, finished work of an opening must remain.
           files.restart();
           await finishReplacement(files, directory);
           const what = await found(files);
@@ -87,7 +87,7 @@ describe('replacement of a store', () => {
           const left = (await files.readDirectory(directory)).map(({ name }) => name).sort();
           const clean = left.filter((name) => !name.startsWith('replaced-'));
           expect(clean).to.deep.equal(['db', 'high-water']);
-          // What was replaced is kept, whole.
+          // The replaced store is kept completely.
           if (what === fresh) expect(left).to.have.length.greaterThan(2);
         }
       }
@@ -95,7 +95,7 @@ describe('replacement of a store', () => {
     });
   }
 
-  it('is the old store or the new one when any call fails, and the next opening finishes', async () => {
+  it('leaves the old or the new store if any call fails, and the next opening finishes it', async () => {
     const undisturbed = await prepared(0, 'any');
     const before = undisturbed.calls;
     await replace(undisturbed);

@@ -15,7 +15,7 @@ const replacedPrefix = 'replaced-';
 export const databaseName = 'db';
 export const markName = 'high-water';
 
-/** An empty directory to fill. */
+/** Creates the empty directory of the new store. */
 export async function beginReplacement(files: FileSystem, directory: string): Promise<string> {
   const path = join(directory, building);
   await files.remove(path);
@@ -80,7 +80,7 @@ async function setAside(
 ): Promise<string | undefined> {
   if (!names.has(databaseName) && !names.has(markName)) return undefined;
   let number = 1;
-  // A directory with a mark only was interrupted here and gets the database now.
+  // A directory with only a mark belongs to an interrupted move and gets the database now.
   while (await files.exists(join(directory, `${replacedPrefix}${number}`, databaseName)))
     number += 1;
   const target = join(directory, `${replacedPrefix}${number}`);
@@ -93,7 +93,7 @@ async function setAside(
   return target;
 }
 
-/** Files of marks in a directory: that of its store, and those of the stores replaced before. */
+/** Files of marks in a directory: of its store, and of earlier replaced stores. */
 export async function markFiles(files: FileSystem, directory: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const { name } of await files.readDirectory(directory)) {

@@ -26,7 +26,7 @@ async function layAll(reserve: ReserveFolder, bytes: number, keepFree: number): 
 }
 
 describe('the reserve of a data directory', () => {
-  it('is as large as it should be, and none of it compresses', async () => {
+  it('has the configured size, and is incompressible', async () => {
     const files = await disk(100 * mebibyte);
     const reserve = new ReserveFolder(files, directory, () => true);
     expect(await reserve.held()).to.equal(0);
@@ -37,21 +37,21 @@ describe('the reserve of a data directory', () => {
     expect(deflateSync(piece.subarray(0, 32_768)).length).to.be.greaterThan(32_000);
   });
 
-  it('leaves others the room that it should, and is smaller then', async () => {
+  it('leaves the configured free space, and is smaller then', async () => {
     const files = await disk(20 * mebibyte);
     const reserve = new ReserveFolder(files, directory, () => true);
     expect(await layAll(reserve, 8 * mebibyte, 15 * mebibyte)).to.equal(2);
     expect(await reserve.held()).to.equal(4 * mebibyte);
   });
 
-  it('is not laid by a process that does not have the directory', async () => {
+  it('is not allocated by a process without the lock of the directory', async () => {
     const files = await disk(20 * mebibyte);
     expect(await new ReserveFolder(files, directory, () => false).layPiece(mebibyte, 0)).to.equal(
       false,
     );
   });
 
-  it('is given back piece by piece, no more than is needed', async () => {
+  it('is released piece by piece, only as much as is needed', async () => {
     const files = await disk(20 * mebibyte);
     const reserve = new ReserveFolder(files, directory, () => true);
     await layAll(reserve, 8 * mebibyte, 0);
@@ -63,7 +63,7 @@ describe('the reserve of a data directory', () => {
     expect(await reserve.held()).to.equal(0);
   });
 
-  it('lays again what somebody removed or cut', async () => {
+  it('allocates removed or truncated pieces again', async () => {
     const files = await disk(100 * mebibyte);
     const reserve = new ReserveFolder(files, directory, () => true);
     await layAll(reserve, 8 * mebibyte, 0);
@@ -73,13 +73,13 @@ describe('the reserve of a data directory', () => {
     expect(await reserve.held()).to.equal(8 * mebibyte);
   });
 
-  it('leaves nothing of a piece that does not fit after all', async () => {
+  it('removes a piece that turns out not to fit', async () => {
     const files = await disk(100 * mebibyte);
     const reserve = new ReserveFolder(files, directory, () => true);
     await layAll(reserve, 4 * mebibyte, 0);
     await fill(files, 1);
     await files.remove(`${folder}/3`);
-    // Somebody else takes the room between the look and the write.
+    // Another program uses the space between the measurement and the write.
     const told = files.freeBytes.bind(files);
     files.freeBytes = async () => {
       const free = (await told()) ?? 0;
@@ -100,7 +100,7 @@ describe('the reserve of a data directory', () => {
       message: 'in use by process 7',
     });
 
-    it('is given back where the lock lacks room, and the lock is tried once more', async () => {
+    it('is released if the lock lacks space, and the lock is retried', async () => {
       const files = await disk(50 * mebibyte);
       const reserve = new ReserveFolder(files, directory, () => true);
       await layAll(reserve, 32 * mebibyte, 0);
@@ -114,7 +114,7 @@ describe('the reserve of a data directory', () => {
       expect(await reserve.held()).to.be.greaterThan(0);
     });
 
-    it('stays whole where another process has the directory', async () => {
+    it('stays complete if another process holds the directory', async () => {
       const files = await disk(50 * mebibyte);
       const reserve = new ReserveFolder(files, directory, () => true);
       await layAll(reserve, 32 * mebibyte, 0);
@@ -125,7 +125,7 @@ describe('the reserve of a data directory', () => {
     });
   });
 
-  it('that is used up: the error names the directory, the free bytes and the remedy', async () => {
+  it('if it is used up, the error names the directory, the free bytes and the remedy', async () => {
     const files = await disk(mebibyte);
     await fill(files, 12);
     const told = await explainNoRoom(new Error('No space left on device'), files, directory);

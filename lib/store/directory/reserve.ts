@@ -8,10 +8,10 @@ const folderName = 'reserve';
 const pieces = ['1', '2', '3', '4'] as const;
 const blockBytes = 1024 * 1024;
 
-/** Free bytes with which a store opens: the lock's log, a manifest, a log, and a table of 16 MiB. */
+/** Free bytes that an opening needs: the lock's log, a manifest, a log, and a table of 16 MiB. */
 export const openingBytes = 20 * 1024 * 1024;
 
-/** Bytes that no file system compresses, and none stores as a hole. */
+/** A block that file systems can't compress or store as a hole. */
 function fillerBlock(): Buffer {
   return createHash('shake256', { outputLength: blockBytes }).update(folderName).digest();
 }
@@ -107,8 +107,8 @@ export class ReserveFolder implements Reserve {
 }
 
 /**
- * Takes the lock of a directory. On a full disk it retries with released reserve, because the lock's files need
- * room. Another holder is reported before any room is needed.
+ * Takes the lock of a directory. If the disk is full, it releases the reserve and retries, because the lock's files
+ * need space. Another holder is reported before any space is needed.
  */
 export async function lockWithReserve<T>(lock: () => Promise<T>, reserve: Reserve): Promise<T> {
   try {
@@ -120,7 +120,7 @@ export async function lockWithReserve<T>(lock: () => Promise<T>, reserve: Reserv
   }
 }
 
-/** Explains a failed opening on a full disk; otherwise returns the error itself. */
+/** Explains an opening that failed on a full disk; returns any other error unchanged. */
 export async function explainNoRoom(
   error: unknown,
   files: FileSystem,

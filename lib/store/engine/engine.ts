@@ -7,17 +7,17 @@ export interface RecordAddress {
   readonly index: number;
 }
 
-/** A record as engines see it: bytes that carry their own checksum under an address. */
+/** A record for engines: bytes with their own checksum under an address. */
 export interface EngineRecord extends RecordAddress {
   readonly bytes: Buffer;
 }
 
 /**
- * The state of the log at the compaction mark: number and hash of the current records. Below the mark density can't
- * be checked, because superseded records are dropped; this can.
+ * The state of the log at the compaction mark: number and hash of the current records. They are checked below the
+ * mark, where density can't be checked because superseded records are dropped.
  */
 export interface Checkpoint {
-  /** Revisions up to here may have been dropped when superseded. 0: nothing was ever compacted. */
+  /** Superseded records up to here may have been dropped. 0: nothing was ever compacted. */
   readonly revision: number;
   readonly objects: number;
   /** Sum of the records' checksums, modulo 2^48. */
@@ -36,26 +36,26 @@ export interface EngineState {
   readonly migration?: Migration;
 }
 
-/** A log that an earlier release wrote became one of this release. */
+/** A migration of a log of an earlier release to this one. */
 export interface Migration {
   /** Schema versions before and after. */
   readonly from: number;
   readonly to: number;
   /** Directory of the copy from before the migration. */
   readonly copy: string;
-  /** The rollback to the earlier release, for messages. */
+  /** The steps of a rollback to the earlier release, for messages. */
   readonly wayBack: string;
 }
 
 /** Options of a scan. */
 export interface ScanOptions {
-  /** Last revision of interest, default all; an engine may return later ones anyway. */
+  /** Last revision of interest, default all; an engine may also return later ones. */
   readonly through?: number;
 }
 
 /**
- * Bytes on the disk that are kept allocated, so that a store on a full disk still opens and accepts writes that
- * free room. Released bytes are available to every process of the machine.
+ * Bytes on the disk that are kept allocated, so that a store on a full disk still opens and accepts writes that free
+ * space. Released bytes are available to every process of the machine.
  */
 export interface Reserve {
   /** Bytes that are allocated now; fewer if files were removed. */
@@ -74,20 +74,20 @@ export interface Reserve {
 }
 
 /**
- * The storage of the log. An engine stores bytes durably and returns them; all semantics (versions, conflicts,
+ * The storage of the log. An engine stores bytes durably and returns them. All semantics (versions, conflicts,
  * visibility, watch, checksums) are above it and the same for every engine.
  *
- * After `append` or `saveCheckpoint` rejected, its outcome is unknown, and both reject until the engine was closed
- * and opened again: only then the content of the log is known.
+ * If `append` or `saveCheckpoint` rejects, its outcome is unknown, and both reject until the engine is closed and
+ * reopened: only then the content of the log is known.
  */
 export interface Engine {
   /**
-   * Opens or creates. A new log gets the id of `newStoreId` and the cluster id `clusterId`; absent: its cluster id
-   * is its store id.
-   * @throws StatusError FailedPrecondition when another process has it open, DataLoss on damage.
+   * Opens or creates the log. A new log gets the id of `newStoreId` and the cluster id `clusterId`; absent: its
+   * cluster id is its store id.
+   * @throws StatusError FailedPrecondition if another process has it open, DataLoss on damage.
    */
   open(newStoreId: () => string, clusterId?: string): Promise<EngineState>;
-  /** Records after `revision` in order of revision and index, in chunks of at most some hundreds. */
+  /** Records after `revision` in order of revision and index, in chunks of up to some hundreds. */
   scan(revision: number, options?: ScanOptions): AsyncIterable<readonly EngineRecord[]>;
   /** Appends the records atomically and durably. */
   append(records: readonly EngineRecord[]): Promise<void>;
@@ -104,9 +104,9 @@ export interface Engine {
   confirm?(revision: number): Promise<void>;
   /** Confirms that {@link EngineState.migration} was reported: later openings do not return it again. */
   migrationTold?(): Promise<void>;
-  /** Bytes that can still be written; undefined where there is no such limit. */
+  /** Bytes that can still be written; undefined if there is no such limit. */
   freeBytes?(): Promise<number | undefined>;
-  /** Present where room can be reserved. */
+  /** Present if the engine can reserve space. */
   readonly reserve?: Reserve;
   /** The location of the log, for messages; absent without one. */
   readonly location?: string;
@@ -117,8 +117,8 @@ export interface Engine {
 export type Existing = 'refuse' | 'keep';
 
 /**
- * Writes the new content into an empty engine, which it opens and closes. `last` is a revision that
- * the replaced store reached, within the second before it stopped; undefined when that is unknown.
+ * Writes the new content into an empty engine, which it opens and closes. `last` is a revision that the replaced
+ * store reached, at most a second before it stopped; undefined if that is unknown.
  */
 export type Fill = (fresh: Engine, last: number | undefined) => Promise<void>;
 
@@ -153,7 +153,7 @@ export const emptyCheckpoint: Checkpoint = { revision: 0, objects: 0, hash: 0 };
 
 const hashModulus = 2 ** 48;
 
-/** The checkpoint with one current record more (`sign` 1) or less (-1). */
+/** The checkpoint with one more current record (`sign` 1) or one less (-1). */
 export function countRecord(mark: Checkpoint, checksum: number, sign: 1 | -1): Checkpoint {
   const hash = (mark.hash + sign * (checksum >>> 0) + hashModulus) % hashModulus;
   return { ...mark, objects: mark.objects + sign, hash };

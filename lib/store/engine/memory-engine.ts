@@ -27,8 +27,8 @@ function inUse(): StatusError {
 }
 
 /**
- * An engine without a disk, for tests and the simulator. Reopening the same instance keeps its records; it
- * has one store at a time, as a directory has.
+ * An engine without a disk, for tests and the simulator. Reopening the same instance keeps its records. Like a
+ * directory, it has one store at a time.
  */
 export class MemoryEngine implements ReplaceableEngine {
   #records: EngineRecord[] = [];

@@ -21,7 +21,7 @@ const reasonOf = (work: Promise<void>): Promise<unknown> =>
   );
 
 describe('writes one at a time', () => {
-  it('begin in the order they were asked for, each after the end of the one before', async () => {
+  it('start in the order of the calls, each after the end of the previous one', async () => {
     const writes = new SerialWrites(() => undefined);
     const told: string[] = [];
     const latches = [latch(), latch(), latch()];
@@ -39,7 +39,7 @@ describe('writes one at a time', () => {
     latches[0]!.open();
     await Promise.all(all);
     expect(told.map((one) => one.slice(-1)).join('')).to.equal('001122');
-    // One that is asked for while the second of two is under way waits for that one.
+    // A write that is requested during the second of two waits for the second.
     const last = latch();
     const running = [writes.run(turns), writes.run(() => last.promise)];
     await running[0];
@@ -51,7 +51,7 @@ describe('writes one at a time', () => {
     await next;
   });
 
-  it('are acknowledged when what follows each of them has settled, and not before', async () => {
+  it('are acknowledged only when the step after each of them has settled', async () => {
     const settled = latch();
     const writes = new SerialWrites(() => settled.promise);
     let acknowledged = false;
@@ -62,7 +62,7 @@ describe('writes one at a time', () => {
     await write;
   });
 
-  it('are followed by none when what follows one of them fails, until the database is opened again', async () => {
+  it('are refused after the step after one of them failed, until the database is reopened', async () => {
     const settled = latch();
     let settling: Promise<void> | undefined = settled.promise;
     const writes = new SerialWrites(() => settling);

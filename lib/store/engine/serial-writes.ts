@@ -17,14 +17,14 @@ export class SerialWrites {
     this.#settle = settle;
   }
 
-  /** The database was reopened: clears the earlier failure. */
+  /** Clears the earlier failure, because the database was reopened. */
   restart(): void {
     this.#failure = undefined;
   }
 
   /** @throws StatusError Unavailable (WriteFailed) after a failed write; errors of `work` */
   run(work: () => Promise<void>): Promise<void> {
-    // A lone writer does not await, which would add a turn to its write.
+    // A lone writer does not await, because that would add a turn to its write.
     const before = this.#count > 0 ? this.#last : undefined;
     this.#count += 1;
     this.#last = this.#perform(work, before);

@@ -8,10 +8,10 @@ interface Disk extends ApiObject {
 }
 const declaration = { kind: 'Disk', plural: 'disks', scope: 'Cluster', statusFields: [] } as const;
 const disks = kindOf<Disk>()({ ...declaration, indexes: { tag: ({ tag }) => [tag] } });
-/** The kind as a caller without indexes has it. */
+/** The kind as declared by a caller without indexes. */
 const plainDisks = defineKind<Disk>(declaration);
 
-/** Every look at the turn says that it is used up, but the first one after a pause. */
+/** A clock on which each query reports a used-up turn, except the first one after a pause. */
 function busyClock(): Clock {
   let fresh = false;
   return {
@@ -35,7 +35,7 @@ async function under(store: EmbeddedStore, value: string): Promise<readonly stri
 }
 
 describe('a list by index', () => {
-  it('has what was on its way when the store learnt the index', async () => {
+  it('includes writes that were in progress when the store learned the index', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const write = store.create(plainDisks, { name: 'a', tag: 'red' });
     const learning = under(store, 'red');
@@ -45,7 +45,7 @@ describe('a list by index', () => {
     await store.close();
   });
 
-  it('has what changed while the index was read for the first time', async () => {
+  it('includes changes during the first read of the index', async () => {
     const engine = new MemoryEngine();
     const first = await openStore({ engine });
     const names = Array.from({ length: 100 }, (_, n) => `d${String(n).padStart(3, '0')}`);
@@ -53,7 +53,7 @@ describe('a list by index', () => {
     await first.close();
     const store = await openStore({ engine, clock: busyClock() });
     const reading = under(store, 'red');
-    // Behind the part that was read so far.
+    // Beyond the part that was read so far.
     await store.overwrite(disks, { name: 'd098', tag: 'blue' });
     await store.deleteByName(disks, { name: 'd099' });
     expect(await reading).to.deep.equal(names.slice(0, 98));

@@ -7,7 +7,7 @@ import { MemoryEngine, openStore } from '../index.js';
 interface Disk extends ApiObject {
   readonly tag?: unknown;
 }
-/** As a program without types may have it. */
+/** An index function as a program without types may have it. */
 const tagOf = ({ tag }: Disk): readonly string[] =>
   (tag === 'late' ? Promise.reject(new Error(tag)) : tag) as readonly string[];
 const declaration = { kind: 'Disk', plural: 'disks', scope: 'Cluster', statusFields: [] } as const;
@@ -31,7 +31,7 @@ describe('values of an object in an index', () => {
       `gave ${limits.indexValuesMax + 1} values`,
     ],
   ] as const)
-    it(`a write is refused where the function gives ${what}, and told so`, async () => {
+    it(`a write is refused with the reason if the function returns ${what}`, async () => {
       const store = await openStore({ engine: new MemoryEngine() });
       const written = store.create(disks, { name: 'a', tag: given });
       const refused: unknown = await written.catch((error: unknown) => error);
@@ -40,7 +40,7 @@ describe('values of an object in an index', () => {
       await store.close();
     });
 
-  it('what the function throws itself is not quoted: it may hold a part of the object', async () => {
+  it('an error of the function is not quoted: it may contain a part of the object', async () => {
     const thrown = kindOf<Disk>()({
       ...declaration,
       indexes: {

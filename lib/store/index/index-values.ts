@@ -7,8 +7,8 @@ export class WrongValues extends TypeError {
 }
 
 /**
- * The values of an object in an index, each once.
- * @throws errors of the function; WrongValues for a promise, for anything but a list of strings, and beyond
+ * The distinct values of an object in an index.
+ * @throws errors of the function; WrongValues for a promise, for anything but a list of strings, and above
  * `limits.indexValuesMax` values or `limits.indexValueCharactersMax` characters of one
  */
 export function indexValues(of: IndexFunction<ApiObject>, object: ApiObject): readonly string[] {

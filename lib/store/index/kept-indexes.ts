@@ -46,13 +46,13 @@ function valuesOrNone(index: KeptIndex, object: ApiObject): readonly string[] | 
   }
 }
 
-/** The known indexes of kinds. A store knows no kinds when it is opened: it learns their indexes from calls. */
+/** The known indexes of kinds. A newly opened store knows no kinds: it learns their indexes from calls. */
 export class KeptIndexes {
   readonly #kinds = new Map<string, KindIndexes>();
 
   /** Learns the indexes of a kind; `revision` is the last one whose changes they do not track. */
   learn({ kind, indexes }: AnyKind, revision: number): void {
-    // A kind that is only a name has none.
+    // A kind that is only a name has no indexes.
     if (indexes === undefined) return;
     let known = this.#kinds.get(kind);
     if (known?.seen === indexes) return;
@@ -66,8 +66,8 @@ export class KeptIndexes {
   }
 
   /**
-   * A write of a kind at `revision` was accepted. An index that was learned while the write was staged may be missing in
-   * its changes, so that changes of the index are tracked from this revision on.
+   * Called for an accepted write of a kind at `revision`. Its changes may lack an index that was learned while the
+   * write was staged, so changes of that index are tracked from this revision on.
    */
   settle(kind: string, revision: number): void {
     const indexes = this.#kinds.get(kind)?.indexes;
@@ -75,7 +75,10 @@ export class KeptIndexes {
     for (const index of indexes.values()) if (index.floor === revision - 1) index.floor = revision;
   }
 
-  /** The index that a caller names. @throws StatusError InvalidArgument when the kind has no such one */
+  /**
+   * The index that a caller names.
+   * @throws StatusError InvalidArgument if the kind does not have it
+   */
   demand(kind: AnyKind, name: string): KeptIndex {
     const index = this.#kinds.get(kind.kind)?.indexes.get(name);
     if (index && index.of === kind.indexes[name]) return index;
@@ -117,15 +120,15 @@ export class KeptIndexes {
     return changes;
   }
 
-  /** Some noted writes failed and their revisions are reused: changes are tracked from `revision` on. */
+  /** Tracks changes from `revision` on: some noted writes failed, and their revisions are reused. */
   reset(revision: number): void {
     for (const { indexes } of this.#kinds.values())
       for (const index of indexes.values()) index.floor = revision;
   }
 
   /**
-   * A change became visible; `entry` is absent for a deletion. `changes` may be absent, or lack an index that was
-   * learned meanwhile.
+   * Applies a change that became visible; `entry` is absent for a deletion. `changes` may be absent, or lack an index
+   * that was learned meanwhile.
    */
   publish(
     kind: string,

@@ -10,7 +10,7 @@ export interface ListSnapshot {
 
 /** An unfinished list and its caller. */
 export interface Keepable extends ListSnapshot {
-  /** Undefined: the program itself. */
+  /** Undefined for the program itself. */
   readonly caller: string | undefined;
   /** The value of {@link KeptLists.replacedOf} when the snapshot was taken. */
   readonly replacedBefore: number;
@@ -24,7 +24,7 @@ interface Kept<L> {
 }
 
 const bytesOfReference = 8;
-/** Replaced bytes until the bounds are checked again. */
+/** Replaced bytes after which the limits are checked again. */
 const settleBytes = 1_048_576;
 
 /**
@@ -37,7 +37,7 @@ const settleBytes = 1_048_576;
  */
 export class KeptLists<L extends Keepable> {
   readonly #clock: Clock;
-  /** The least recently used comes first. */
+  /** The least recently used list is first. */
   readonly #kept = new Map<string, Kept<L>>();
   /** Cumulative encoded bytes of replaced objects, by kind. */
   readonly #replaced = new Map<string, number>();
@@ -56,7 +56,7 @@ export class KeptLists<L extends Keepable> {
     return this.#replaced.get(kind) ?? 0;
   }
 
-  /** Objects of a kind were replaced or deleted: only lists keep these bytes alive. */
+  /** Counts bytes of replaced or deleted objects of a kind, which only lists keep alive. */
   noteReplaced(kind: string, bytes: number): void {
     this.#replaced.set(kind, this.replacedOf(kind) + bytes);
     if (this.#kept.size === 0) return;
@@ -104,7 +104,7 @@ export class KeptLists<L extends Keepable> {
       this.#dropOne(this.#greatest((kept) => this.#bytesOf(kept)));
   }
 
-  /** The least recently used of a caller. */
+  /** Evicts the least recently used list of a caller. */
   #dropOne(caller: string | undefined): void {
     for (const [name, { list }] of this.#kept) {
       if (list.caller !== caller) continue;
@@ -113,7 +113,7 @@ export class KeptLists<L extends Keepable> {
     }
   }
 
-  /** The caller with the largest weight of lists. */
+  /** The caller whose lists have the largest total weight. */
   #greatest(weightOf: (kept: Kept<L>) => number): string | undefined {
     const weights = new Map<string | undefined, number>();
     let greatest: string | undefined;
@@ -127,12 +127,12 @@ export class KeptLists<L extends Keepable> {
     return greatest;
   }
 
-  /** The bytes of a list if it shared none. */
+  /** The bytes of a list if it shared none with others. */
   #bytesOf({ list, referenceBytes }: Kept<L>): number {
     return referenceBytes + this.replacedOf(list.kind) - list.replacedBefore;
   }
 
-  /** The bytes that all lists keep alive: objects are shared, so the oldest list of each kind decides. */
+  /** The bytes that all lists keep alive. Objects are shared, so the oldest list of each kind determines them. */
   #bytes(): number {
     const oldest = new Map<string, number>();
     let bytes = 0;

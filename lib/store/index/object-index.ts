@@ -14,7 +14,7 @@ export interface Pending {
   readonly exists: boolean;
 }
 
-/** One kind's objects. */
+/** The objects of one kind. */
 class Table {
   readonly #entries = new Map<string, LazyObject>();
   readonly sorted = new SortedEntries<LazyObject>();
@@ -52,7 +52,10 @@ export class ObjectIndex {
     return this.#tables.get(kind)?.get(key);
   }
 
-  /** @throws StatusError InvalidArgument for a key that no object of the kind may have */
+  /**
+   * Returns the object of a key.
+   * @throws StatusError InvalidArgument for a key that no object of the kind may have
+   */
   lookup<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): T | undefined {
     const entry = this.get(kind.kind, keyString(key));
     const object = entry && (entry as LazyObject<T>).object;
@@ -60,19 +63,19 @@ export class ObjectIndex {
     return object;
   }
 
-  /** Clears pending writes: their outcome was read back. */
+  /** Clears pending writes, because their outcome was read back. */
   clearPending(): void {
     for (const table of this.#tables.values()) table.pending.clear();
   }
 
-  /** A kind's objects as they are now, in key order, in chunks; `namespace` must match exactly. */
+  /** The present objects of a kind, in key order, in chunks; `namespace` must match exactly. */
   snapshot(kind: string, namespace?: string): readonly (readonly LazyObject[])[] {
     const sorted = this.#tables.get(kind)?.sorted;
     if (!sorted) return [];
     return namespace === undefined ? sorted.snapshot() : sorted.snapshotOf(`${namespace}/`);
   }
 
-  /** Every kind as it is now. */
+  /** The present objects of every kind. */
   snapshotAll(): ReadonlyMap<string, readonly (readonly LazyObject[])[]> {
     return new Map([...this.#tables].map(([kind, { sorted }]) => [kind, sorted.snapshot()]));
   }

@@ -63,7 +63,7 @@ describe('paged lists', () => {
     return nextPageToken;
   };
 
-  it('give a page token to its own list only: not of another kind, namespace, selector or caller', async () => {
+  it('accept a page token only for its own list: kind, namespace, selector and caller', async () => {
     const labels = parseLabelSelector('tier=web');
     const fields = parseFieldSelector('value!=0');
     const own = { namespace: 'default', labels, fields, caller: 'ann' };
@@ -85,13 +85,13 @@ describe('paged lists', () => {
         JSON.stringify(options),
       ).to.equal('InvalidArgument');
     expect(await reasonOf(store.list(others, { ...own, pageToken }))).to.equal('InvalidArgument');
-    // The same text compiled again is the same selector.
+    // The same text, compiled again, is the same selector.
     const again = { ...own, labels: parseLabelSelector('tier=web') };
     const { items } = await store.list(things, { ...again, pageToken });
     expect(items.map(({ name }) => name)).to.deep.equal(['t4']);
   });
 
-  it('refuse a page size that is none, on the first page and on the next: such a list would never end', async () => {
+  it('refuse an invalid page size, on the first page and on the next: such a list would never end', async () => {
     const pageToken = await begin();
     for (const size of [0, -1, NaN])
       for (const options of [{ limit: size }, { pageBytes: size }, { pageToken, limit: size }])
@@ -103,7 +103,7 @@ describe('paged lists', () => {
     expect(items.length).to.equal(12);
   });
 
-  it('let nobody make up a token for another page of a list, or change one', async () => {
+  it('refuse a forged or changed token for another page of a list', async () => {
     const text = Buffer.from(await begin(), 'base64url').toString();
     for (let at = 0; at < text.length; at += 1) {
       const digit = text[at] === '1' ? '2' : '1';
@@ -116,7 +116,7 @@ describe('paged lists', () => {
       expect(await reasonOf(store.list(things, { pageToken }))).to.equal('InvalidArgument');
   });
 
-  it('give every object once, whatever the sizes of pages and the retries, through writes and compaction', async () => {
+  it('return every object once, for all page sizes and retries, during writes and compaction', async () => {
     const page = fc.record({
       limit: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
       pageBytes: fc.option(fc.integer({ min: 1, max: 900 }), { nil: undefined }),
@@ -172,7 +172,7 @@ describe('paged lists', () => {
     expect(await page('ann', mine)).to.equal('given');
   });
 
-  it('of many callers are bounded in all, at the cost of the one with the most', async () => {
+  it('of many callers are bounded in total; the caller with the most loses lists', async () => {
     const few = await begin({ caller: 'ann' });
     const callers = Math.ceil(limits.pagedListsMax / limits.pagedListsPerCallerMax) + 1;
     for (let n = 0; n < callers * limits.pagedListsPerCallerMax; n += 1)
@@ -183,7 +183,7 @@ describe('paged lists', () => {
     expect(await page({ pageToken: own })).to.equal('given');
   });
 
-  it('expire when nobody asks for the next page, and with a restart, as PageTokenExpired', async () => {
+  it('expire without a request for the next page, and with a restart, as PageTokenExpired', async () => {
     const idle = await begin();
     const kept = await begin();
     await clock.advance(limits.pagedListIdleMs - 1);
@@ -197,7 +197,7 @@ describe('paged lists', () => {
   });
 });
 
-describe('what kept lists hold in memory', () => {
+describe('memory of kept lists', () => {
   const list = (kept: KeptLists<Keepable>, caller: string, kind = 'Thing'): Keepable => ({
     kind,
     caller,
@@ -206,7 +206,7 @@ describe('what kept lists hold in memory', () => {
     replacedBefore: kept.replacedOf(kind),
   });
 
-  it('is bounded: of the objects replaced since, the list that keeps most of them goes', () => {
+  it('is bounded: the list that keeps the most replaced objects alive is evicted', () => {
     const kept = new KeptLists(new FakeClock());
     const max = limits.pagedListsBytesMax;
     kept.keep('old', list(kept, 'ann'));
@@ -221,7 +221,7 @@ describe('what kept lists hold in memory', () => {
     expect(kept.use('unconcerned')).to.not.equal(undefined);
   });
 
-  it('is bounded in the references of its snapshots, at the cost of the caller that holds most', () => {
+  it('is bounded in the references of its snapshots; the caller with the most loses lists', () => {
     const kept = new KeptLists(new FakeClock());
     const chunks = [new Array(limits.pagedListsBytesMax / 8 / 4).fill(undefined)] as never;
     kept.keep('small', list(kept, 'ann'));
@@ -232,7 +232,7 @@ describe('what kept lists hold in memory', () => {
     expect(kept.use('large-5')).to.not.equal(undefined);
   });
 
-  it('is given back when nobody asks for the next page, by the next write or list', async () => {
+  it('is released without a request for the next page, by the next write or list', async () => {
     const clock = new FakeClock();
     const kept = new KeptLists(clock);
     kept.keep('idle', list(kept, 'ann'));

@@ -19,7 +19,7 @@ export type ListSubject = SelectionOptions & Pick<ListBounds, 'caller'> & IndexS
 interface PagedList extends Keepable {
   readonly subject: ListSubject;
   readonly selection: Selection;
-  /** Of the tokens' signatures. */
+  /** Secret of the signatures of its tokens. */
   readonly secret: string;
 }
 
@@ -36,11 +36,10 @@ const tokenForm = /^([0-9a-f-]{36}):(\d{1,9}):(\d{1,9}):([\w-]{22})$/;
 const signatureBytes = 16;
 
 /**
- * Lists at one revision, also over several pages: the rest of a paged list stays as it was.
+ * Lists at one revision, also across several pages: the rest of a paged list is unaffected by writes.
  *
  * A page token names a kept list and a page of it. It is signed with a secret of that list, so that it can't be
- * forged, and is valid for that list only: for the same kind, namespace, selectors and caller. Using it again
- * returns the same page.
+ * forged, and is valid only for the same kind, namespace, selectors and caller. Using it again returns the same page.
  */
 export class PagedLists {
   readonly #clock: Clock;
@@ -58,7 +57,10 @@ export class PagedLists {
     this.#kept.noteReplaced(kind, bytes);
   }
 
-  /** The first page, or everything without a bound. @throws StatusError InvalidArgument */
+  /**
+   * The first page, or all objects without a limit.
+   * @throws StatusError InvalidArgument
+   */
   async first<T extends ApiObject>(
     snapshot: ListSnapshot,
     subject: ListSubject,
@@ -83,7 +85,10 @@ export class PagedLists {
     return { items, revision: snapshot.revision, nextPageToken: tokenOf(name, next, list.secret) };
   }
 
-  /** The page of a token. @throws StatusError InvalidArgument, OutOfRange (PageTokenExpired) */
+  /**
+   * The page of a token.
+   * @throws StatusError InvalidArgument, OutOfRange (PageTokenExpired)
+   */
   async next<T extends ApiObject>(
     token: string,
     kind: string,
@@ -142,7 +147,7 @@ export class PagedLists {
   }
 }
 
-/** @throws StatusError InvalidArgument: pages without objects would never reach the end of the list */
+/** @throws StatusError InvalidArgument for a page size below 1: pages without objects would never reach the end */
 function demandPageSize({ limit, pageBytes }: PageSize): void {
   const violations: FieldViolation[] = [];
   if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
@@ -190,7 +195,7 @@ interface Selector {
   readonly text?: string;
 }
 
-/** Functions without text can't be compared: those of the first page apply. */
+/** Whether selectors are equal. Functions without text can't be compared: those of the first page apply. */
 function isSameSelector(one: Selector | undefined, other: Selector | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   return one.text === other.text;

@@ -31,7 +31,7 @@ const key = (name: string) => ({ namespace: 'default', name });
 
 type Selector = Pick<WatchOptions, 'namespace' | 'labels' | 'fields'>;
 
-/** Everything that can be asked of a kind of two labels and three values. */
+/** Selectors over a kind of two labels and three values. */
 const selectors: readonly Selector[] = [
   {},
   { namespace: 'default' },
@@ -42,7 +42,7 @@ const selectors: readonly Selector[] = [
   { labels: parseLabelSelector('tier=web'), fields: parseFieldSelector('value!=2') },
 ];
 
-/** A kept state: key to uid and version. */
+/** A recorded state: version by key. */
 type State = ReadonlyMap<string, string>;
 
 const stateOf = (object: Thing): readonly [string, string] => [
@@ -62,13 +62,13 @@ const step = fc.record({
 });
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-/** Whether an object is there and held by a finalizer, as the operations of one transaction go on. */
+/** Whether an object exists and has a finalizer, during the operations of one transaction. */
 interface Known {
   readonly held: boolean;
   readonly deleting: boolean;
 }
 
-/** The operation that a step means in this state, if it means one, and what it leaves. */
+/** The operation of a step in this state, if it applies, and the state after it. */
 function operationOf(
   { op, name, namespace, tier, value }: Step,
   known: Known | undefined,
@@ -86,7 +86,7 @@ function operationOf(
   if (op === 'hold' && known.deleting) return undefined;
   const held = op === 'hold';
   const finalizers = held ? ['test/held'] : [];
-  // Letting go changes labels and value in the same write.
+  // The removal of the finalizer changes labels and value in the same write.
   const operation = {
     op: 'overwrite',
     kind,
@@ -95,7 +95,7 @@ function operationOf(
   return { operation, after: !held && known.deleting ? undefined : { ...known, held } };
 }
 
-/** Runs a transaction of these steps against the store and the model of what is there. */
+/** Runs a transaction of these steps against the store and the model. */
 async function transact(
   store: ObjectStore,
   model: Map<string, Known>,
@@ -113,7 +113,7 @@ async function transact(
   await store.transact(operations);
 }
 
-/** Applies a watch until `to` and compares what it makes with what a list had at each revision. */
+/** Applies a watch until `to` and compares the result with the list at each revision. */
 async function follow(
   store: ObjectStore,
   start: { readonly from: number } | 'initial',
@@ -160,7 +160,7 @@ async function follow(
 }
 
 describe('a watch with a selector', () => {
-  it('makes of every history what a list gives at every revision: live, off the log, after compaction', async () => {
+  it('yields the content of a list at every revision: live, from the log, after compaction', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(step, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 20 }),
@@ -194,7 +194,7 @@ describe('a watch with a selector', () => {
           };
           await everybody();
           await store.close();
-          // Nothing is in memory now: the states before come from the log.
+          // Nothing is in memory now: the previous states come from the log.
           store = await openStore(options);
           await everybody();
           await store.compact();
@@ -220,7 +220,7 @@ describe('a watch with a selector', () => {
   const web = { ...key('a'), value: 1, labels: { tier: 'web' } };
   const db = { ...web, labels: { tier: 'db' } };
 
-  it('tells a deletion whose last write, the removal of the last finalizer, also took the label away', async () => {
+  it('reports a deletion whose last write, the removal of the last finalizer, also removed the label', async () => {
     const engine = new MemoryEngine();
     const store = await openStore({ engine });
     await store.create(things, { ...web, metadata: { finalizers: ['test/held'] } });
@@ -236,7 +236,7 @@ describe('a watch with a selector', () => {
     await again.close();
   });
 
-  it('tells a deletion that follows, in its transaction, the update which took the label away', async () => {
+  it('reports a deletion after an update, in its transaction, that removed the label', async () => {
     const engine = new MemoryEngine();
     const store = await openStore({ engine });
     await store.create(things, web);
@@ -251,7 +251,7 @@ describe('a watch with a selector', () => {
     await again.close();
   });
 
-  it('says nothing of a deletion that gives the object the label in its last state', async () => {
+  it('reports no deletion of an object that gets the label only in its last state', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     await store.create(things, db);
     await store.transact([

@@ -3,7 +3,7 @@ import type { LazyObject } from '../record/lazy-object.js';
 import type { ChangeType, Predecessor } from '../record/record-codec.js';
 import type { ListBounds } from '../contract/reads.js';
 
-/** One change of the log with the kind it belongs to. */
+/** One change of the log with its kind. */
 export interface Change {
   readonly kind: string;
   readonly type: ChangeType;
@@ -11,7 +11,7 @@ export interface Change {
   /** The previous state while it is in memory; `predecessor` is its address on the disk. */
   readonly before: LazyObject | undefined;
   readonly predecessor: Predecessor | undefined;
-  /** Encoded bytes, for the memory bound. */
+  /** Encoded bytes, for the memory limit. */
   readonly size: number;
 }
 
@@ -49,7 +49,7 @@ export type SelectionOptions = Pick<ListBounds, 'namespace' | 'labels' | 'fields
 export class Selection {
   readonly #prefix: string | undefined;
   readonly #options: SelectionOptions;
-  /** True if the key alone decides, so that no object has to be parsed. */
+  /** True if the key alone decides, so that no object needs to be parsed. */
   readonly byKeyOnly: boolean;
 
   constructor(options: SelectionOptions) {
@@ -71,8 +71,8 @@ export class Selection {
   }
 
   /**
-   * The change for a watcher. Whether the watcher knows the object depends on the previous state, also for a
-   * deletion: its last write may have changed selected fields.
+   * The change for a watcher. The previous state decides whether the watcher knows the object, also for a deletion:
+   * its last write may have changed selected fields.
    * @param before the replaced state; may be absent if the key alone decides
    */
   event(change: Change, before: LazyObject | undefined): WatchEvent<ApiObject> | undefined {

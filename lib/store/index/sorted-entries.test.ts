@@ -14,7 +14,7 @@ describe('sorted entries', () => {
     value: fc.nat(),
   });
 
-  it('equal a sorted map, and a snapshot never changes', () => {
+  it('equal a sorted map, and snapshots never change', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
         const entries = new SortedEntries<Entry>();
@@ -47,7 +47,7 @@ describe('sorted entries', () => {
     );
   });
 
-  it('keep many thousands in chunks, in any order of insertion', () => {
+  it('store many thousands in chunks, in any order of insertion', () => {
     const entries = new SortedEntries<Entry>();
     const keys = Array.from({ length: 5_000 }, (_, n) => `k${(n * 7919) % 5_000}`);
     for (const [value, key] of keys.entries()) entries.set({ key, value });

@@ -7,7 +7,7 @@ interface Keyed {
 
 interface Chunk<E> {
   entries: E[];
-  /** True while a snapshot shares `entries`: then they are copied before a change. */
+  /** True while a snapshot shares `entries`: they are copied before a change. */
   shared: boolean;
 }
 
@@ -83,7 +83,7 @@ export class SortedEntries<E extends Keyed> {
     return this.#chunks[this.#chunkIndex(key)];
   }
 
-  /** The last chunk that begins at or before `key`; the first one when none does. */
+  /** The last chunk that starts at or before `key`; the first one if none does. */
   #chunkIndex(key: string): number {
     let low = 0;
     let high = this.#chunks.length;

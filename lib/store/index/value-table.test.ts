@@ -12,11 +12,11 @@ const entry = (name: string): LazyObject => {
 const old = (_object: ApiObject): readonly string[] => ['old'];
 
 describe('a table of index values', () => {
-  it('takes what changed while it was filled from the changes, not from the snapshot', async () => {
+  it('takes objects that changed while it was filled from the changes, not from the snapshot', async () => {
     const table = new ValueTable();
     const entries = Array.from({ length: 1_000 }, (_, n) => entry(`t${n}`));
     let pauses = 0;
-    // Every turn is used up at once, and others have theirs in between.
+    // Every turn is used up at once, and other work runs in between.
     const clock = Object.assign(Object.create(systemClock) as typeof systemClock, {
       turnAgeMs: () => (pauses % 2 === 0 ? 1_000 : 0),
       defer: (resolve: () => void) => {

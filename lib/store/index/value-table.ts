@@ -2,7 +2,7 @@ import { type Clock, TimeSlice } from '../../base/index.js';
 import type { ApiObject } from '../../object/index.js';
 import type { LazyObject } from '../record/lazy-object.js';
 
-/** The values of an object; undefined where the index function throws for it. */
+/** Returns the values of an object; undefined if the index function throws for it. */
 export type ValuesOf = (object: ApiObject) => readonly string[] | undefined;
 
 /**
@@ -14,7 +14,7 @@ export type ValuesOf = (object: ApiObject) => readonly string[] | undefined;
 export class ValueTable {
   readonly #keys = new Map<string, Set<string>>();
   readonly #values = new Map<string, readonly string[]>();
-  /** Objects that are in no value, because the index function throws for them. */
+  /** Objects under no value, because the index function throws for them. */
   readonly #faults = new Set<string>();
   /** Keys that changed since the snapshot; undefined once it is complete. */
   #changed: Set<string> | undefined = new Set();
@@ -24,7 +24,7 @@ export class ValueTable {
     return [...(this.#keys.get(value) ?? [])].sort();
   }
 
-  /** An object that is missing here, if any. */
+  /** An object that is missing here; undefined if there is none. */
   get fault(): string | undefined {
     const { value } = this.#faults.values().next();
     return value;

@@ -2,10 +2,10 @@ import { Level } from 'level';
 import { type DirectoryLock, lockDirectory } from '../directory/directory-lock.js';
 import { checkTables } from '../table/table-check.js';
 
-/** Whether a write has reached the disk when it resolves. */
+/** Whether a write is on the disk when it resolves. */
 export type Durability = 'synced' | 'unsynced';
 
-/** Writes that happen together or not at all. */
+/** Writes that are applied atomically. */
 export interface DatabaseBatch {
   put(key: Buffer, value: Buffer): this;
   del(key: Buffer): this;
@@ -28,21 +28,27 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** Opens databases. Tests replace it with one that loses what LevelDB may lose. */
+/** Opens databases. Tests replace it with a driver that loses all that LevelDB may lose. */
 export interface DatabaseDriver {
-  /** Locks a directory for this process. @throws StatusError FailedPrecondition when another process has it. */
+  /**
+   * Locks a directory for this process.
+   * @throws StatusError FailedPrecondition if another process holds it.
+   */
   readonly lock: (directory: string) => Promise<DirectoryLock>;
-  /** Checks all tables of a database. @throws Error that names the damage. */
+  /**
+   * Checks all tables of a database.
+   * @throws Error that names the damage.
+   */
   readonly check: (path: string) => Promise<void>;
-  /** Opens or creates the database in a directory that exists. */
+  /** Opens or creates the database in an existing directory. */
   readonly open: (path: string, writeBufferBytes: number) => Promise<Database>;
 }
 
-/** Bytes per read of LevelDB; its default of 16 KiB is sixteen records. */
+/** Bytes per read of LevelDB; its default of 16 KiB is about sixteen records. */
 const chunkBytes = 1024 * 1024;
-// With the encodings of the database: options that differ from them are copied at each write.
+// The same encodings as the database's: options that differ from them are copied at each write.
 const encodings = { keyEncoding: 'buffer', valueEncoding: 'buffer' } as const;
-/** `sync` is LevelDB's own option, which the universal package's types leave out. */
+/** `sync` is an option of LevelDB that the types of the universal package omit. */
 const writeOptions: Readonly<Record<Durability, object>> = {
   synced: { ...encodings, sync: true },
   unsynced: { ...encodings, sync: false },

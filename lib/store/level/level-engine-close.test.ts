@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type FileSystem, LevelEngine, nodeFileSystem, openStore } from '../index.js';
 
-describe('closing a store on a disk that fails', () => {
+describe('closing a store on a failing disk', () => {
   let directory: string;
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'kedge-close-'));
@@ -24,7 +24,7 @@ describe('closing a store on a disk that fails', () => {
     },
   };
 
-  it('says what failed, and holds neither the database nor the directory any more', async () => {
+  it('reports the failure, and releases database and directory', async () => {
     const store = await openStore({ engine: new LevelEngine({ directory, fileSystem: failing }) });
     const error: unknown = await store.close().then(
       () => undefined,
@@ -35,7 +35,7 @@ describe('closing a store on a disk that fails', () => {
     await again.close();
   });
 
-  it('tells why it could not be opened, not what failed afterwards', async () => {
+  it('reports why it could not be opened, not a later failure', async () => {
     await (await openStore({ engine: new LevelEngine({ directory }) })).close();
     await rm(join(directory, 'db', 'CURRENT'));
     const engine = new LevelEngine({ directory, fileSystem: failing });

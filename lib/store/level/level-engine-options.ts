@@ -6,18 +6,18 @@ import type { DatabaseDriver } from './level-database.js';
 export interface LevelEngineOptions {
   /** Data directory; the database is its `db` folder. */
   readonly directory: string;
-  /** Bytes LevelDB gathers in memory before a file; default 16 MiB. */
+  /** Bytes of LevelDB's write buffer; default 16 MiB. */
   readonly writeBufferBytes?: number;
   readonly clock?: Clock;
   /** The file system for files beside the database; tests inject a failing one. Default: the machine's. */
   readonly fileSystem?: FileSystem;
   /**
-   * Further names in the directory that a rollback of a migration needs: they are copied with the database. Absent
+   * Further names in the directory that a rollback of a migration needs: they are copied with the database. Missing
    * ones are skipped.
    */
   readonly copiedBeforeMigration?: readonly string[];
-  /** The database of the log; tests inject one that loses what LevelDB may lose. Default: LevelDB. */
+  /** The database of the log; tests inject one that loses all that LevelDB may lose. Default: LevelDB. */
   readonly driver?: DatabaseDriver;
-  /** Only for the self-test of the power-loss test: appends without waiting for the disk. */
+  /** Only for the self-test of the power-loss test: appends without a sync. */
   readonly unsafeNoSync?: boolean;
 }

@@ -31,18 +31,18 @@ describe('level engine', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  // Time stands still, so the mark is written by nothing but an opening or a close.
+  // Time stands still, so only an opening or a close writes the mark.
   const open = (directory: string) =>
     openStore({ engine: new LevelEngine({ directory, clock: new FakeClock() }) });
 
-  /** What a killed process leaves. Copied by another process: reading LOCK in this one frees it. */
+  /** Copies the files of a killed process. Another process copies them: reading LOCK in this one would release it. */
   function asKilled(directory: string, name: string): string {
     const copy = join(folder, name);
     execFileSync('cp', ['-r', directory, copy]);
     return copy;
   }
 
-  /** Loses records as LevelDB does when the end of a log or of a manifest is damaged: silently. */
+  /** Loses records silently, as LevelDB does if the end of a log or manifest is damaged. */
   async function loseFrom(directory: string, revision: number): Promise<void> {
     const encoding = { keyEncoding: 'buffer', valueEncoding: 'buffer' } as const;
     const level = new Level<Buffer, Buffer>(join(directory, 'db'), encoding);
@@ -66,7 +66,7 @@ describe('level engine', () => {
     }
   }
 
-  it('knows after a kill and a restart how far the log was, and refuses one whose end is lost', async () => {
+  it('knows the end of the log after a kill and a restart, and refuses a truncated one', async () => {
     const first = await open(join(folder, 'first'));
     for (let n = 0; n < 300; n += 1) await first.create(things, { name: `t${n}` });
     const killed = asKilled(join(folder, 'first'), 'killed');
@@ -79,7 +79,7 @@ describe('level engine', () => {
     expect(await reason(killedAgain)).to.equal('LogTailLost');
   });
 
-  it('knows how far a restored log was from its first opening on', async () => {
+  it('knows the end of a restored log from its first opening on', async () => {
     const directory = join(folder, 'data');
     const backup = join(folder, 'backup');
     const first = await open(directory);
@@ -96,7 +96,7 @@ describe('level engine', () => {
     expect(await reason(killed), 'with an empty database in its place').to.equal('LogTailLost');
   });
 
-  it('opens whatever is left of the high-water file of a store to which nothing was written', async () => {
+  it('opens with any remains of the high-water file if nothing was ever written', async () => {
     const origin = join(folder, 'origin');
     await (await open(origin)).close();
     const { size } = await stat(join(origin, 'high-water'));
@@ -113,7 +113,7 @@ describe('level engine', () => {
     }
   });
 
-  /** The machine's files, of which the call with a number fails. */
+  /** The machine's file system with one failing call. */
   function failing(call: number): FileSystem {
     let calls = 0;
     const guard = <T extends object>(target: T): T =>
@@ -125,7 +125,7 @@ describe('level engine', () => {
             calls += 1;
             const fails = calls === call;
             const error = Object.assign(new Error('EIO'), { code: 'EIO' });
-            // A close that fails has closed anyway.
+            // A failed close closes the file nevertheless.
             if (fails && name !== 'close') throw error;
             const result: unknown = await Reflect.apply(member, object, args);
             if (fails) throw error;
@@ -136,7 +136,7 @@ describe('level engine', () => {
     return guard(nodeFileSystem);
   }
 
-  it('opens after a first start of which any call failed', async () => {
+  it('opens after a first start with any failed call', async () => {
     let opened = false;
     for (let call = 1; !opened; call += 1) {
       const directory = join(folder, `call${call}`);
@@ -145,10 +145,10 @@ describe('level engine', () => {
       const store = await openStore({ engine }).catch((error: unknown) => error);
       if (!(store instanceof Error)) {
         await (store as { close(): Promise<void> }).close().catch(() => undefined);
-        // Some calls may fail without harm; the last ones are those of the close.
+        // Some calls may fail without effect; the last ones are those of the close.
         opened = call > 40;
       } else {
-        // An error of the disk says nothing about the data.
+        // An error of the disk is not evidence of damage.
         expect((store as StatusError).code, `call ${call}: ${store.message}`).to.equal(
           'Unavailable',
         );
@@ -157,7 +157,7 @@ describe('level engine', () => {
     }
   });
 
-  it('says that another process has it when one opened the database without the lock', async () => {
+  it('reports the other process if one opened the database without the lock', async () => {
     const directory = join(folder, 'data');
     await (await open(directory)).close();
     const level = new Level(join(directory, 'db'));
@@ -167,7 +167,7 @@ describe('level engine', () => {
     expect(await reason(directory)).to.equal('revision 0');
   });
 
-  it('says that the mark can not be written instead of opening without it', async () => {
+  it('reports that the mark cannot be written instead of opening without it', async () => {
     const directory = join(folder, 'data');
     const store = await open(directory);
     await store.create(things, { name: 'a' });

@@ -48,12 +48,12 @@ import { restoreIndex } from '../log/restore.js';
 import { SerialWrites } from '../engine/serial-writes.js';
 import type { LevelEngineOptions } from './level-engine-options.js';
 
-/** No less than a meta record with its key. */
+/** At least the size of a meta record with its key. */
 const metaBytes = 1_024;
-/** For a directory whose lock is held already. */
+/** For a directory that is already locked. */
 const noLock: DirectoryLock = { release: () => Promise.resolve() };
 
-/** The log on LevelDB: every append is one batch, synced before it resolves. */
+/** The log on LevelDB. Each append is one batch, which is synced before it resolves. */
 export class LevelEngine implements ReplaceableEngine {
   readonly reserve: Reserve;
   readonly #options: LevelEngineOptions;
@@ -150,7 +150,7 @@ export class LevelEngine implements ReplaceableEngine {
   /** Migrates a log of an earlier version, after a copy of it. */
   async #migrate(from: number, state: EngineState): Promise<Migration> {
     const { directory, copiedBeforeMigration: alsoCopied = [] } = this.#options;
-    // A damaged log is refused before the copy of an earlier migration, which may be whole, is replaced.
+    // Check the log first: if it is damaged, an earlier migration's copy, which may be intact, must not be replaced.
     await restoreIndex(this, state);
     await this.#open?.close();
     this.#open = undefined;
@@ -188,7 +188,7 @@ export class LevelEngine implements ReplaceableEngine {
     return meta;
   }
 
-  /** Writes the meta record and forgets records, in one batch. */
+  /** Writes the meta record and removes records, in one batch. */
   #saveMeta(meta: MetaRecord, superseded: readonly RecordAddress[] = []): Promise<void> {
     return this.#writes.run(() => {
       const batch = this.#db.batch().put(metaKey, encodeMeta(meta));
@@ -204,7 +204,7 @@ export class LevelEngine implements ReplaceableEngine {
   }
 
   /**
-   * Creates the mark with a new database, before the first write, once the names of all its parent directories are
+   * Creates the mark with a new database before the first write, once the names of all its parent directories are
    * durable. Later a missing or illegible mark is damage, unless nothing was ever written: then a first start was
    * interrupted.
    */
@@ -238,7 +238,7 @@ export class LevelEngine implements ReplaceableEngine {
     const last = records.at(-1);
     await this.#writes.run(() => {
       for (const { bytes } of records) this.#names?.note(keyBytes + bytes.length);
-      // A single record needs no batch, which shortens the wait of a lone writer.
+      // A single record needs no batch, which shortens the latency of a lone writer.
       if (last && records.length === 1)
         return this.#db.put(encodeKey(last), last.bytes, durability);
       const batch = this.#db.batch();

@@ -3,7 +3,7 @@ import type { EngineRecord, ScanOptions } from '../engine/engine.js';
 import type { Database } from './level-database.js';
 import { decodeKey, encodeKey, logEnd } from './level-keys.js';
 
-/** Records read at a time: large enough for the native side, small enough to yield often. */
+/** Records per read: enough for the native side, few enough to yield often. */
 const chunkRecords = 400;
 
 /** The source of a log. */
@@ -15,7 +15,10 @@ export interface ScannedLog {
   readonly ended: () => Promise<void>;
 }
 
-/** The records after `revision`, in chunks. @throws StatusError DataLoss */
+/**
+ * Yields the records after `revision`, in chunks.
+ * @throws StatusError DataLoss
+ */
 export async function* scanLog(
   { database, path, ended }: ScannedLog,
   revision: number,
@@ -24,7 +27,7 @@ export async function* scanLog(
   const from = encodeKey({ revision: revision + 1, index: 0 });
   const to = through === undefined ? logEnd : encodeKey({ revision: through + 1, index: 0 });
   const iterator = database().iterator({ gte: from, lt: to });
-  // The next chunk is read while this one is worked on; it may fail before anyone waits for it.
+  // The next chunk is read while this one is processed; the read may fail before it is awaited.
   const ahead = (): ReturnType<typeof iterator.nextv> => {
     const chunk = reading(path, iterator.nextv(chunkRecords));
     chunk.catch(() => undefined);

@@ -7,7 +7,7 @@ export const schemaVersion = 3;
 /** The oldest version that is migrated. */
 export const oldestSchemaVersion = 2;
 
-/** The one record beside the log: identity and progress. */
+/** The only record beside the log: identity and progress. */
 export interface MetaRecord {
   readonly schemaVersion: number;
   readonly storeId: string;
@@ -34,7 +34,7 @@ export function encodeMeta(meta: MetaRecord): Buffer {
   return Buffer.concat([head, text]);
 }
 
-/** Reads the record. Undefined if a byte differs from what was written. */
+/** Decodes the record. Undefined if a byte differs from the written one. */
 export function decodeMeta(stored: Buffer): MetaRecord | undefined {
   const text = stored.subarray(checksumBytes);
   const sound = stored.length > checksumBytes && crc32(text) === stored.readUInt32BE(0);

@@ -5,7 +5,7 @@ import { type FileSystem, systemErrorCode } from '../directory/file-system.js';
 /** The unreported migration, as JSON. */
 const noteName = 'migration.json';
 
-/** A note: which store was migrated, and how. A store that was restored since is another one. */
+/** A note: the migrated store and its migration. A store that was restored since has another id. */
 interface MigrationNote extends Migration {
   readonly storeId: string;
 }
@@ -17,8 +17,8 @@ function isNote(value: unknown): value is MigrationNote {
 }
 
 /**
- * The noted but unreported migration of a store; undefined if there is none. The note is written atomically, so
- * that an illegible one is foreign and is ignored.
+ * The noted but unreported migration of a store; undefined if there is none. Notes are written atomically, so an
+ * illegible one is foreign and is ignored.
  */
 export async function notedMigration(
   files: FileSystem,
@@ -38,7 +38,7 @@ export async function notedMigration(
 
 /**
  * Notes a migration durably. An earlier interrupted and unreported migration started at an earlier version: the
- * rollback needs its copy, so it is returned and kept.
+ * rollback needs its copy, so its note is kept and returned.
  */
 export async function noteMigration(
   files: FileSystem,

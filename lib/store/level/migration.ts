@@ -6,20 +6,20 @@ import { schemaVersion } from './meta-record.js';
 import { databaseName, markName } from '../directory/replacement.js';
 import { restoreIndex } from '../log/restore.js';
 
-/** Room that must stay free after the copy: LevelDB writes new files when it is reopened. */
+/** Bytes that must stay free after the copy: LevelDB writes new files when it is reopened. */
 const reserveBytes = 8 * 1024 * 1024;
 
 /** A directory before its migration. */
 export interface CopyOptions {
   readonly files: FileSystem;
   readonly directory: string;
-  /** Version of the database, which is not open. */
+  /** Schema version of the database, which is not open. */
   readonly version: number;
   /** Further names in the directory that a rollback needs. */
   readonly alsoCopied: readonly string[];
 }
 
-/** An earlier copy, while the new one takes its name. */
+/** Suffix of the earlier copy while the new one is renamed. */
 const earlierSuffix = '.earlier';
 
 /** The directory of the copy that is made before a database of `version` is migrated. */
@@ -100,7 +100,7 @@ async function replaceCopy(
   if (await files.exists(earlier)) await files.remove(earlier);
 }
 
-/** Paths of the whole copies in a directory. */
+/** Paths of the complete copies in a directory. */
 async function copiesIn(files: FileSystem, directory: string): Promise<readonly string[]> {
   const names = (await files.readDirectory(directory)).map(({ name }) => name);
   const whole = /^schema-\d+-copy(\.earlier)?$/;
@@ -120,7 +120,7 @@ async function copyFile(files: FileSystem, from: string, to: string): Promise<vo
   }
 }
 
-/** Room on the disk of a data directory, in bytes; `free` is undefined where there is no such limit. */
+/** Space on the disk of a data directory, in bytes; `free` is undefined if there is no such limit. */
 export interface CopyRoom {
   readonly needed: number;
   readonly free: number | undefined;
@@ -162,12 +162,12 @@ export interface MigrationStep {
 }
 
 /**
- * Steps by the version that they start from. Each is one write, with the record that names the next
- * version: a crash leaves the log before the step or after it.
+ * Steps by the version that they start from. Each is one write, together with the record of the next version: a crash
+ * leaves the log before or after the step.
  */
 export const migrationSteps: Readonly<Record<number, MigrationStep>> = {
-  // An interrupted compaction of version 2 left superseded records below its mark. The whole log is checked by
-  // this: a damaged one is not changed.
+  // An interrupted compaction of version 2 left superseded records below its mark. The step reads the whole log: a
+  // damaged one is not changed.
   2: {
     change: 'removes superseded records that an interrupted compaction left',
     removed: async (engine, state) => (await restoreIndex(engine, state)).garbage,

@@ -25,7 +25,7 @@ export interface ReplaceStoreOptions {
   readonly lock: DatabaseDriver['lock'];
   readonly directory: string;
   readonly existing: Existing;
-  /** An engine over this directory, or one in it, that takes no lock. */
+  /** Creates an engine without a lock, for this directory or one in it. */
   readonly engineAt: (directory: string) => Engine;
 }
 
@@ -43,7 +43,7 @@ export async function replaceStore(options: ReplaceStoreOptions, fill: Fill): Pr
     try {
       await fill(options.engineAt(path), last);
     } catch (error) {
-      // The next opening removes what can't be removed now.
+      // If the removal fails, the next opening removes it.
       await files.remove(path).catch(() => undefined);
       throw error;
     }
@@ -58,7 +58,7 @@ export async function replaceStore(options: ReplaceStoreOptions, fill: Fill): Pr
 async function demandNothing({ files, directory, engineAt }: ReplaceStoreOptions): Promise<void> {
   if (!(await files.exists(join(directory, databaseName)))) return;
   const mark = await readMark(files, join(directory, markName));
-  // Opening comes last, because it would change a possibly damaged database.
+  // The opening comes last, because it would change a possibly damaged database.
   if (mark.type === 'mark' && mark.revision > 0) throw notEmpty();
   const engine = engineAt(directory);
   // An interrupted first start left no id; if the restore fails, this one stays.

@@ -4,14 +4,14 @@ import type { EncodedRecord } from '../record/record-codec.js';
 import { type Commit, CommitPipeline } from './commit-pipeline.js';
 
 describe('a commit pipeline', () => {
-  it('appends nothing later of what it has rejected after a failure', async () => {
+  it('never appends commits that it rejected after a failure', async () => {
     const appended: number[] = [];
     const published: number[] = [];
     let fails = true;
     const pipeline = new CommitPipeline<Commit>({
       clock: systemClock,
       append: async (records) => {
-        // The next ones are queued meanwhile.
+        // The next commits are queued meanwhile.
         await new Promise((resolve) => setImmediate(resolve));
         if (fails) throw new Error('no answer');
         appended.push(...records.map(({ revision }) => revision));

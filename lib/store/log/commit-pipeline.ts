@@ -27,9 +27,9 @@ export interface CommitPipelineOptions<C extends Commit> {
 /**
  * Group commit: one batch is in flight, later commits form the next batch.
  *
- * Guarantees: commits become durable and are published in the order they were enqueued; nothing is
- * published before its batch is durable. After a failed batch the outcome is unknown, so the
- * pipeline is poisoned: that batch and all later commits reject with Unavailable until `revive`.
+ * Guarantees: commits become durable and are published in the order they were enqueued, and only after their batch is
+ * durable. After a failed batch the outcome is unknown, so the pipeline is poisoned: that batch and all later commits
+ * reject with Unavailable until `revive`.
  */
 export class CommitPipeline<C extends Commit> {
   readonly #options: CommitPipelineOptions<C>;
@@ -63,14 +63,14 @@ export class CommitPipeline<C extends Commit> {
     return this.#failures;
   }
 
-  /** Its `resolve` runs when the commit is durable and published. */
+  /** Enqueues a commit; its `resolve` runs when it is durable and published. */
   enqueue(commit: C): void {
     this.#queue.push(commit);
     this.#queuedBytes += commit.bytes;
     this.#running ??= this.#run();
   }
 
-  /** Resolves when everything enqueued so far is settled. */
+  /** Resolves when all commits enqueued so far are settled. */
   async drain(): Promise<void> {
     while (this.#running) await this.#running;
   }
@@ -83,13 +83,13 @@ export class CommitPipeline<C extends Commit> {
     this.#poison([], cause);
   }
 
-  /** Writes are possible again: the outcome of failed ones was read back. */
+  /** Accepts writes again, because the outcome of the failed ones was read back. */
   revive(): void {
     this.#failure = undefined;
   }
 
   async #run(): Promise<void> {
-    // One turn of patience lets the callers of this turn share the first batch.
+    // Waits one turn, so that the callers of this turn share the first batch.
     await Promise.resolve();
     let share = this.#inLockstep() ? Math.ceil(this.#queue.length / 2) : Infinity;
     while (this.#queue.length > 0) {
@@ -112,8 +112,8 @@ export class CommitPipeline<C extends Commit> {
   }
 
   /**
-   * True if all writers wait for one batch and the disk then waits even longer for all writers: split in halves,
-   * one is prepared while the other is written.
+   * True if all writers wait for one batch, and the disk would then wait even longer for all writers. The batch is
+   * then split: one half is prepared while the other is written.
    */
   #inLockstep(): boolean {
     if (this.#queue.length < lockstepMin) return false;

@@ -14,7 +14,7 @@ const things = defineKind<Thing>({
   statusFields: [],
 });
 
-/** An engine whose next writes of marks fail, before or after having done their work. */
+/** An engine whose next writes of marks fail, before or after their execution. */
 class FailingMarks extends MemoryEngine {
   failures = 0;
   fault: 'before' | 'after' = 'before';
@@ -43,7 +43,7 @@ describe('compaction whose writes fail', () => {
     historyAgeMs: -1,
   });
 
-  /** Creates, changes and deletes few objects many times, and compacts now and then. */
+  /** Creates, changes and deletes a few objects many times, and compacts occasionally. */
   async function churn(
     store: EmbeddedStore,
     clock: FakeClock,
@@ -67,7 +67,7 @@ describe('compaction whose writes fail', () => {
   }
 
   for (const fault of ['before', 'after'] as const)
-    it(`leaves a store that opens with what it had, whichever write of a mark fails ${fault} its work`, async function () {
+    it(`leaves a store that opens with the same content, for every write of a mark that fails ${fault} its execution`, async function () {
       this.timeout(60_000);
       for (let failAt = 1; failAt <= 12; failAt += 1) {
         for (const failures of [1, 3]) {
@@ -93,7 +93,7 @@ describe('compaction whose writes fail', () => {
       }
     });
 
-  it('refuses writes until the log was opened again, and says why', async () => {
+  it('refuses writes with the reason until the log is reopened', async () => {
     const engine = new FailingMarks();
     const clock = new FakeClock();
     await using store = await openStore(options(engine, clock));
@@ -114,7 +114,7 @@ describe('compaction whose writes fail', () => {
     await store.verify();
   });
 
-  it('is healed with less room than writes need, so that deletions get through', async () => {
+  it('recovers with less space than writes need, so that deletions are accepted', async () => {
     const engine = new FailingMarks();
     let freeBytes = 1024 ** 3;
     const limited = Object.assign(engine, { freeBytes: () => Promise.resolve(freeBytes) });
@@ -136,7 +136,7 @@ describe('compaction whose writes fail', () => {
     expect(String(refused)).to.contain('bytes free');
   });
 
-  it('counts the bytes of history right afterwards, whether the mark was written or not', async () => {
+  it('counts the bytes of history correctly afterwards, whether the mark was written or not', async () => {
     for (const fault of ['before', 'after'] as const) {
       const engine = new FailingMarks();
       engine.fault = fault;
@@ -169,7 +169,7 @@ describe('compaction whose writes fail', () => {
     }
   });
 
-  it('drops what an interrupted compaction left before anything else', async () => {
+  it('first drops the remains of an interrupted compaction', async () => {
     const engine = new MemoryEngine();
     const clock = new FakeClock();
     let store = await openStore(options(engine, clock));
@@ -180,7 +180,7 @@ describe('compaction whose writes fail', () => {
     await store.compact();
     await store.close();
     expect(await engine.get({ revision: 1, index: 0 })).to.equal(undefined);
-    // As an earlier release left it: the mark has passed the record, which is still there.
+    // As left by an earlier release: the mark has passed the record, which still exists.
     await engine.append([{ revision: 1, index: 0, bytes: old ?? Buffer.alloc(0) }]);
     store = await openStore(options(engine, clock));
     await store.verify();

@@ -21,26 +21,26 @@ export interface CompactionOptions {
   /** Visible revision. */
   readonly to: number;
   readonly keepEvents: number;
-  /** Records committed before this may go, milliseconds since the epoch. */
+  /** Records committed before this time may be dropped, milliseconds since the epoch. */
   readonly olderThan: number;
   /** Encoded bytes above the mark, and their maximum regardless of age. */
   readonly historyBytes: number;
   readonly historyBytesMax: number;
-  /** Compaction is in no hurry until the history is over its bytes. */
+  /** Limits the share of time until the history exceeds its byte limit. */
   readonly share: TimeShare;
-  /** Stops between two steps; finished steps stay. */
+  /** Stops the compaction between two steps; finished steps stay. */
   readonly signal: AbortSignal;
   /** Makes a step durable, atomically. */
   readonly save: (step: CompactionStep) => Promise<void>;
 }
 
 /**
- * Moves the mark over history that is both older than the age and beyond the number kept, or beyond the bytes, and
- * drops superseded records below it. The last record of an existing object stays.
+ * Moves the mark over history that is older than the age and beyond the kept number, or beyond the bytes, and drops
+ * superseded records below it. The last record of an existing object stays.
  *
- * Each record names the one it replaced, so a compaction reads only the records that it passes. Therefore mark and
- * drops are one write, and superseded records below the mark are dropped first: a record that outlives its
- * tombstone would resurrect a deleted object.
+ * Each record names the one it replaced, so a compaction reads only the records that it passes. Mark and drops are
+ * therefore one write, and superseded records below the mark are dropped first: a record that outlives its tombstone
+ * would resurrect a deleted object.
  */
 export async function compactLog(options: CompactionOptions): Promise<void> {
   let mark = options.from;

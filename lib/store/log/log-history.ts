@@ -15,7 +15,7 @@ export interface LogHistoryOptions {
   readonly garbage: readonly RecordAddress[];
   /** Runs before records below a mark are dropped: reads from there must end. */
   readonly onCompacting: (revision: number) => void;
-  /** Runs when a step could not be written. Only the reopened log shows its outcome. */
+  /** Runs if a step could not be written. Only the reopened log shows its outcome. */
   readonly onFailure: (cause: unknown) => void;
 }
 
@@ -45,12 +45,12 @@ export class LogHistory {
     return this.#step ? [this.#checkpoint, this.#step.checkpoint] : [this.#checkpoint];
   }
 
-  /** Notes encoded bytes that were written. */
+  /** Counts encoded bytes that were written. */
   add(bytes: number): void {
     this.#bytes += bytes;
   }
 
-  /** Drops history beyond the bounds, up to revision `to`. */
+  /** Drops history beyond the limits, up to revision `to`. */
   compact(to: number, signal: AbortSignal): Promise<void> {
     const { engine, clock, bounds } = this.#options;
     return compactLog({

@@ -13,8 +13,8 @@ const kindNamed = (kind: string) =>
 const lamps = kindNamed('Lamp');
 const plugs = kindNamed('Plug');
 
-describe('what a store that is opened again knows of ends', () => {
-  it('is by kind and name, and of the last state of each object', async () => {
+describe('expiry times after a reopening', () => {
+  it('belong to kind and name, and to the last state of each object', async () => {
     const engine = new MemoryEngine();
     const clock = new FakeClock();
     const expiresAt = new Date(clock.now() + 60_000).toISOString();

@@ -59,7 +59,7 @@ export class DensityCheck {
   }
 }
 
-/** @throws StatusError DataLoss when the records at the mark differ from the counted ones. */
+/** @throws StatusError DataLoss if the records at the mark differ from the counted ones. */
 export function demandCheckpoint(expected: Checkpoint, found: Checkpoint): void {
   if (expected.objects === found.objects && expected.hash === found.hash) return;
   throw dataLoss(
@@ -68,7 +68,7 @@ export function demandCheckpoint(expected: Checkpoint, found: Checkpoint): void 
   );
 }
 
-/** @throws StatusError DataLoss when the log ends before the last known revision. */
+/** @throws StatusError DataLoss if the log ends before the last known revision. */
 export function demandTail(revision: number, highWater: number): void {
   if (revision >= highWater) return;
   throw dataLoss(
@@ -96,8 +96,8 @@ export interface Expiry {
 }
 
 /**
- * Rebuilds the current objects from the log, parsing none: per key the last record wins. Above the
- * compaction mark revisions must be dense, below it count and hash must be those of the checkpoint.
+ * Rebuilds the current objects from the log without parsing them: the last record of each key applies. Above the
+ * compaction mark revisions must be dense; below it count and hash must be those of the checkpoint.
  * @throws StatusError DataLoss
  */
 export async function restoreIndex(engine: Engine, state: EngineState): Promise<Restored> {

@@ -15,7 +15,7 @@ import { DensityCheck, demandTail } from './restore.js';
 
 const backoff: BackoffOptions = { baseMs: 500, maxMs: 30_000, jitter: 0.2 };
 
-/** LevelDB writes a table and a manifest when it is opened; without room for them opening fails. */
+/** LevelDB writes a table and a manifest when it is opened; without space for them opening fails. */
 const reopenBytes = 16 * 1024 * 1024;
 
 /** Options of a revival. */
@@ -29,7 +29,7 @@ export interface RevivalOptions {
   readonly revision: number;
   /** The possible marks of the log: the last known one, and one whose write failed. */
   readonly checkpoints: readonly Checkpoint[];
-  /** Free bytes below which writes are refused; a try needs no more than 16 MiB of them. */
+  /** Free bytes below which writes are refused; an attempt needs no more than 16 MiB of them. */
   readonly freeBytesFloor: number;
   readonly signal: AbortSignal;
 }
@@ -44,10 +44,10 @@ export interface Revived {
 
 /**
  * Reopens an engine after a failed write, with retries until it succeeds, and returns the failed writes that are on
- * the disk after all. Undefined if the signal aborted.
+ * the disk nevertheless. Undefined if the signal aborted.
  *
- * LevelDB stays unwritable after one failed write even when there is room again, and only the log shows the outcome
- * of that write.
+ * LevelDB stays unwritable after one failed write even if there is free space again, and only the log shows the
+ * outcome of that write.
  */
 export async function reviveEngine(options: RevivalOptions): Promise<Revived | undefined> {
   const { engine, clock, logger, signal } = options;
@@ -58,7 +58,7 @@ export async function reviveEngine(options: RevivalOptions): Promise<Revived | u
     try {
       await engine.reserve?.release(openingBytes);
       const free = await engine.freeBytes?.();
-      // Less room than writes need is enough: writes that free room must succeed.
+      // Less space than writes need is enough: writes that free space must succeed.
       if (free !== undefined && free < Math.min(options.freeBytesFloor, reopenBytes)) {
         logger.debug('the store waits for free disk space', { freeBytes: free });
         continue;

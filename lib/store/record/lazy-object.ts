@@ -1,7 +1,7 @@
 import { type ApiObject, deepFreeze, type Stored } from '../../object/index.js';
 import type { EncodedRecord } from './record-codec.js';
 
-/** The kept part of an object's record. */
+/** The part of an object's record that is kept in memory. */
 export type RecordOrigin = Omit<EncodedRecord, 'bytes'>;
 
 /** An object in the store: its JSON until the first access, then the frozen object. */
@@ -31,12 +31,12 @@ export class LazyObject<T extends ApiObject = ApiObject> implements Stored<T>, R
     return this.#form;
   }
 
-  /** Characters of its JSON while it is not parsed. */
+  /** Characters of its JSON; undefined once it is parsed. */
   get textSize(): number | undefined {
     return typeof this.#form === 'string' ? this.#form.length : undefined;
   }
 
-  /** The object's JSON, without parsing it where it was not parsed yet. */
+  /** The object's JSON; it does not parse the object. */
   get json(): string {
     return typeof this.#form === 'string' ? this.#form : JSON.stringify(this.#form);
   }

@@ -58,7 +58,7 @@ const addressBytes = 12;
 const checksumBytes = 4;
 const addressBuffer = Buffer.alloc(addressBytes);
 
-/** The few kind names repeat: cache them instead of decoding them for each record. */
+/** Kind names repeat: the last one is cached instead of decoding it for each record. */
 let lastKindBytes: Buffer = Buffer.alloc(0);
 let lastKind = '';
 
@@ -85,14 +85,14 @@ function addressChecksum(address: RecordAddress): number {
   return crc32(addressBuffer);
 }
 
-/** The bytes a record is stored as. */
+/** Encodes a record for an engine. */
 export function encodeRecord(record: LogRecord): EncodedRecord {
   const { kind, key, previous } = record;
   const kindBytes = Buffer.byteLength(kind);
   const keyBytes = Buffer.byteLength(key);
   const size = headerBytes + kindBytes + keyBytes + Buffer.byteLength(record.json);
-  // The address stands before the record until both are summed up, so that one call does it; the sum
-  // then takes the address's last bytes.
+  // The address precedes the record until both are in the checksum, so that one call computes it; the checksum then
+  // overwrites the last bytes of the address.
   const summed = Buffer.allocUnsafe(addressBytes - checksumBytes + size);
   writeAddress(summed, record);
   const bytes = summed.subarray(addressBytes - checksumBytes);
@@ -125,7 +125,10 @@ function damaged(address: RecordAddress, detail: string): StatusError {
 /** The head of a record without its texts: all that a compaction reads. */
 export type RecordHead = Omit<DecodedRecord, 'kind' | 'key' | 'json' | 'expiresAt'>;
 
-/** Reads a record's head. @throws StatusError DataLoss when a byte of the record differs from what was written. */
+/**
+ * Decodes a record's head.
+ * @throws StatusError DataLoss if a byte of the record differs from the written one.
+ */
 export function decodeHead({ revision, index, bytes }: EngineRecord): RecordHead {
   const checksum = verified({ revision, index, bytes });
   const previous = previousOf(bytes);
@@ -141,7 +144,10 @@ export function decodeHead({ revision, index, bytes }: EngineRecord): RecordHead
   };
 }
 
-/** Reads a record back. @throws StatusError DataLoss when a byte differs from what was written. */
+/**
+ * Decodes a record.
+ * @throws StatusError DataLoss if a byte differs from the written one.
+ */
 export function decodeRecord({ revision, index, bytes }: EngineRecord): DecodedRecord {
   const checksum = verified({ revision, index, bytes });
   const keyStart = headerBytes + bytes.readUInt16BE(6);

@@ -4,13 +4,13 @@ import type { FileSystem } from '../directory/file-system.js';
 import { checkTable } from '../table/table-check.js';
 import { readTable, type TableEntry } from '../table/table-entries.js';
 
-/** Bytes per read: a bad sector loses no more than this. */
+/** Bytes per read: a bad sector loses at most this much. */
 const pieceBytes = 4_096;
 
-/** A file of a database that can't be read whole. */
+/** A file of a database that can't be read completely. */
 export interface DamagedFile {
   readonly name: string;
-  /** The damage, for people. */
+  /** The damage, for messages. */
   readonly detail: string;
 }
 
@@ -76,8 +76,8 @@ function damagedTable(
 }
 
 /**
- * Copies the database in `from` into the new directory `to`, without unreadable files and the tables on which LevelDB
- * could abort the process. Nothing is written in `from`.
+ * Copies the database in `from` into the new directory `to`, without unreadable files and without the tables on which
+ * LevelDB could abort the process. It writes nothing in `from`.
  * @throws StatusError Unavailable (ScratchUnwritable)
  */
 export async function copyForSalvage(

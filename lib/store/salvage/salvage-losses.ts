@@ -15,7 +15,7 @@ export interface SalvageLosses {
    * reappeared, a compaction may have dropped some of them.
    */
   readonly revisions: readonly RevisionRange[];
-  /** Objects at the compaction mark; undefined when the identity record, which counts them, is lost. */
+  /** Objects at the compaction mark; undefined if the identity record, which counts them, is lost. */
   readonly atMark:
     | {
         readonly revision: number;
@@ -24,11 +24,11 @@ export interface SalvageLosses {
         readonly same: boolean;
       }
     | undefined;
-  /** Whether the high-water file could be read: without it a lost end of the log is not detected. */
+  /** Whether the high-water file was read: without it a truncated log is not detected. */
   readonly endKnown: boolean;
 }
 
-/** Counts missing records while the records of a log pass in order of revision and index. */
+/** Counts missing records of a log whose records are passed in order of revision and index. */
 export class LossCount {
   readonly #checkpoint: Checkpoint | undefined;
   readonly #ranges: RevisionRange[] = [];
@@ -40,13 +40,13 @@ export class LossCount {
   /** Records of `#revision` that are missing. */
   #missing = 0;
 
-  /** Without a checkpoint the revisions that a compaction dropped are unknown. */
+  /** @param checkpoint undefined if the revisions that a compaction dropped are unknown */
   constructor(checkpoint: Checkpoint | undefined) {
     this.#checkpoint = checkpoint;
     this.#judged = checkpoint?.revision ?? 0;
   }
 
-  /** The next readable record. */
+  /** Counts the next readable record. */
   next(record: DecodedRecord): void {
     if (this.#checkpoint && record.revision <= this.#checkpoint.revision) {
       this.#count(record);
@@ -62,7 +62,7 @@ export class LossCount {
     this.#missing -= 1;
   }
 
-  /** The losses, once all records have passed. */
+  /** The losses, after all records. */
   end(mark: MarkState): SalvageLosses {
     this.#endRevision();
     const highWater = mark.type === 'mark' ? mark.revision : 0;

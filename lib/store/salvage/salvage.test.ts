@@ -59,7 +59,7 @@ describe('salvage of a store', function () {
     return clusterId;
   }
 
-  /** Every file but those of the lock, with a hash of its content. */
+  /** All files except those of the lock, with a hash of their content. */
   async function content(): Promise<ReadonlyMap<string, string>> {
     const found = new Map<string, string>();
     for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
@@ -75,7 +75,7 @@ describe('salvage of a store', function () {
     return found;
   }
 
-  /** Salvages, and demands that this left nothing behind. */
+  /** Salvages, and checks that no file is left behind. */
   async function salvage(fileSystem?: FileSystem): Promise<Salvaged> {
     const before = await content();
     const found = await salvageStore(directory, { scratch, ...(fileSystem ? { fileSystem } : {}) });
@@ -101,7 +101,7 @@ describe('salvage of a store', function () {
       Array.from({ length: last - first + 1 }, (_, n) => first + n),
     );
 
-  /** Exactly the revisions that did not come back are told as lost. */
+  /** Checks that the reported revisions are exactly the lost ones. */
   function demandExact(found: Salvaged): void {
     const lost = new Set(each(found.losses.revisions));
     const names = new Set(found.objects.map(({ name }) => name));
@@ -112,7 +112,7 @@ describe('salvage of a store', function () {
     expect(found.records + lost.size).to.equal(made + 1);
   }
 
-  it('of a whole one holds every object in its last version, tells no loss, and changes nothing', async () => {
+  it('of an intact one returns every object in its last version, reports no loss, and changes nothing', async () => {
     const clusterId = await filled();
     const found = await salvage();
     expect(found).to.include({ clusterId, records: made + 1, damagedRecords: 0 });
@@ -128,7 +128,7 @@ describe('salvage of a store', function () {
     expect((await again.list(things, { limit: 1_000 })).items).to.have.length(made - 1);
   });
 
-  it('with a damaged block and without its manifest holds the rest, as a backup that restores', async () => {
+  it('with a damaged block and without its manifest returns the rest, as a backup that can be restored', async () => {
     await filled();
     const [table = ''] = await tables();
     await spoil(table, (bytes) => flipped(bytes, 100));
@@ -152,7 +152,7 @@ describe('salvage of a store', function () {
     );
   });
 
-  it('whatever byte of its files is wrong or cut off tells exactly the revisions that are lost', async () => {
+  it('with any changed or truncated byte reports exactly the lost revisions', async () => {
     await filled();
     const whole = new Map<string, Buffer>();
     for (const name of await readdir(join(directory, 'db')))
@@ -178,7 +178,7 @@ describe('salvage of a store', function () {
     );
   });
 
-  it('on a disk with an unreadable sector loses what is in it', async () => {
+  it('on a disk with an unreadable sector loses only its content', async () => {
     await filled();
     const [table = ''] = await tables();
     const bad = join(directory, 'db', table);
@@ -203,7 +203,7 @@ describe('salvage of a store', function () {
     demandExact(found);
   });
 
-  it('to a full disk says where room is needed, and leaves nothing there', async () => {
+  it('to a full disk reports where space is needed, and leaves nothing there', async () => {
     await filled();
     const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
     const fileSystem: FileSystem = {
@@ -220,7 +220,7 @@ describe('salvage of a store', function () {
     expect((await salvage()).records).to.equal(made + 1);
   });
 
-  it('does not bring back what a compaction dropped, and counts the objects at its mark', async () => {
+  it('does not restore records that a compaction dropped, and counts the objects at its mark', async () => {
     const store = await openStore({ engine: engine(), historyEvents: 5, historyAgeMs: -1 });
     const pad = 'x'.repeat(100);
     for (let n = 0; n < 300; n += 1)
@@ -243,7 +243,7 @@ describe('salvage of a store', function () {
       await writeFile(path, whole);
       const names = new Set(found.objects.map(({ name }) => name));
       const { atMark } = found.losses;
-      // Lost, or an earlier one: the mark is that of before the compaction.
+      // The identity record is lost or an earlier one: its mark is from before the compaction.
       if (!atMark || atMark.revision === 0) continue;
       counted += 1;
       const back = Array.from({ length: 100 }, (_, n) => `t${n * 3}`).filter((n) => names.has(n));
@@ -254,7 +254,7 @@ describe('salvage of a store', function () {
     expect(counted).to.be.greaterThan(0);
   });
 
-  it('tells that the end of the log is lost, and when nobody can know', async () => {
+  it('reports that the log is truncated, and if that is unknown', async () => {
     await filled();
     const log = (await readdir(join(directory, 'db'))).filter((name) => name.endsWith('.log'));
     for (const name of log) await spoil(name, (bytes) => bytes.subarray(0, bytes.length >> 1));

@@ -33,12 +33,12 @@ import { readTable, type TableEntry } from '../table/table-entries.js';
 
 const chunkRecords = 400;
 const writeBufferBytes = 4 * 1024 * 1024;
-/** In Node.js a Level is a ClassicLevel, which has this; the universal types omit it. */
+/** In Node.js a Level is a ClassicLevel, which has `repair`; the universal types omit it. */
 const { repair } = Level as unknown as {
   readonly repair: (location: string) => Promise<void>;
 };
 
-/** Name and place of an object. */
+/** Kind, namespace and name of an object. */
 export interface SalvagedName {
   readonly kind: string;
   readonly namespace: string | undefined;
@@ -47,14 +47,14 @@ export interface SalvagedName {
 
 /** The readable content of a damaged store. */
 export interface Salvaged {
-  /** Absent: its identity record is lost, and a backup of it has a new cluster id. */
+  /** Absent if its identity record is lost: a backup of it has a new cluster id. */
   readonly clusterId: string | undefined;
-  /** Each in its last readable version. A deleted object may reappear if the record of its deletion is lost. */
+  /** Objects in their last readable version. A deleted object may reappear if the record of its deletion is lost. */
   readonly objects: readonly SalvagedName[];
   /** Records that could be read, and those with a wrong checksum. */
   readonly records: number;
   readonly damagedRecords: number;
-  /** Files of the database that can't be read whole. */
+  /** Files of the database that can't be read completely. */
   readonly damagedFiles: readonly DamagedFile[];
   readonly losses: SalvageLosses;
   /** Writes the objects to `sink` as the bytes of a backup. */
@@ -63,7 +63,7 @@ export interface Salvaged {
 
 /** Dependencies of {@link salvageStore}. */
 export interface SalvageOptions {
-  /** Directory for a temporary copy of the database: outside the store's directory, with as much free space. */
+  /** Directory for a temporary copy of the database, outside the store's directory and with as much free space. */
   readonly scratch: string;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -130,7 +130,7 @@ async function openRepaired(folder: string, rescued: readonly TableEntry[]): Pro
   }
 }
 
-/** Without values that a compaction dropped: each key of the log is written once and deleted once. */
+/** Entries without values that a compaction dropped: each key of the log is written once and deleted once. */
 async function undeleted(
   folder: string,
   rescued: readonly TableEntry[],
@@ -160,7 +160,7 @@ async function putBack(database: Database, entries: readonly TableEntry[]): Prom
   }
 }
 
-/** Every compaction rewrites the identity record. */
+/** Whether a meta record is later: every compaction rewrites it. */
 function isLater(found: Buffer, present: Buffer | undefined): boolean {
   const revision = (bytes: Buffer | undefined): number =>
     (bytes && decodeMeta(bytes)?.checkpoint.revision) ?? -1;
@@ -213,7 +213,7 @@ async function readRecords(
   }
 }
 
-/** Undefined for a damaged record: it is counted, and the others are still read. */
+/** Decodes a record; undefined for a damaged one, which is counted. The others are still read. */
 function readable(key: Buffer, bytes: Buffer): DecodedRecord | undefined {
   const address = decodeKey(key);
   if (!address) return undefined;

@@ -19,7 +19,7 @@ for (let lane = 1; lane < lanes; lane += 1)
     tableOf(lane)[n] = (before >>> 8) ^ (tableOf(0)[before & 0xff] ?? 0);
   }
 
-/** CRC-32C (RFC 3720 appendix B.4), which LevelDB's tables carry; eight bytes a step. */
+/** CRC-32C (RFC 3720 appendix B.4), the checksum of LevelDB's tables; processes eight bytes per step. */
 export function crc32c(bytes: Uint8Array): number {
   const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as [
     Uint32Array,

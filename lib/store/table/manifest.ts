@@ -29,7 +29,10 @@ function* logRecords(log: Buffer): Iterable<Buffer> {
   }
 }
 
-/** Applies one version edit to the tables in use. @throws Error for an invalid edit. */
+/**
+ * Applies one version edit to the tables in use.
+ * @throws Error for an invalid edit.
+ */
 function applyEdit(edit: Buffer, live: Set<number>): void {
   const reader = new VarintReader(edit);
   while (!reader.ended) {
@@ -66,9 +69,9 @@ function applyEdit(edit: Buffer, live: Set<number>): void {
 }
 
 /**
- * Numbers of the tables in a database's manifest. A missing or invalid manifest yields none: LevelDB reports it
- * when it opens.
- * @throws the system's error when the manifest can't be read
+ * Numbers of the tables in a database's manifest. A missing or invalid manifest yields none: LevelDB reports it when
+ * it opens.
+ * @throws the system's error if the manifest can't be read
  */
 export async function liveTables(folder: string): Promise<ReadonlySet<number>> {
   const live = new Set<number>();

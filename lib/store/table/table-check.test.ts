@@ -30,7 +30,7 @@ describe('check of LevelDB tables', () => {
     for (let n = 0; n < 300; n += 1)
       await db.put(`key${n}`, `${'compressible '.repeat(40)}${Math.sin(n)}`);
     await db.close();
-    // What was in memory goes to a table at the next open.
+    // The next open writes the content of memory to a table.
     const again = new Level(join(folder, 'db'));
     await again.open();
     await again.close();
@@ -47,7 +47,7 @@ describe('check of LevelDB tables', () => {
 
   it('passes tables that LevelDB wrote', () => checkTables(join(folder, 'db')));
 
-  it('sees every flipped bit of every block, and every cut', () => {
+  it('detects every flipped bit of every block, and every truncation', () => {
     const parsed = table.length - 48;
     fc.assert(
       fc.property(fc.nat(parsed - 1), fc.nat(7), (at, bit) => {
@@ -60,7 +60,7 @@ describe('check of LevelDB tables', () => {
     );
   });
 
-  it('never reads beyond what it is given, whatever that is', () => {
+  it('never reads beyond its input, for any input', () => {
     const lies = fc.uint8Array({ maxLength: 200 });
     fc.assert(
       fc.property(lies, (bytes) => {
@@ -74,19 +74,19 @@ describe('check of LevelDB tables', () => {
     );
   });
 
-  it('is made by whoever opens after a process that died opening: the damaged file is named', async () => {
+  it('runs in an opening after a process that died while opening, and names the damaged file', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kedge-opening-'));
     const database = join(directory, 'db');
     const open = () => openStore({ engine: new LevelEngine({ directory }) });
     const tables = async () => (await readdir(database)).filter((file) => file.endsWith('.ldb'));
     const marks = async () => (await readdir(directory)).filter((file) => file === 'opening');
-    // The second open writes what the first left in the log into a table.
+    // The second open writes the log of the first one to a table.
     for (const name of ['one', 'two']) {
       const store = await open();
       await store.create(lamps, { name });
       await store.close();
     }
-    expect(await marks(), 'after a clean end').to.deep.equal([]);
+    expect(await marks(), 'after a graceful close').to.deep.equal([]);
     const [used = ''] = await tables();
     const sound = await readFile(join(database, used));
     const damaged = Buffer.from(sound);
@@ -100,12 +100,12 @@ describe('check of LevelDB tables', () => {
     }
     await writeFile(join(database, used), sound);
     const mended = await open();
-    expect(await marks(), 'once everything was read').to.deep.equal([]);
+    expect(await marks(), 'once all records were read').to.deep.equal([]);
     await mended.close();
     await rm(directory, { recursive: true });
   });
 
-  it('passes over a table that a killed process left half-written: nothing uses it', async () => {
+  it('skips an unused table that a killed process left half-written', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kedge-opening-'));
     const open = () => openStore({ engine: new LevelEngine({ directory }) });
     const store = await open();
@@ -119,7 +119,7 @@ describe('check of LevelDB tables', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('knows from the manifest which tables are in use', async () => {
+  it('reads the tables in use from the manifest', async () => {
     const database = join(folder, 'db');
     const there = (await readdir(database)).filter((file) => file.endsWith('.ldb'));
     const live = [...(await liveTables(database))].sort((a, b) => a - b);

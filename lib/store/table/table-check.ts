@@ -64,7 +64,10 @@ export function checkTable(table: Buffer): void {
   for (const handle of [...others, ...data]) readBlock(table, handle);
 }
 
-/** Every data block of a table: its content, or undefined for a damaged one. @throws Error when its index is damaged. */
+/**
+ * The content of each data block of a table; undefined for a damaged one.
+ * @throws Error if its index is damaged.
+ */
 export function dataBlocks(table: Buffer): readonly (Buffer | undefined)[] {
   return layoutOf(table).data.map((handle) => {
     try {
@@ -90,7 +93,7 @@ async function namesIn(folder: string): Promise<string[]> {
  * process on some damaged blocks. Tables that the manifest does not name are skipped: they are remains of a killed
  * process, which LevelDB removes.
  * @throws DamageError that names the first damaged table and the position; the system's error for an unreadable
- * one.
+ * table.
  */
 export async function checkTables(folder: string): Promise<void> {
   const live = await liveTables(folder);

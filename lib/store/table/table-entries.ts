@@ -37,7 +37,10 @@ function* entriesIn(block: Buffer): Iterable<TableEntry> {
   }
 }
 
-/** Reads a table block by block and skips damaged ones. @throws Error when its index is damaged. */
+/**
+ * Reads a table block by block and skips damaged ones.
+ * @throws Error if its index is damaged.
+ */
 export function readTable(table: Buffer): ReadTable {
   const blocks = dataBlocks(table);
   const entries: TableEntry[] = [];

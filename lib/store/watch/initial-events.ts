@@ -3,7 +3,7 @@ import type { ApiObject, WatchBatch, WatchEvent } from '../../object/index.js';
 import type { LazyObject } from '../record/lazy-object.js';
 import { Selection, type SelectionOptions } from '../index/selection.js';
 
-/** A snapshot as the start of a watch: batches of ADDED events, then the end mark. */
+/** Yields a snapshot as the start of a watch: batches of ADDED events, then the end mark. */
 export async function* initialBatches(
   chunks: readonly (readonly LazyObject[])[],
   options: SelectionOptions,

@@ -47,7 +47,7 @@ describe('sinks of a watch in process', () => {
     return watching;
   }
 
-  it('one that throws ends its own subscription with its error; the commit and the other sinks go on', async () => {
+  it('one that throws ends its own subscription with its error; the commit and the other sinks continue', async () => {
     const before = watch();
     const broken = watch((revision) => {
       if (revision === 2) throw new Error('no room');
@@ -58,7 +58,7 @@ describe('sinks of a watch in process', () => {
     await settle();
     expect(before.seen).to.deep.equal([0, 1, 2, 3]);
     expect(after.seen).to.deep.equal([0, 1, 2, 3]);
-    expect(broken.seen, 'nothing after what it missed').to.deep.equal([0, 1, 2]);
+    expect(broken.seen, 'nothing after the missed events').to.deep.equal([0, 1, 2]);
     expect(hasCode(broken.ended, 'Internal') && broken.ended.message).to.equal('no room');
     expect(logger.fieldsOf('the sink of a watch threw; its subscription ends')).to.have.length(1);
   });
@@ -74,7 +74,7 @@ describe('sinks of a watch in process', () => {
     expect(String(broken.ended)).to.contain('no room');
   });
 
-  it('one that gives a promise that rejects ends its subscription, and no rejection is left alone', async () => {
+  it('one that returns a rejecting promise ends its subscription, and no rejection is unhandled', async () => {
     const broken = watch((revision) =>
       revision === 1 ? (Promise.reject(new Error('later')) as never) : undefined,
     );

@@ -23,7 +23,7 @@ import { type Published, WatchRing } from './watch-ring.js';
 
 interface Subscriber {
   readonly deliver: (batch: readonly Published[]) => void;
-  /** Ends the subscription: its sink missed something. */
+  /** Ends the subscription, because its sink missed an event. */
   readonly fail: (error: unknown) => void;
 }
 
@@ -72,7 +72,7 @@ export class WatchHub {
     return this.#revision;
   }
 
-  /** Waiting watchers and subscribed informers, for leak tests and metrics. */
+  /** Number of waiting watchers and subscribed informers, for leak tests and metrics. */
   get listeners(): number {
     return this.#subscribers.size + this.#sleepers.size;
   }
@@ -130,14 +130,17 @@ export class WatchHub {
   async #after(revision: number): Promise<readonly Published[]> {
     if (revision >= this.#ring.start) return this.#ring.after(revision, limits.watchBatchEvents);
     const found = await readChanges(this.#options.engine, revision, () => this.#revision);
-    // Compaction may have passed the cursor while the log was read: then the read may have holes.
+    // Compaction may have passed the cursor during the read of the log: then the read may have holes.
     this.#check(revision);
     const hole = found.findIndex((published, at) => published.revision !== revision + 1 + at);
     if (hole >= 0 || found.length === 0) throw logHole(revision + 1 + Math.max(0, hole));
     return found;
   }
 
-  /** Batches for one kind. Ends when the signal aborts. @throws StatusError OutOfRange, InvalidArgument */
+  /**
+   * Yields batches for one kind until the signal aborts.
+   * @throws StatusError OutOfRange, InvalidArgument
+   */
   async *watch(kind: string, options: HubWatch): AsyncIterable<WatchBatch<ApiObject>> {
     const { signal, bookmarkMs, withPrevious = false } = options;
     this.#check(options.fromRevision);
@@ -189,7 +192,10 @@ export class WatchHub {
     return events;
   }
 
-  /** The state a change replaced, from the log. @throws StatusError OutOfRange, DataLoss */
+  /**
+   * The previous state of a change, from the log.
+   * @throws StatusError OutOfRange, DataLoss
+   */
   async #before({ predecessor, entry }: Change): Promise<LazyObject | undefined> {
     if (!predecessor) return undefined;
     const bytes = await this.#options.engine.get(predecessor);
@@ -197,7 +203,7 @@ export class WatchHub {
       const record = decodeRecord({ ...predecessor, bytes });
       return new LazyObject(record.key, record, record.json);
     }
-    // Compaction may have passed this change while it was read.
+    // Compaction may have passed this change during the read.
     this.#check(entry.revision - 1);
     throw logHole(predecessor.revision);
   }
@@ -223,12 +229,12 @@ export class WatchHub {
   }
 
   /**
-   * In-process form: once it has caught up, `sink` runs inside the publication itself. Resolves when the signal
-   * aborts; no batch is delivered after that. When `sink` throws, the subscription ends with its error: it may have
+   * The in-process form: once it has caught up, `sink` runs inside the publication itself. Resolves when the signal
+   * aborts; no batch is delivered after that. If `sink` throws, the subscription ends with its error: it may have
    * processed part of the batch, so that only a new list is consistent. A returned promise is not awaited; its
    * rejection also ends the subscription.
-   * @throws StatusError OutOfRange when `fromRevision` is compacted or ahead, InvalidArgument for an invalid
-   * revision; errors of `sink`
+   * @throws StatusError OutOfRange if `fromRevision` is compacted or ahead, InvalidArgument for an invalid revision;
+   * errors of `sink`
    */
   async subscribe(
     kind: string,

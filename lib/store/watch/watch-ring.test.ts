@@ -16,10 +16,10 @@ function change(revision: number, size: number, before: LazyObject | undefined):
 }
 
 describe('ring of the last revisions', () => {
-  it('is bounded by all bytes that it holds, those of the states before included', () => {
+  it('is bounded by all bytes that it keeps, including those of previous states', () => {
     const ring = new WatchRing(0);
     const large = 1024 * 1024;
-    // Each change is small itself, and keeps a large state alive.
+    // Each change is small, but keeps a large state alive.
     const revisions = (3 * limits.watchRingBytes) / large;
     for (let revision = 1; revision <= revisions; revision += 1) {
       const changes = [change(revision, 100, entry(revision - 1, large))];

@@ -1,13 +1,13 @@
 import { limits } from '../../base/index.js';
 import type { Change } from '../index/selection.js';
 
-/** Everything one revision changed. */
+/** The changes of one revision. */
 export interface Published {
   readonly revision: number;
   readonly changes: readonly Change[];
 }
 
-/** Taken slots before the array is cut. */
+/** Cleared slots before the array is compacted. */
 const slackMax = 4_096;
 
 /**
@@ -64,7 +64,7 @@ export class WatchRing {
   #dropOldest(): void {
     const oldest = this.#items[this.#head];
     if (!oldest) return;
-    // An empty slot instead of the old value: nothing may leak until the array is cut.
+    // An empty slot replaces the old value: nothing may leak until the array is compacted.
     this.#items[this.#head] = { revision: oldest.revision, changes: [] };
     this.#head += 1;
     this.#events -= oldest.changes.length;

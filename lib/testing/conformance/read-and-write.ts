@@ -182,7 +182,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'keeps an object with finalizers until the last is removed',
+    name: 'keeps an object with finalizers until the last one is removed',
     body: async (store) => {
       const finalizers = ['x/one'];
       const made = await store.create(things, { ...thing('a'), metadata: { finalizers } });
@@ -198,7 +198,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'answers with frozen objects',
+    name: 'returns frozen objects',
     body: async (store) => {
       await store.create(things, { ...thing('a'), labels: { x: 'y' } });
       const found = await store.get(things, key('a'));

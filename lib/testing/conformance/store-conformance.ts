@@ -7,8 +7,8 @@ import type { StoreConformanceOptions } from './subject.js';
 import { watchTests } from './watch.js';
 
 /**
- * Declares the tests that every `ObjectStore` must pass: guarantees G1 to G6 and the six watch
- * rules (docs/guides/testing.md). A test that needs a capability the store does not claim is left out.
+ * Declares the tests that every `ObjectStore` must pass: guarantees G1 to G6 and the six watch rules
+ * (docs/guides/testing.md). A test that needs a capability that the store does not have is omitted.
  *
  * @example
  * storeConformance({

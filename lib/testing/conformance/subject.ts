@@ -11,7 +11,7 @@ export interface TestRunner {
 
 /** A store under test. */
 export interface StoreSubject {
-  /** Opens the store; called again after `close`, it must show the same data if `durable`. */
+  /** Opens the store; reopened after `close`, it must have the same data if `durable`. */
   open(): Promise<ObjectStore>;
   /** Called once, after the last `close`. */
   cleanUp(): Promise<void>;
@@ -21,7 +21,7 @@ export interface StoreSubject {
 export interface StoreCapabilities {
   /** Data survives `close`. */
   readonly durable: boolean;
-  /** Each transaction with a change takes the next integer. */
+  /** Each transaction with a change gets the next integer as revision. */
   readonly denseRevisions: boolean;
   /**
    * The store is an `EmbeddedStore`: it verifies its data, and a write is visible to reads when its promise
@@ -56,7 +56,7 @@ export interface Thing extends ApiObject {
   readonly seen?: number;
 }
 
-/** The kind of a thing. A thing of a negative value can't be indexed. */
+/** The kind of a thing. A thing with a negative value can't be indexed. */
 export const things = kindOf<Thing>()({
   kind: 'Thing',
   plural: 'things',
