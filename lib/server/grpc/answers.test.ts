@@ -22,7 +22,7 @@ describe('encoding of answers', () => {
     text: 'ä'.repeat(n % 300),
   });
 
-  it('watch answers put together from kept objects are what the schema says', () => {
+  it('watch answers that are assembled from cached objects match the schema', () => {
     const encoder = new AnswerEncoder(schemas);
     const watch = method('Watch');
     const events = [
@@ -41,7 +41,7 @@ describe('encoding of answers', () => {
         );
   });
 
-  it('a large object that many watch is encoded once', () => {
+  it('a large object for many watchers is encoded once', () => {
     let encoded = 0;
     const counting = new Proxy(schemas, {
       get: (target, key) => {

@@ -2,9 +2,9 @@ import type { DescMessage, JsonObject, MethodInfo, SchemaRegistry } from '../../
 import { varint } from '../transport/list-encoding.js';
 import { RecentCache } from '../objects/recent-cache.js';
 
-/** Maximum of cached encoded answers: an event for many watchers is encoded once. */
+/** Maximum number of cached encoded answers: an event for many watchers is encoded once. */
 const keptMax = 1_024;
-/** Bytes of them together: that of the largest object is kept, too. */
+/** Maximum bytes of all cached answers; enough for the largest object. */
 const keptBytesMax = 33_554_432;
 
 interface WatchEvent {
@@ -83,7 +83,7 @@ export class AnswerEncoder {
     return this.#kept.of(object, () => this.#schemas.encode(message, object));
   }
 
-  /** Assembled by the schema from encoded objects. */
+  /** Assembles a watch answer by its schema from encoded objects. */
   #watch(output: DescMessage, answer: JsonObject): Buffer {
     let shape = this.#shapes.get(output);
     if (!shape) this.#shapes.set(output, (shape = shapeOf(output)));

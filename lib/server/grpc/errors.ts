@@ -3,17 +3,17 @@ import { type Logger, statusCodes } from '../../base/index.js';
 import { encodeStatus, headerSized, type MethodInfo, statusDetailsKey } from '../../rpc/index.js';
 import { publicError } from '../schema/error-body.js';
 
-/** A status as gRPC sends it. */
+/** A status in the form of grpc-js. */
 export interface SentStatus {
   readonly code: number;
   readonly details: string;
   readonly metadata: Metadata;
 }
 
-/** The status that a call of a method ends with. */
+/** Converts a thrown value to the status that ends a call of a method. */
 export type StatusOf = (method: Pick<MethodInfo, 'id'>, thrown: unknown) => SentStatus;
 
-/** Makes statuses; failures that are ours go to the log. */
+/** Returns a converter to statuses. It logs failures of the server. */
 export function statusWith(logger: Logger): StatusOf {
   return (method, thrown) => {
     const error = headerSized(publicError(thrown));

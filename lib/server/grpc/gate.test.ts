@@ -26,7 +26,7 @@ const unauthenticated = '16';
 const resourceExhausted = '8';
 const deadlineExceeded = '4';
 
-/** The beginning of a message of this length. */
+/** The start of a message of this length. */
 function frame(length: number): Buffer {
   const bytes = Buffer.alloc(5);
   bytes.writeUInt32BE(length, 1);
@@ -58,7 +58,7 @@ describe('a gRPC message', () => {
     Promise.reject(
       new StatusError({ code: 'Unauthenticated', reason: 'InvalidToken', message: 'nobody' }),
     );
-  /** A call that sends this and no end, with the status that it gets. */
+  /** A call that sends this content without an end, with the status that it gets. */
   function begun(
     path: string,
     bytes: Buffer,
@@ -79,7 +79,7 @@ describe('a gRPC message', () => {
     return { call, status };
   }
 
-  it('is not read before it is known who calls', async () => {
+  it('is not read before its caller is authenticated', async () => {
     await listening(refusing);
     const whole = 1_000_000;
     const { status } = begun(existing, Buffer.concat([frame(whole), Buffer.alloc(whole / 2)]));
@@ -87,7 +87,7 @@ describe('a gRPC message', () => {
   });
 
   for (const path of [existing, '/shop.v1.OrderService/Steal'])
-    it(`that is wrong tells nobody whether there is the method: ${path}`, async () => {
+    it(`that is invalid does not disclose whether the method exists: ${path}`, async () => {
       await listening(refusing);
       const { call, status } = begun(path, Buffer.alloc(0));
       call.end();
@@ -95,7 +95,7 @@ describe('a gRPC message', () => {
       expect(await begun(path, frame(2 ** 31 - 1)).status, 'too long').to.equal(unauthenticated);
     });
 
-  it('of nobody known is read while few are, and others when those are gone', async () => {
+  it('without a token is read while few such calls are open, and further ones when those ended', async () => {
     await listening(() => Promise.resolve(anonymous));
     const many = Array.from({ length: 40 }, () => begun(existing, frame(100)));
     const refused = new Set<number>();
@@ -119,7 +119,7 @@ describe('a gRPC message', () => {
     expiresAt: undefined,
   });
 
-  it('that never arrives whole ends its call after 30 s, and a watch goes on', async () => {
+  it('that never arrives completely ends its call after 30 s, and a watch continues', async () => {
     const clock = new FakeClock();
     await listening(() => Promise.resolve(account('slow')), clock);
     const whole = frame(1_000);
@@ -148,7 +148,7 @@ describe('a gRPC message', () => {
     expect(watched).to.equal(true);
   });
 
-  it('that arrives slowly takes no more of one account than 64, and others none of their places', async () => {
+  it('that arrives slowly is limited to 64 per account, and does not count for other accounts', async () => {
     const clock = new FakeClock();
     const accounts = ['one', 'two'];
     let proven = 0;
@@ -160,13 +160,13 @@ describe('a gRPC message', () => {
     await clock.advance(3_000);
     await eventually('those that are too many', () => refused.length === 12);
     expect(new Set(refused)).to.deep.equal(new Set([resourceExhausted]));
-    // Those that are left are whole in the end.
+    // The remaining ones arrive completely.
     const [first] = many;
     first?.call.end(Buffer.alloc(100));
     expect(await first?.status).not.to.equal(resourceExhausted);
   });
 
-  it('is one of at most 1,024 that a connection has open: one read of it may bring them all', async () => {
+  it('is one of at most 1,024 open ones per connection: a single read may bring all', async () => {
     await listening(refusing);
     const settings = await new Promise<{ readonly maxConcurrentStreams?: number }>((resolve) =>
       session.once('remoteSettings', resolve),

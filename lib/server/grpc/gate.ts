@@ -15,7 +15,7 @@ import type { SentStatus, StatusOf } from './errors.js';
 import { CallPace } from './call-pace.js';
 import { UnfinishedCalls } from './unfinished-calls.js';
 
-/** Maximum of open unauthenticated calls: each may hold a message of four megabytes. */
+/** Maximum number of open unauthenticated calls: each may buffer a message of four megabytes. */
 const anonymousMax = 32;
 
 /** Dependencies of the gate. */
@@ -41,7 +41,7 @@ export interface ProvenCall {
 export class GrpcGate {
   readonly #options: GateOptions;
   readonly #methods: ReadonlyMap<string, MethodInfo>;
-  /** By the metadata of the call, which the handler is given. */
+  /** Authenticated calls by their metadata, which is passed to the handler. */
   readonly #proven = new WeakMap<Metadata, ProvenCall>();
   readonly #unfinished: UnfinishedCalls;
   readonly #pace: CallPace;
@@ -54,7 +54,7 @@ export class GrpcGate {
     this.#methods = new Map(options.dispatcher.methods.map((m) => [m.grpcPath, m]));
   }
 
-  /** The interceptor for the server. */
+  /** The interceptor of the server. */
   readonly interceptor: ServerInterceptor = ({ path }, call) => {
     let caller: RequestCaller | undefined;
     let leave: (() => void) | undefined;
@@ -66,7 +66,7 @@ export class GrpcGate {
         next({
           onReceiveMetadata: (metadata, proceed) => {
             this.#pace.begin(call.getPeer(), () => {
-              // Its client may have reset it meanwhile.
+              // The client may have reset the call meanwhile.
               if (over) return;
               const present = this.#options.callerOf(call, metadata);
               caller = present;
@@ -86,7 +86,7 @@ export class GrpcGate {
             });
           },
           onReceiveMessage: (message, proceed) => {
-            // Of a stream of requests each is whole by itself, and the handler waits for the next one.
+            // Each message of a client stream is complete by itself, and the handler waits for the next one.
             if (streamed) arrived?.();
             proceed(message);
           },
@@ -94,7 +94,7 @@ export class GrpcGate {
             arrived?.();
             proceed();
           },
-          // Also when the call was answered.
+          // Also called after the call was answered.
           onCancel: () => {
             over = true;
             arrived?.();
@@ -135,19 +135,19 @@ export class GrpcGate {
   }
 }
 
-/** Two authorization headers are one too many: which one counts would be a guess. */
+/** The authorization header. Several become an invalid value: each of them could be the intended one. */
 function authorizationOf(metadata: Metadata): string | undefined {
   const headers = metadata.get('authorization');
   return headers.length > 1 ? 'several' : headers[0] && String(headers[0]);
 }
 
 /**
- * Answers a call whose request may still be arriving, and closes its stream: what came of the request stays in
- * memory as long as the stream is open.
+ * Answers a call whose request may still be arriving, and closes its stream: received data stays in memory as long as
+ * the stream is open.
  */
 function refuse(call: ServerInterceptingCallInterface, status: SentStatus): void {
   call.sendStatus(status);
-  // Not a public API of grpc-js: without it the client decides when the stream ends.
+  // Not a public API of grpc-js. Without it the client decides when the stream ends.
   const { stream } = call as { stream?: { close?(code: number): void } };
   stream?.close?.(constants.NGHTTP2_NO_ERROR);
 }

@@ -9,7 +9,7 @@ const method = { input } as unknown as MethodInfo;
 const operations = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ namespace: 'default', name: `lamp-${n}` }));
 
-/** A clock on which each step uses up its turn; counts the turns that others get. */
+/** A clock on which each step uses up its turn; counts the turns of other work. */
 function busyClock(): { readonly clock: Clock; readonly turns: () => number } {
   let turns = 0;
   let isNew = false;
@@ -32,7 +32,7 @@ function busyClock(): { readonly clock: Clock; readonly turns: () => number } {
 }
 
 describe('a request message of gRPC', () => {
-  it('is read at once when it is short', () => {
+  it('is decoded at once if it is short', () => {
     const bytes = Buffer.from(schemas.encode(input, { operations: operations(3) }));
     const { clock, turns } = busyClock();
     const request = readRequest(schemas, method, bytes, clock);
@@ -41,7 +41,7 @@ describe('a request message of gRPC', () => {
     expect(turns()).to.equal(0);
   });
 
-  it('is read in steps when it is long, between which others have their turn', async () => {
+  it('is decoded in steps if it is long, with turns for other work in between', async () => {
     const bytes = Buffer.from(schemas.encode(input, { operations: operations(4_000) }));
     const { clock, turns } = busyClock();
     const request = await readRequest(schemas, method, bytes, clock);
@@ -49,7 +49,7 @@ describe('a request message of gRPC', () => {
     expect(turns()).to.be.at.least(2);
   });
 
-  it('is refused when it is long and malformed', async () => {
+  it('is refused if it is long and malformed', async () => {
     const bytes = Buffer.alloc(100_000, 0xff);
     const refusal = await Promise.resolve()
       .then(() => readRequest(schemas, method, bytes, systemClock))

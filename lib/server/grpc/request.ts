@@ -7,12 +7,12 @@ import {
   type SchemaRegistry,
 } from '../../rpc/index.js';
 
-/** Bytes of a message that is read within one turn of the event loop. */
+/** Maximum bytes of a message that is decoded within one turn of the event loop. */
 const oneTurnBytes = 65_536;
 
 /**
- * The request message of a call. Its items are counted before it is decoded. A long one is read in steps, between
- * which others have their turn.
+ * Decodes the request message of a call. Its items are counted first. A long message is decoded in steps, with turns
+ * for other work in between.
  * @throws StatusError InvalidArgument
  */
 export function readRequest(

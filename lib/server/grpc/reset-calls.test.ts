@@ -26,7 +26,7 @@ function frame(type: keyof typeof types, flags: number, stream: number, payload:
 }
 
 const text = (value: string): Buffer => Buffer.from(`${String.fromCharCode(value.length)}${value}`);
-/** POST over http to a method, as HPACK literals. */
+/** A POST over http to a method, as HPACK literals. */
 const callHeaders = Buffer.concat([
   Buffer.from([0x83, 0x86, 0x01]),
   text('localhost'),
@@ -37,7 +37,7 @@ const callHeaders = Buffer.concat([
   ),
 ]);
 
-/** Everything that a client sends to begin calls and to reset each at once. */
+/** The bytes of a client that starts calls and resets each at once. */
 function resetCalls(count: number): Buffer {
   const calls = Array.from({ length: count }, (_, n) => [
     frame('headers', endHeaders, 2 * n + 1, callHeaders),
@@ -48,7 +48,7 @@ function resetCalls(count: number): Buffer {
 }
 
 describe('a connection that resets each call at once', () => {
-  it('is told to go away, and few of its calls are looked at', async () => {
+  it('gets a GOAWAY, and few of its calls are processed', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     let asked = 0;
     const authenticate = (): Promise<never> => {

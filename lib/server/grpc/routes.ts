@@ -11,7 +11,7 @@ import type { StatusOf } from './errors.js';
 /** Messages stay bytes: they are decoded in the handler. */
 const identity = (bytes: Buffer): Buffer => bytes;
 
-/** The services of the methods, as grpc-js registers them. */
+/** The services of the methods, in the form of grpc-js. */
 export function servicesOf(
   methods: readonly MethodInfo[],
   handlerOf: (method: MethodInfo) => UntypedServiceImplementation[string],
@@ -36,19 +36,18 @@ export function servicesOf(
 }
 
 /**
- * Answers calls of unknown methods instead of grpc-js, which answers unauthenticated callers and has no hook for
- * it.
+ * Answers calls of unknown methods. The answer of grpc-js itself is sent to unauthenticated callers and has no hook.
  * @returns false if grpc-js has changed: then its own answer applies
  */
 export function answerUnknown(server: Server, statusOf: StatusOf): boolean {
   const routes = server as unknown as { _retrieveHandler?(path: string): object | null };
-  // Not a public API of grpc-js: without it a server works but discloses more.
+  // Not a public API of grpc-js. Without it a server works but discloses its methods.
   const known = routes._retrieveHandler?.bind(routes);
   if (!known) return false;
   const anyPath = '*';
   const handler = (call: ServerDuplexStream<Buffer, Buffer>): void => refuse(call, statusOf);
   server.register(anyPath, handler, identity, identity, 'bidi');
-  // The path of the handler is the one that the call tells.
+  // The path of the handler is the path of the call.
   routes._retrieveHandler = (path) => known(path) ?? { ...known(anyPath), path };
   return true;
 }

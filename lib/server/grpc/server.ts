@@ -33,12 +33,15 @@ import type { TransportOptions } from '../transport/transport-options.js';
 
 /** Keepalive interval of a connection; a dead peer is detected after twice that. */
 const keepaliveMs = 30_000;
-/** Peers that are remembered. */
+/** Maximum number of cached peers. */
 const peersMax = 4_096;
-/** Calls at once on one connection. One read of it may bring them all, and is worked on in one turn of the event loop. */
+/**
+ * Maximum concurrent calls per connection. One read may bring all of them, and is processed in one turn of the event
+ * loop.
+ */
 const concurrentCallsMax = 1_024;
 
-/** The dispatcher over gRPC. Messages are decoded in the handler, so that bad ones are InvalidArgument. */
+/** Serves the dispatcher over gRPC. Messages are decoded in the handler, so that malformed ones are InvalidArgument. */
 export class GrpcServer {
   readonly #options: TransportOptions;
   readonly #gate: GrpcGate;
@@ -50,7 +53,7 @@ export class GrpcServer {
   readonly #sending: Pick<GrpcStream, 'encoder' | 'waiting'>;
   readonly #statusOf: StatusOf;
   #host = '';
-  /** By address with port: a connection's calls share one. */
+  /** Peers by address with port: the calls of a connection share one. */
   readonly #peers = new Map<string, Peer>();
 
   constructor(options: TransportOptions) {
@@ -71,7 +74,8 @@ export class GrpcServer {
       'grpc.keepalive_time_ms': keepaliveMs,
       'grpc.keepalive_timeout_ms': keepaliveMs,
       'grpc.max_connection_idle_ms': options.bounds.idleMs,
-      // Its global registry would keep each server that never listened, and its statistics are not reachable.
+      // The global registry of channelz would keep a reference to each server that never listened, and nothing serves
+      // its data.
       'grpc.enable_channelz': 0,
     });
     const sockets = this.#socketServer();
@@ -90,10 +94,10 @@ export class GrpcServer {
     return this.#listener.listen(host, port);
   }
 
-  /** Ends streams, lets calls finish for `graceMs`, then cuts them. */
+  /** Ends streams, and cuts calls that are not finished after `graceMs`. */
   async close(graceMs: number): Promise<void> {
     this.#closing.abort();
-    // A destroyed session still waits for its peer to read what was sent: the listener cuts the connections.
+    // A destroyed session still waits until its peer has read all data: the listener closes the connections.
     const cut = systemClock.setTimer(() => this.#server.forceShutdown(), graceMs);
     const closed = this.#listener.close(graceMs);
     this.#connections.drain();
@@ -103,12 +107,12 @@ export class GrpcServer {
     cut.cancel();
   }
 
-  /** Listens instead of the gRPC server, which can limit neither its connections nor the TLS handshake time. */
+  /** The listener in place of the gRPC server, which can limit neither its connections nor the TLS handshake time. */
   #socketServer(): SocketServer {
     const { tls, bounds } = this.#options;
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
     const inject = (socket: Socket): void => {
-      // Until its end: a session waits for its calls itself.
+      // Until the connection ends: a session itself waits for its calls.
       this.#connections.use(socket);
       injector.injectConnection(socket);
     };
@@ -116,7 +120,7 @@ export class GrpcServer {
     const handshake = { ALPNProtocols: ['h2'], handshakeTimeout: bounds.silentMs };
     const server = createTlsServer({ ...tls.serverOptions, ...handshake, noDelay: true }, inject);
     tls.follow(server);
-    // A failed or slow handshake; Node.js leaves its connection open.
+    // A failed or slow handshake: Node.js leaves its connection open.
     server.on('tlsClientError', (_error, socket) => void socket.destroy());
     return server;
   }
@@ -196,7 +200,7 @@ export class GrpcServer {
 
   async #bidi(method: MethodInfo, call: ServerDuplexStream<Buffer, Buffer>): Promise<void> {
     const { caller, identity: who, cut } = this.#gate.of(call.metadata);
-    // The peer going away ends the reading side with an error that the signal tells already.
+    // A disconnect of the peer ends the reading side with an error that the signal reports already.
     call.on('error', () => undefined);
     try {
       const context = caller.as(who);

@@ -18,11 +18,11 @@ export interface GrpcStream {
   readonly signal: AbortSignal;
 }
 
-/** Sends a stream and ends the call. Rejects with what its source throws. */
+/** Sends a stream and ends the call. Rejects with errors of its source. */
 export async function sendStream(stream: GrpcStream): Promise<void> {
   const { method, call, answers, encoder, waiting, cut, signal } = stream;
   const write = call.write.bind(call);
-  // A reader that does not read stops the source, instead of filling memory.
+  // A client that does not read blocks the source instead of filling the memory.
   using writes = new PacedWrites({ write, cut }, signal, waiting);
   for await (const answer of answers) {
     if (signal.aborted) break;

@@ -4,7 +4,7 @@ import { type Clock, StatusError, type Timer } from '../../base/index.js';
 const arrivalMs = 30_000;
 /** A request that takes longer than this is slow. */
 const slowAfterMs = 2_000;
-/** Slow requests of one account at once: each may hold four megabytes of what has arrived. */
+/** Maximum slow requests per account: each may buffer four megabytes. */
 const slowMax = 64;
 /** Interval of the check for incomplete requests. */
 const lookMs = 1_000;
@@ -15,10 +15,10 @@ interface Unfinished {
   readonly end: (why: StatusError) => void;
 }
 
-/** Calls whose request has not arrived whole. Each ends in time, and no account fills the memory with them. */
+/** Calls whose request has not arrived completely. Each ends in time, and no account fills the memory with them. */
 export class UnfinishedCalls {
   readonly #clock: Clock;
-  /** Oldest first. */
+  /** Open calls, oldest first. */
   readonly #open = new Set<Unfinished>();
   #timer: Timer | undefined;
 
@@ -26,7 +26,7 @@ export class UnfinishedCalls {
     this.#clock = clock;
   }
 
-  /** Begins to wait for a request of this account. Returns what to call when it has arrived or the call is over. */
+  /** Starts to wait for a request of this account. Returns a function to call when it has arrived or the call ended. */
   begin(account: string, end: (why: StatusError) => void): () => void {
     const call = { account, sinceMs: this.#clock.monotonic(), end };
     this.#open.add(call);

@@ -56,7 +56,7 @@ describe('a gRPC method that does not exist', () => {
     ['streamed', streamed],
   ] as const)
     for (const path of unknownPaths) {
-      it(`is Unauthenticated without a token, as one that exists: ${path}, ${form}`, async () => {
+      it(`is Unauthenticated without a token, like an existing one: ${path}, ${form}`, async () => {
         const error = await ask(path, headers());
         expect(error?.code, error?.details).to.equal(status.UNAUTHENTICATED);
         expect(error?.details).to.not.contain(path);
@@ -76,14 +76,14 @@ describe('a gRPC method that does not exist', () => {
     expect(error?.code, error?.details).to.equal(status.UNAUTHENTICATED);
   });
 
-  it('leaves those that exist as they are', async () => {
+  it('does not affect existing methods', async () => {
     const error = await unary('/shop.v1.OrderService/Get', headers());
     expect(error?.code).to.equal(status.UNAUTHENTICATED);
     const listed = await unary('/shop.v1.OrderService/List', headers(`Bearer ${token}`));
     expect(listed?.code).to.equal(status.PERMISSION_DENIED);
   });
 
-  it('does not keep a server from starting where grpc-js has no way to answer it', async () => {
+  it('does not prevent a start if grpc-js has no hook for its answer', async () => {
     const routes = Server.prototype as unknown as Record<string, unknown>;
     const before = routes['_retrieveHandler'];
     const logger = new RecordingLogger();

@@ -13,7 +13,7 @@ const things = defineKind<ApiObject>({
   statusFields: [],
 });
 
-/** A clock whose wall time jumps while its timers go on as before. */
+/** A clock whose wall time jumps; its timers are not affected. */
 class JumpingClock implements Clock {
   readonly fake = new FakeClock();
   offsetMs = 0;
@@ -48,7 +48,7 @@ describe('expiries', () => {
     expect(clock.fake.pending).to.equal(0);
   });
 
-  it('wait for the wall clock when it jumps back, and are on time then', async () => {
+  it('wait for the wall clock when it jumps back, and are on time afterwards', async () => {
     const clock = new JumpingClock();
     const expired: string[] = [];
     const expire = ({ key }: Expiry): Promise<void> => {
@@ -65,7 +65,7 @@ describe('expiries', () => {
     expiries.close();
   });
 
-  it('at times that are none or very far neither fire nor spin', async () => {
+  it('at invalid or very distant times neither fire nor spin', async () => {
     const clock = new FakeClock();
     let calls = 0;
     const expire = (): Promise<void> => Promise.resolve(void (calls += 1));
@@ -85,7 +85,7 @@ describe('expiries', () => {
     expiries.close();
   });
 
-  it('of an object that was given a new time while a deletion failed keep the new time', async () => {
+  it('of an object that got a new time while a deletion failed keep the new time', async () => {
     const clock = new FakeClock();
     const tried: number[] = [];
     let fail: (error: Error) => void = () => undefined;
@@ -106,7 +106,7 @@ describe('expiries', () => {
     expiries.close();
   });
 
-  /** An engine whose appends wait until they are let through. */
+  /** An engine whose appends wait until they are released. */
   function held(inner: MemoryEngine): Engine & { release: () => void; hold: boolean } {
     let waiting: (() => void)[] = [];
     const engine = Object.assign(Object.create(inner) as MemoryEngine, {
@@ -130,7 +130,7 @@ describe('expiries', () => {
     return engine;
   }
 
-  it('that fall into an overloaded moment are carried out when it is over', async function () {
+  it('that are refused during an overload are retried afterwards', async function () {
     this.timeout(60_000);
     const engine = held(new MemoryEngine());
     const clock = new FakeClock();
@@ -141,7 +141,7 @@ describe('expiries', () => {
     const text = 'x'.repeat(1_400_000);
     const writes: Promise<unknown>[] = [];
     let refusal: unknown;
-    // The queue holds 256 MiB.
+    // The queue is limited to 256 MiB.
     for (let n = 0; n < 250 && refusal === undefined; n += 1) {
       const annotations = { text };
       const write = store.create(things, { name: `big${n}`, metadata: { annotations } });
@@ -162,7 +162,7 @@ describe('expiries', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('that lose to a write which then fails are carried out', async () => {
+  it('that conflict with a write that fails later are retried', async () => {
     const inner = new MemoryEngine();
     const engine = held(inner);
     const clock = new FakeClock();
@@ -172,7 +172,7 @@ describe('expiries', () => {
     const append = engine.append.bind(engine);
     let fail: (error: Error) => void = () => undefined;
     engine.append = () => new Promise((_, reject) => (fail = reject));
-    // On its way when the time comes, and never written.
+    // The write is pending at the expiry, and fails.
     const { expiresAt: _, ...metadata } = made.metadata;
     const later = new Date(clock.now() + hourMs).toISOString();
     const update = store
@@ -194,7 +194,7 @@ describe('expiries', () => {
     await store.close();
   });
 
-  it('spare an object whose later time is on its way to the disk when the earlier one comes', async () => {
+  it('do not delete an object whose extension is pending at the earlier time', async () => {
     const engine = held(new MemoryEngine());
     const clock = new FakeClock();
     const store = await openStore({ engine, clock });

@@ -3,15 +3,15 @@ import type { AnyKind, ApiObject } from '../../object/index.js';
 import type { Operation } from '../contract/operations.js';
 import type { Expiry } from '../log/restore.js';
 
-/** After a deletion that could not be written. */
+/** Delay after a deletion that could not be written. */
 const retryMs = 1_000;
 /** Interval of wall clock checks while an object waits: timers do not notice a clock jump. */
 const recheckMs = 10_000;
-/** Objects deleted at once; the next ones follow in a later turn. */
+/** Maximum deletions per turn of the event loop; the others follow in later turns. */
 const batchMax = 200;
 
 interface Waiting extends Expiry {
-  /** Wall-clock time of the next try: when it expires, or later after a failure. */
+  /** Wall-clock time of the next attempt: the expiry, or later after a failure. */
   readonly tryAt: number;
 }
 
@@ -23,7 +23,7 @@ interface Waiting extends Expiry {
  */
 export class Expiries {
   readonly #clock: Clock;
-  /** Deletes the object unless it was changed since; rejects when it can't be written now. */
+  /** Deletes the object unless it was changed since; rejects if it can't be written now. */
   readonly #expire: (expiry: Expiry) => Promise<void>;
   readonly #waiting = new Map<string, Waiting>();
   #timer: Timer | undefined;
@@ -39,14 +39,14 @@ export class Expiries {
     this.#arm(this.#earliest());
   }
 
-  /** Objects that will expire. */
+  /** Number of objects that will expire. */
   get size(): number {
     return this.#waiting.size;
   }
 
   /** Notes the state of an object after a change; `at` undefined (or not a time) for one that does not expire. */
   note(kind: string, key: string, at: number | undefined): void {
-    // Fast path: most stores have no objects that expire.
+    // Fast path: most stores have no expiring objects.
     if (at === undefined && this.#waiting.size === 0) return;
     const id = idOf({ kind, key });
     if (at === undefined || Number.isNaN(at)) {
@@ -95,7 +95,7 @@ export class Expiries {
     this.#arm(this.#earliest());
   }
 
-  /** A loop, not Math.min of a spread: that ends with an error from some 100,000 on. */
+  /** A loop instead of Math.min of a spread, which throws for more than about 100,000 entries. */
   #earliest(): number {
     let earliest = Infinity;
     for (const { tryAt } of this.#waiting.values()) if (tryAt < earliest) earliest = tryAt;
@@ -117,6 +117,6 @@ export function expiredDeletion(
   const { namespace, name } = object;
   const key = namespace === undefined ? { name } : { namespace, name };
   const precondition = { resourceVersion: resourceVersion ?? '' };
-  // Deleting needs the kind's name only.
+  // A deletion needs only the name of the kind.
   return { op: 'deleteByName', kind: { kind } as AnyKind, key, precondition };
 }

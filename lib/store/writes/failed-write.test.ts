@@ -4,7 +4,7 @@ import { HostileFileSystem, modelDriver } from '../../testing/index.js';
 import { LevelEngine } from '../index.js';
 import { encodeRecord } from '../record/record-codec.js';
 
-describe('a write that failed', () => {
+describe('a failed write', () => {
   const directory = '/data';
   const record = (revision: number) =>
     encodeRecord({
@@ -12,7 +12,7 @@ describe('a write that failed', () => {
       ...{ json: JSON.stringify({ name: `t${revision}` }), at: 1, expiresAt: 0 },
     });
 
-  it('is followed by none until the database was opened again: it might not be found there', async () => {
+  it('is followed by no other until the database is reopened, because later records might be lost', async () => {
     for (let seed = 1; seed <= 40; seed += 1) {
       const random = seededRandom(seed);
       const fileSystem = new HostileFileSystem({ random, names: 'last' });

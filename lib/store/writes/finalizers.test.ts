@@ -18,7 +18,7 @@ const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('finalizers', () => {
-  it('are put on and taken off the object that was read', async () => {
+  it('are added to and removed from the object that was read', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const made = await store.create(lamps, lamp);
     const held = await addFinalizer(store, lamps, made, 'x/y');
@@ -34,7 +34,7 @@ describe('finalizers', () => {
     expect(await store.get(lamps, lamp)).to.equal(undefined);
   });
 
-  it('are not put on an object that is being deleted, is gone, or was created again', async () => {
+  it('are not added to an object that is being deleted, was deleted or recreated', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const made = await store.create(lamps, { ...lamp, metadata: { finalizers: ['x/y'] } });
     await store.delete(lamps, made);
@@ -49,7 +49,7 @@ describe('finalizers', () => {
     expect(await store.get(lamps, lamp)).to.deep.equal(other);
   });
 
-  it('of another object under the same name are left alone', async () => {
+  it('of another object of that name are not changed', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const first = await store.create(lamps, lamp);
     await store.delete(lamps, first);

@@ -3,9 +3,9 @@ import { type ApiObject, type Kind, keyOf } from '../../object/index.js';
 import { modify, type ModifiableStore } from './modify.js';
 
 /**
- * Adds a finalizer to the object that was read, before external resources are created for it. Resolves to the
- * stored object once the finalizer is durable; no-op if it is present.
- * @throws StatusError NotFound when the object does not exist, Aborted (Conflict) when another one has its name,
+ * Adds a finalizer to the object that was read, before external resources are created for it. Resolves to the stored
+ * object once the finalizer is durable; no-op if it is present.
+ * @throws StatusError NotFound if the object does not exist, Aborted (Conflict) if another one has its name,
  * FailedPrecondition (Deleting) once its deletion was requested.
  */
 export async function addFinalizer<T extends ApiObject>(

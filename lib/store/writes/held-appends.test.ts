@@ -14,7 +14,7 @@ const things = defineKind<Thing>({
   statusFields: [],
 });
 
-/** An engine whose appends wait, each until it is let through. */
+/** An engine whose appends wait until they are released one by one. */
 class HeldEngine extends MemoryEngine {
   hold = false;
   readonly #waiting: (() => void)[] = [];
@@ -24,7 +24,7 @@ class HeldEngine extends MemoryEngine {
     await super.append(records);
   }
 
-  /** Lets the oldest one through. */
+  /** Releases the oldest append. */
   async letOneThrough(): Promise<void> {
     await settle();
     this.#waiting.shift()?.();
@@ -32,7 +32,7 @@ class HeldEngine extends MemoryEngine {
   }
 }
 
-describe('writes that are on their way to the disk', () => {
+describe('pending writes', () => {
   let engine: HeldEngine;
   let store: EmbeddedStore;
   let made: Thing;
@@ -44,7 +44,7 @@ describe('writes that are on their way to the disk', () => {
     engine.hold = true;
   });
 
-  it('of one object are judged by the last of them, also when an earlier one has arrived', async () => {
+  it('of one object are validated against the last pending one, also if an earlier one is durable', async () => {
     const first = store.update(things, { ...made, size: 1 });
     await settle();
     const second = first.then((object) => object.metadata.resourceVersion);
@@ -68,7 +68,7 @@ describe('writes that are on their way to the disk', () => {
     await store.close();
   });
 
-  it('are waited for by a close', async () => {
+  it('are awaited by a close', async () => {
     const write = store.update(things, { ...made, size: 1 });
     let closed = false;
     const closing = store.close().then(() => (closed = true));

@@ -8,7 +8,7 @@ const disks = kindOf<ApiObject>()({ kind: 'Disk', plural: 'disks', ...shared });
 const tapes = kindOf<ApiObject>()({ kind: 'Tape', plural: 'tapes', ...shared });
 
 describe('checks of a kind', () => {
-  it('of a revision that has not been are refused, also of the one that their own transaction would have', async () => {
+  it('of a future revision are refused, including the revision of their own transaction', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     await store.create(tapes, { namespace: 'here', name: 'a' });
     const { revision } = await store.list(disks);

@@ -35,7 +35,7 @@ const noises = kindOf<ApiObject>()({
   statusFields: [],
 });
 
-/** A disk that takes no write while `broken`. */
+/** A disk that refuses writes while `broken`. */
 class BreakingEngine extends MemoryEngine {
   broken = false;
 
@@ -45,7 +45,7 @@ class BreakingEngine extends MemoryEngine {
   }
 }
 
-/** A store, and how its disk fails while `lost` writes of it are under way; it serves again afterwards. */
+/** A store whose disk fails during `lost` pending writes, and works again afterwards. */
 async function losing(
   lose: (store: EmbeddedStore) => readonly Promise<unknown>[],
 ): Promise<EmbeddedStore> {
@@ -91,7 +91,7 @@ describe('checks of a kind after writes that failed', () => {
     ['a', 'b', 'c'].map((name) => store.create(noises, { name }));
 
   const losses: Readonly<Record<string, (store: EmbeddedStore) => readonly Promise<unknown>[]>> = {
-    'an index was learnt while they were on their way': (store) => {
+    'an index was learned while they were pending': (store) => {
       const writes = noise(store);
       void store.list(disks, { index: 'tag', value: 'red' });
       return writes;
@@ -104,7 +104,7 @@ describe('checks of a kind after writes that failed', () => {
     ],
   };
   for (const [what, lose] of Object.entries(losses))
-    it(`pass for what a list gives then, and see what changes behind it: ${what}`, async () => {
+    it(`pass for a list afterwards, and detect later changes: ${what}`, async () => {
       const store = await losing(lose);
       const checks = await checksOf(store);
       for (const check of checks)

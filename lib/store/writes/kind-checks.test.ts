@@ -44,7 +44,7 @@ async function refusal(promise: Promise<unknown>): Promise<StatusError | undefin
   return error as StatusError | undefined;
 }
 
-/** What happened, as a model remembers it: everything, for ever. */
+/** The recorded history of the model, without a limit. */
 interface Happened {
   readonly revision: number;
   readonly kind: string;
@@ -101,13 +101,13 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-/** A store, and a model of everything that happened to it. */
+/** A store, and a model with its whole history. */
 class Subject {
   readonly engine = new MemoryEngine();
   store!: EmbeddedStore;
   readonly history: Happened[] = [];
   readonly objects = new Map<string, Disk>();
-  /** Revisions that somebody read. */
+  /** Revisions of reads. */
   reads: number[] = [0];
   assigned = 0;
   opened = 0;
@@ -137,7 +137,7 @@ class Subject {
     });
   }
 
-  /** Does a step; the writes are not waited for. */
+  /** Executes a step; the writes are not awaited. */
   async apply(step: Step): Promise<void> {
     const { store } = this;
     if (step.op === 'read') {
@@ -204,7 +204,7 @@ class Subject {
     }
   }
 
-  /** Every check there is, of every revision that somebody read. */
+  /** All checks of all revisions that were read. */
   checks(): readonly KindCheck[] {
     return this.reads.flatMap((revision): readonly KindCheck[] => [
       { op: 'checkKind', kind: disks, revision },
@@ -224,13 +224,13 @@ class Subject {
 }
 
 describe('checks of a kind', () => {
-  it('are judged as by a model that scans the whole history, also against writes on their way', async () => {
+  it('have the result of a model that scans the whole history, also against pending writes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const subject = new Subject();
         await subject.open();
         for (const one of steps) {
-          // The last revisions that anybody could have read.
+          // The last revisions that could have been read.
           const { revision } = subject.store;
           subject.reads = [...new Set([...subject.reads, revision])].slice(-4);
           await subject.apply(one);
@@ -264,7 +264,7 @@ describe('checks of a kind', () => {
     );
   }).timeout(60_000);
 
-  it('hold over the expiry of objects, which the store deletes by itself', async () => {
+  it('detect the expiry of objects, which the store deletes itself', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const { revision } = await store.list(disks);
     const expiresAt = new Date(0).toISOString();
@@ -283,7 +283,7 @@ describe('checks of a kind', () => {
     await store.close();
   });
 
-  it('of an index that the store did not know yet are refused for what was read before', async () => {
+  it('of an unknown index are refused for earlier reads', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     await store.create(plainDisks, { namespace: 'here', name: 'a', tags: ['red'] });
     const check = {
@@ -299,7 +299,7 @@ describe('checks of a kind', () => {
     await store.close();
   });
 
-  it('count a change beside status as one, also behind a write of status in the same transaction', async () => {
+  it('detect a change outside of status, also after a status write in the same transaction', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const key = { namespace: 'here', name: 'a' };
     const disk = await store.create(disks, { ...key, tags: ['red'] });
@@ -314,7 +314,7 @@ describe('checks of a kind', () => {
     await store.close();
   });
 
-  it('objects that an index function can not take are found out by lists, and can be mended and deleted', async () => {
+  it('objects for which an index function throws are reported by lists, and can be corrected and deleted', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const broken = { namespace: 'here', name: 'a', metadata: { finalizers: ['x/one'] } };
     await store.create(plainDisks, broken as never);
@@ -339,7 +339,7 @@ describe('checks of a kind', () => {
     await store.close();
   });
 
-  it('go on after a write that failed, and know nothing of what is older', async () => {
+  it('continue after a failed write, without older history', async () => {
     const clock = new FakeClock();
     const engine = new MemoryEngine();
     const store = await openStore({ engine, clock });
@@ -353,7 +353,7 @@ describe('checks of a kind', () => {
     for (let waits = 0; waits < 100 && store.health().state !== 'serving'; waits += 1)
       await clock.advance(1_000);
     expect(store.health().state).to.equal('serving');
-    // The write that was lost did not happen: a check of what was read before it holds.
+    // The lost write was not executed: a check of an earlier read holds.
     const check = { op: 'checkKind', kind: disks, revision, index: 'tag', value: 'red' } as const;
     await store.transact([check, { ...check, value: 'blue' }]);
     expect((await store.list(disks, { index: 'tag', value: 'red' })).items).to.have.length(1);

@@ -7,8 +7,8 @@ import type { IndexSelection } from '../contract/reads.js';
 
 /**
  * Validates an index and a value of a caller.
- * @throws StatusError InvalidArgument for a value without an index and the reverse, for `namespace` of a kind
- * without namespaces, and for an impossible value
+ * @throws StatusError InvalidArgument for a value without an index and the reverse, for `namespace` of a
+ * cluster-scoped kind, and for an invalid value
  */
 export function demandIndexSelection(kind: AnyKind, { index, value }: IndexSelection): void {
   const violations: FieldViolation[] = [];
@@ -52,7 +52,7 @@ export function demandUnchanged(check: KindCheck, context: KindCheckContext): vo
       ? context.recent.ofKind(kind.kind)
       : context.recent.ofValue(kind.kind, kept, value);
   if (last.revision <= revision) return;
-  // Without the value: it may be one of a secret.
+  // Without the value, which may be secret.
   const what =
     index === undefined ? kind.kind : `${kind.kind} under this value of index "${index}"`;
   const why = last.exact
@@ -71,7 +71,7 @@ function demandRevision(revision: number, assigned: number): void {
   throw invalid([{ field: 'revision', description }]);
 }
 
-/** @throws StatusError InvalidArgument for a kind that is written often */
+/** @throws StatusError InvalidArgument for a kind without `rarelyWritten` */
 export function demandRarelyWritten(kind: AnyKind): void {
   if (kind.rarelyWritten) return;
   const description = `is missing: ${kind.kind} is not declared with rarelyWritten, so a check of all its objects would fail constantly; give an index and a value, such as ${namespaceIndex}`;

@@ -45,7 +45,7 @@ function problem(operation: unknown): FieldViolation | undefined {
 }
 
 /**
- * Refuses an invalid operation: guards against callers that bypass the types.
+ * Refuses an invalid operation, for callers that bypass the types.
  * @param at its index in the transaction
  * @throws StatusError InvalidArgument that names the field, its value and the expected value
  */
@@ -59,6 +59,6 @@ export function demandKnownOperations(operations: readonly Operation[]): void {
   const given: unknown = operations;
   if (!Array.isArray(given))
     throw invalid([{ field: 'operations', description: `is ${shown(given)}; give a list` }]);
-  // forEach would skip a hole.
+  // forEach would skip holes.
   for (let at = 0; at < given.length; at += 1) demandKnownOperation(given[at] as Operation, at);
 }

@@ -15,7 +15,7 @@ const lamps = defineKind<Lamp>({
 const key = { name: 'hall' };
 
 describe('modify', () => {
-  it('begins again from what others wrote meanwhile, also in an object created again', async () => {
+  it('retries with the state that others wrote meanwhile, also of a recreated object', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const made = await store.create(lamps, { ...key, on: false });
     const meanwhile = [
@@ -40,12 +40,12 @@ describe('modify', () => {
       return { ...lamp, on: true };
     });
     expect(seen).to.deep.equal([undefined, 'hall']);
-    expect(stored, 'it was gone when it was read again').to.equal(undefined);
+    expect(stored, 'it did not exist at the second read').to.equal(undefined);
     const anew = await modify(interfering, lamps, key, (lamp) => ({ ...lamp, on: true }));
     expect(anew).to.deep.include({ on: true, labels: { room: 'attic' } });
   });
 
-  it('resolves to undefined for what is not there, and to the object when nothing is to do', async () => {
+  it('resolves to undefined for a missing object, and to the object if nothing changes', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     expect(await modify(store, lamps, key, (lamp) => lamp)).to.equal(undefined);
     expect(await modifyStatus(store, lamps, key, () => ({ lit: true }))).to.equal(undefined);
@@ -54,12 +54,12 @@ describe('modify', () => {
     expect((await modifyStatus(store, lamps, key, () => ({ lit: true })))?.lit).to.equal(true);
   });
 
-  it('refuses a change that gives a promise, instead of writing nothing and resolving', async () => {
+  it('refuses a change that returns a promise, instead of writing nothing and resolving', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     await store.create(lamps, key);
     const messageOf = (work: Promise<unknown>): Promise<string> =>
       work.then(() => 'resolved', String);
-    // As JavaScript lets it: the types refuse both.
+    // As JavaScript allows it: the types refuse both.
     const later = (async () => ({ lit: true })) as unknown as () => { lit: boolean };
     const changed = (async (lamp: Lamp) => lamp) as unknown as (lamp: Lamp) => Lamp;
     expect(await messageOf(modifyStatus(store, lamps, key, later))).to.contain(

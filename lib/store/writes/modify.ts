@@ -6,7 +6,7 @@ import type { StoreReader, StoreWriter } from '../contract/object-store.js';
 export type ModifiableStore = Pick<StoreReader, 'get'> &
   Pick<StoreWriter, 'update' | 'updateStatus' | 'transact'>;
 
-/** Attempts before a conflict is returned: each failed one means that another writer succeeded. */
+/** Maximum number of attempts before a conflict is returned: each failed one means that another writer succeeded. */
 const triesMax = 16;
 
 async function retryOnConflict<R>(store: ModifiableStore, attempt: () => Promise<R>): Promise<R> {
@@ -24,9 +24,9 @@ async function retryOnConflict<R>(store: ModifiableStore, attempt: () => Promise
 }
 
 /**
- * Reads, changes and writes with the version read; retries on conflict. `change` must be pure and returns a changed
- * copy of its argument, or undefined for no change. Resolves to undefined when the object does not exist.
- * @throws TypeError when `change` returns a promise
+ * Reads, changes and writes with the version read; retries on conflict. `change` must be pure and return a changed
+ * copy of its argument, or undefined for no change. Resolves to undefined if the object does not exist.
+ * @throws TypeError if `change` returns a promise
  * @throws StatusError Aborted (Conflict) after 16 conflicts, and errors of the write
  */
 export function modify<T extends ApiObject>(

@@ -7,7 +7,7 @@ export function resourceOf(kind: AnyKind, key: ObjectKey): ResourceInfo {
   return { kind: kind.kind, ...key };
 }
 
-/** The key an operation addresses. */
+/** The key of the object of an operation. */
 export function keyOfOperation(operation: ObjectOperation): ObjectKey {
   if ('key' in operation) return operation.key;
   return keyFor(operation.kind, operation.object.namespace, operation.object.name);

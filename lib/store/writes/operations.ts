@@ -24,7 +24,7 @@ export interface Stamp {
   readonly uid: () => string;
 }
 
-/** The state after an operation: `object` is the new one, or the last one when it no longer exists. */
+/** The state after an operation: `object` is the new one, or the last one if it no longer exists. */
 export interface Applied {
   readonly object: ApiObject;
   readonly exists: boolean;
@@ -59,8 +59,8 @@ function part(
 }
 
 /**
- * The completion of absent fields of a declared kind. It happens here because every write passes here: stored
- * objects are complete, and reads fill in nothing.
+ * Fills in absent fields of a declared kind. All writes pass here, so stored objects are complete, and reads fill in
+ * nothing.
  */
 function completed(
   { declaration }: AnyKind,
@@ -204,7 +204,7 @@ function remove(operation: ObjectOperation, current: ApiObject, stamp: Stamp): A
     ...meta,
     resourceVersion: String(stamp.revision),
     updatedAt: stamp.now,
-    // An object that stays was changed by the deletion request, as in Kubernetes.
+    // The deletion request changes an object that stays, as in Kubernetes.
     generation: meta.generation + (held ? 1 : 0),
     deletionRequestedAt: meta.deletionRequestedAt ?? stamp.now,
   };

@@ -7,7 +7,7 @@ const touch: Touch = { statusOnly: false, indexed: [] };
 const values = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 
 describe('recent changes', () => {
-  it('never miss a change, whatever was forgotten, and refuse without one only what is older than that', () => {
+  it('never miss a change, regardless of dropped values, and refuse unchanged ones only if they are older', () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom(...values), { maxLength: 60 }),
@@ -27,7 +27,7 @@ describe('recent changes', () => {
               const known = last.get(asked) ?? start;
               if (told.exact) expect(told.revision).to.equal(known);
               else expect(told.revision).to.be.at.least(known);
-              // As many values as fit in half of the bound are always known.
+              // At least as many values as fit into half of the limit are known.
               const since = new Set(written.slice(last.get(asked) ? known - start - 1 : 0, at + 1));
               if (last.has(asked) && since.size <= bound / 2) expect(told.exact).to.equal(true);
             }
@@ -44,7 +44,7 @@ describe('recent changes', () => {
     expect(recent.ofValue('Thing', undefined, 'y').revision).to.be.within(90, 100);
   });
 
-  it('of an index are those of the values before and after; of a status only where it moves', () => {
+  it('of an index affect the values before and after; of a status only if its values move', () => {
     const recent = new RecentChanges(0);
     const index = { name: 'byNode', floor: 0 } as KeptIndex;
     const of = (value: string) => recent.ofValue('Thing', index, value);
@@ -64,7 +64,7 @@ describe('recent changes', () => {
     expect(of('d')).to.deep.equal({ revision: 2, exact: true });
   });
 
-  it('of an index whose values are not known count for all of its values', () => {
+  it('of an index with unknown values affect all of its values', () => {
     const recent = new RecentChanges(0);
     const index = { name: 'byNode', floor: 0 } as KeptIndex;
     const known = { index, before: ['a'], after: ['a'] };
@@ -75,7 +75,7 @@ describe('recent changes', () => {
     expect(recent.ofValue('Thing', index, 'b')).to.deep.equal({ revision: 2, exact: true });
   });
 
-  it('of another life are not known: what was read before the store was opened is refused', () => {
+  it('from before the store was opened are unknown: earlier reads are refused', () => {
     const recent = new RecentChanges(7);
     expect(recent.ofKind('Thing')).to.deep.equal({ revision: 7, exact: false });
     recent.note('Thing', 'a', touch, 9);

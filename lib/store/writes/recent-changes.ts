@@ -9,16 +9,16 @@ export interface Touch {
   readonly indexed: readonly IndexedChange[];
 }
 
-/** The time since the last change. */
+/** The last change of a kind or value. */
 export interface LastChange {
   readonly revision: number;
-  /** False: it changed at `revision` or earlier; the exact revision is unknown. */
+  /** False if the exact revision is unknown: the change was at `revision` or earlier. */
   readonly exact: boolean;
 }
 
 /**
- * The last changes of values, by kind, index and value. Nested maps: a combined text key would have to be built and
- * hashed for every write.
+ * The last changes of values, by kind, index and value. The maps are nested, because a combined key would have to be
+ * built and hashed for every write.
  */
 class Generation {
   readonly #kinds = new Map<string, Map<string, Map<string, number>>>();
@@ -29,7 +29,7 @@ class Generation {
     return this.#size;
   }
 
-  /** Of kinds, names of indexes and values. */
+  /** Characters of the names of kinds and indexes, and of values. */
   get characters(): number {
     return this.#characters;
   }
@@ -70,7 +70,7 @@ export class RecentChanges {
   #young = new Generation();
   #old = new Generation();
   #kindFloor: number;
-  /** No value that is in neither generation changed after this revision. */
+  /** A value that is in neither generation did not change after this revision. */
   #valueFloor: number;
   /** The last revision of the older generation. */
   #oldEnd: number;
@@ -90,12 +90,12 @@ export class RecentChanges {
     this.#charactersMax = charactersMax;
   }
 
-  /** Values that are remembered. */
+  /** Number of values whose last change is kept. */
   get size(): number {
     return this.#young.size + this.#old.size;
   }
 
-  /** Clears everything: some noted writes may have failed. */
+  /** Clears all changes, because some noted writes may have failed. */
   reset(revision: number): void {
     this.#kinds.clear();
     this.#young = new Generation();
@@ -117,7 +117,7 @@ export class RecentChanges {
       if (namespace !== undefined) this.#noteValue(kind, namespaceIndex, namespace, revision);
     }
     for (const { index, before, after } of indexed) {
-      // Unknown values may be any: all of the index count as changed.
+      // Unknown values may be any: all values of the index count as changed.
       if (!before || !after) index.floor = revision;
       const moved = statusOnly
         ? difference(before ?? [], after ?? [])

@@ -4,7 +4,7 @@ import type { DecodedRecord } from '../record/record-codec.js';
 import type { Change } from '../index/selection.js';
 import type { WriteSet } from './write-set.js';
 
-/** Records read back from the log as the write sets they were, one a revision. */
+/** Groups records of the log into write sets, one per revision. */
 export function changesOf(
   records: readonly DecodedRecord[],
   index: ObjectIndex,

@@ -7,7 +7,7 @@ export interface ReserveKeeperOptions {
   readonly wholeBytes: number;
   /** Bytes that stay free for other programs while the reserve is allocated. */
   readonly keepFreeBytes: number;
-  /** Its location, for messages. */
+  /** Location of the reserve, for messages. */
   readonly location: string;
   readonly logger: Logger;
 }
@@ -25,7 +25,7 @@ export class ReserveKeeper {
     this.#options = options;
   }
 
-  /** Bytes held when last measured. */
+  /** Bytes of the reserve at the last measurement. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
@@ -34,19 +34,22 @@ export class ReserveKeeper {
     return this.#heldBytes >= this.#options.wholeBytes;
   }
 
-  /** Measures the allocated bytes, because anybody may remove files. */
+  /** Measures the allocated bytes, because other programs may remove files. */
   async measure(): Promise<void> {
     this.#heldBytes = await this.#options.reserve.held();
   }
 
-  /** Allocates missing pieces as far as there is room. Resolves to whether any was allocated. */
+  /** Allocates missing pieces while there is enough free space. Resolves to whether any was allocated. */
   lay(): Promise<boolean> {
     if (this.isWhole || this.#closed) return Promise.resolve(false);
     this.#laying ??= this.#layPieces().finally(() => (this.#laying = undefined));
     return this.#laying;
   }
 
-  /** Releases pieces until `freeBytes` are free or none is left. @returns whether any was released */
+  /**
+   * Releases pieces until `freeBytes` are free or none is left.
+   * @returns whether any was released
+   */
   async giveBack(freeBytes: number): Promise<boolean> {
     const { reserve, logger } = this.#options;
     try {
@@ -62,13 +65,13 @@ export class ReserveKeeper {
     }
   }
 
-  /** Resolves when all writes ended. */
+  /** Resolves when all writes have ended. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#laying;
   }
 
-  /** Never rejects: the store also works without a reserve. */
+  /** Never rejects, because the store also works without a reserve. */
   async #layPieces(): Promise<boolean> {
     const { reserve, wholeBytes, keepFreeBytes, logger } = this.#options;
     let laid = false;

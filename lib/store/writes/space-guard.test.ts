@@ -32,7 +32,7 @@ const journal = defineKind<Thing>({
 const floor = 64 * 1024 * 1024;
 const held = { metadata: { finalizers: ['test/holds'] } };
 
-/** A store whose disk has as many free bytes as the test says. */
+/** A store on a disk with the given number of free bytes. */
 async function nearlyFull(): Promise<{
   readonly store: ObjectStore;
   readonly setFree: (bytes: number) => Promise<void>;
@@ -56,7 +56,7 @@ async function nearlyFull(): Promise<{
     async setFree(bytes) {
       free = bytes;
       await clock.advance(2_000);
-      // Asked when somebody writes.
+      // Free space is measured at a write.
       await store.create(things, { name: `probe${bytes}` }).catch(() => undefined);
       await clock.advance(0);
       expect(store.health().state).to.equal(bytes < floor ? 'full' : 'serving');
@@ -73,7 +73,7 @@ async function refusal(write: Promise<unknown>): Promise<string> {
 describe('a store whose disk is nearly full', () => {
   const key = (name: string): ObjectKey => ({ name });
 
-  it('takes every step of the deletion of an object with finalizers, and nothing else', async () => {
+  it('accepts every step of the deletion of an object with finalizers, and nothing else', async () => {
     const { store, setFree } = await nearlyFull();
     await setFree(0.8 * floor);
     expect(await refusal(store.create(things, { name: 'new' }))).to.equal('DiskFull');
@@ -87,7 +87,7 @@ describe('a store whose disk is nearly full', () => {
     await removeFinalizer(store, things, finalizing, 'test/holds');
     expect(await store.get(things, key('a'))).to.equal(undefined);
     await store.deleteByName(things, key('plain'));
-    // One that is not deleted, beside one that is, in one transaction.
+    // An object that is not deleted, together with one that is, in one transaction.
     const mixed = store.transact([
       { op: 'deleteByName', kind: things, key: key('b') },
       { op: 'updateStatus', kind: things, key: key('other'), status: { state: 'y' } },
@@ -97,7 +97,7 @@ describe('a store whose disk is nearly full', () => {
     await store.close();
   });
 
-  it('takes the small records that deletions depend on, and no large ones', async () => {
+  it('accepts small records that deletions depend on, and no large ones', async () => {
     const { store, setFree } = await nearlyFull();
     await setFree(0.8 * floor);
     await store.create(journal, { name: 'intent', text: 'delete a' });
@@ -111,13 +111,13 @@ describe('a store whose disk is nearly full', () => {
     await store.close();
   });
 
-  it('lets nobody fill the rest by way of objects that are being deleted', async () => {
+  it('does not let objects that are being deleted fill the rest', async () => {
     const { store, setFree } = await nearlyFull();
     await setFree(0.8 * floor);
     await store.deleteByName(things, key('a'));
     const large = { state: 'x'.repeat(1_000_000) };
     expect(await refusal(store.updateStatus(things, key('a'), large))).to.equal('DiskFull');
-    // Small steps that make it large: each is written whole, and the half of the floor ends them.
+    // Small steps that make it large: each is written completely, until half of the floor is reached.
     let state = '';
     let taken = 0;
     for (let n = 0; n < 20_000; n += 1) {
@@ -130,7 +130,7 @@ describe('a store whose disk is nearly full', () => {
     await store.close();
   });
 
-  it('below half of the floor takes final deletions only, and everything again when there is room', async () => {
+  it('accepts only final deletions below half of the floor, and all writes again when there is space', async () => {
     const { store, setFree } = await nearlyFull();
     await setFree(0.4 * floor);
     expect(await refusal(store.deleteByName(things, key('a')))).to.equal('DiskFull');
@@ -143,7 +143,7 @@ describe('a store whose disk is nearly full', () => {
   });
 });
 
-/** A store with a reserve, on a disk that others fill and empty as the test says. */
+/** A store with a reserve, on a disk whose free space the test sets. */
 async function reserved(): Promise<{
   readonly store: EmbeddedStore;
   readonly clock: FakeClock;
@@ -191,7 +191,7 @@ async function reserved(): Promise<{
 describe('a store with a reserve', () => {
   const key = (name: string): ObjectKey => ({ name });
 
-  it('lays it when it is opened, and counts it as room', async () => {
+  it('allocates it at the opening, and counts it as free space', async () => {
     const { store, disk, clock } = await reserved();
     expect(disk.held).to.equal(floor / 2);
     disk.free = floor / 2;
@@ -200,14 +200,14 @@ describe('a store with a reserve', () => {
     await store.close();
   });
 
-  it('takes every step of a deletion on a disk without a free byte, and refuses other writes', async () => {
+  it('accepts every step of a deletion on a disk without a free byte, and refuses other writes', async () => {
     const { store, disk, clock } = await reserved();
     disk.free = 0;
     await clock.advance(10_000);
     expect(store.health().state).to.equal('full');
     const refused: unknown = await store.create(things, { name: 'new' }).catch((e: unknown) => e);
     expect(String(refused)).to.match(/\(\/data\) has 0 bytes free and 33554432 in its reserve/);
-    expect(disk.held, 'what is refused uses nothing up').to.equal(floor / 2);
+    expect(disk.held, 'refused writes release nothing').to.equal(floor / 2);
     await store.deleteByName(things, key('a'));
     await store.updateStatus(things, key('a'), { state: 'Deleting' });
     await removeFinalizer(
@@ -222,7 +222,7 @@ describe('a store with a reserve', () => {
     await store.close();
   });
 
-  it('takes what makes an object smaller, as a lamp that is unplugged', async () => {
+  it('accepts writes that make an object smaller, such as unplugging a lamp', async () => {
     const { store, disk, clock } = await reserved();
     disk.free = 0;
     await clock.advance(10_000);
@@ -235,7 +235,7 @@ describe('a store with a reserve', () => {
     await store.close();
   });
 
-  it('never poisons itself when the disk was filled since it was last looked at', async () => {
+  it('is not poisoned if the disk was filled since the last measurement', async () => {
     const { store, disk, clock } = await reserved();
     await clock.advance(4_000);
     disk.free = 0;
@@ -244,7 +244,7 @@ describe('a store with a reserve', () => {
     await store.close();
   });
 
-  it('lays it again and takes all writes once there is room, without a write or a start', async () => {
+  it('allocates it again and accepts all writes once there is space, without a write or restart', async () => {
     const { store, disk, clock, logger } = await reserved();
     disk.free = 0;
     await clock.advance(10_000);
@@ -259,7 +259,7 @@ describe('a store with a reserve', () => {
     await store.close();
   });
 
-  it('warns where the disk is too small for the whole of it', async () => {
+  it('warns if the disk is too small for all of it', async () => {
     const { store, disk, clock, logger } = await reserved();
     disk.held = 0;
     disk.free = 0.7 * floor;
@@ -272,7 +272,7 @@ describe('a store with a reserve', () => {
     await store.close();
   });
 
-  it('demands a reserve that leaves room above it', async () => {
+  it('requires a reserve of at most half of the floor', async () => {
     const engine = new MemoryEngine();
     const options = { engine, freeBytesFloor: 100, reserveBytes: 51 };
     const error: unknown = await openStore(options).catch((e: unknown) => e);

@@ -10,7 +10,7 @@ const everyMs = 1_000;
 const everyBytes = 16 * 1024 * 1024;
 /** Measurement interval without writes, if there is a reserve. */
 const recheckMs = 5_000;
-/** Space that LevelDB needs: it writes a table before it removes the log of it. */
+/** Space that LevelDB needs: it writes a table before it removes the corresponding log. */
 const workingBytesMax = 16 * 1024 * 1024;
 /** Maximum growth of an object in deletion by one write, for a status with the reason of its wait. */
 const growthBytesMax = 4_096;
@@ -33,22 +33,21 @@ export interface SpaceGuardOptions {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Free bytes, those of the reserve among them, below which writes are refused. */
+  /** Free bytes, including those of the reserve, below which writes are refused. */
   readonly floor: number;
-  /** Bytes to reserve; 0: none. */
+  /** Bytes to reserve; 0 for no reserve. */
   readonly reserveBytes: number;
 }
 
 /**
- * Refuses writes before the disk is full: LevelDB has to be reopened after ENOSPC, and deletions need
- * room too.
+ * Refuses writes before the disk is full: LevelDB has to be reopened after ENOSPC, and deletions need space too.
  *
  * Below the floor only writes that free space are accepted: marking for deletion, finalizer removal and status of
  * objects in deletion, final deletions, their bookkeeping, and writes that make an object smaller. Below half of it
- * only final deletions are, so that nothing else can use up the rest.
+ * only final deletions are accepted, so that other writes can't use up the rest.
  *
- * Other programs write to the same disk. A part of the floor, the reserve, is therefore kept allocated: it counts
- * as free, and is released piece by piece for accepted writes.
+ * Other programs write to the same disk. A part of the floor, the reserve, is therefore kept allocated: it counts as
+ * free, and is released piece by piece for accepted writes.
  */
 export class SpaceGuard {
   readonly #engine: Engine;
@@ -56,11 +55,11 @@ export class SpaceGuard {
   readonly #logger: Logger;
   readonly #floor: number;
   readonly #reserve: ReserveKeeper | undefined;
-  /** Below this only final deletions are accepted. */
+  /** Free bytes below which only final deletions are accepted. */
   readonly #finalBytes: number;
   readonly #workingBytes: number;
   #error: StatusError | undefined;
-  /** Free and reserved bytes at the last measurement, less the writes since. */
+  /** Free and reserved bytes at the last measurement, minus the writes since. */
   #left = Infinity;
   #free = Infinity;
   #askedAt = -Infinity;
@@ -90,7 +89,7 @@ export class SpaceGuard {
     return this.#error;
   }
 
-  /** @throws StatusError ResourceExhausted (DiskFull) for a write without room. */
+  /** @throws StatusError ResourceExhausted (DiskFull) for a write without enough space. */
   demandRoom({ changes, bytes }: WriteSet, operations: readonly Operation[]): void {
     if (!this.#error) return;
     this.#askAgain();
@@ -104,7 +103,7 @@ export class SpaceGuard {
 
   /**
    * Releases as much of the reserve as the append of these accepted records needs. Undefined if no wait is needed:
-   * without a reserve, or with enough room.
+   * without a reserve, or with enough free space.
    */
   makeRoom(records: readonly { readonly bytes: Buffer }[]): Promise<void> | undefined {
     if (!this.#reserve) return undefined;
@@ -154,13 +153,13 @@ export class SpaceGuard {
       this.#judge(free);
       void this.#reserve?.lay().then((laid) => (laid ? this.#ask() : undefined));
     } catch (error) {
-      // An unknown value does not refuse writes: a failing write is handled by its caller.
+      // If the free space is unknown, writes are accepted: their callers handle failed ones.
       this.#logger.debug('the free space of the disk is unknown', { error: messageOf(error) });
     }
     this.#lookLater();
   }
 
-  /** Other programs change the free space while there are no writes. */
+  /** Schedules a measurement without writes, because other programs change the free space. */
   #lookLater(): void {
     this.#timer?.cancel();
     if (!this.#reserve || this.#closed) return;

@@ -13,7 +13,7 @@ const declaration = {
   statusFields: [],
 } as const;
 const lamps = kindOf<Lamp>()(declaration);
-/** The same kind in a program that has an index. */
+/** The same kind in a program that declares an index. */
 const indexedLamps = kindOf<Lamp>()({ ...declaration, indexes: { room: ({ room }) => [room] } });
 
 /** A clock on which each step uses up its turn. */
@@ -22,7 +22,7 @@ class BusyClock implements Clock {
   readonly monotonic = (): number => systemClock.monotonic();
   readonly setTimer: Clock['setTimer'] = (...timer) => systemClock.setTimer(...timer);
   turns = 0;
-  /** Runs in the turn with this number, between two steps of the staged transaction. */
+  /** Callbacks by turn, which run between two steps of the staged transaction. */
   readonly between = new Map<number, () => void>();
   #isNew = false;
 
@@ -42,7 +42,7 @@ class BusyClock implements Clock {
   }
 }
 
-/** A disk that takes no write while `broken`. */
+/** A disk that refuses writes while `broken`. */
 class BreakingEngine extends MemoryEngine {
   broken = false;
 
@@ -52,7 +52,7 @@ class BreakingEngine extends MemoryEngine {
   }
 }
 
-/** Creations of which the first is in the attic. */
+/** Creations; the first lamp is in the attic. */
 const creations = (count: number): readonly Operation[] =>
   Array.from({ length: count }, (_, n) => {
     const object: NewObject<Lamp> = { name: `lamp-${n}`, room: n === 0 ? 'attic' : 'hall' };
@@ -83,7 +83,7 @@ describe('a transaction', () => {
     expect(await namesOf()).to.have.length(33);
   });
 
-  it('of more is staged in slices, and until its end reads see nothing of it', async () => {
+  it('of more is staged in slices, and reads see nothing of it until its end', async () => {
     let during: Promise<readonly string[]> | undefined;
     clock.between.set(100, () => {
       during = namesOf();
@@ -96,7 +96,7 @@ describe('a transaction', () => {
     expect([...revisions]).to.deep.equal(['2']);
   });
 
-  it('that is called while a long one is staged comes after it', async () => {
+  it('that is called while a long one is staged follows it', async () => {
     let later: Promise<Lamp> | undefined;
     let twin: Promise<unknown> | undefined;
     clock.between.set(50, () => {
@@ -109,7 +109,7 @@ describe('a transaction', () => {
     expect((await store.get(lamps, { name: 'lamp-99' }))?.room).to.equal('hall');
   });
 
-  it('that is long and refused at its end changes nothing, and uses up no revision', async () => {
+  it('that is long and refused at its end changes nothing, and uses no revision', async () => {
     let later: Promise<Lamp> | undefined;
     clock.between.set(50, () => {
       later = store.create(lamps, { name: 'later', room: 'hall' });
@@ -121,7 +121,7 @@ describe('a transaction', () => {
     expect(await namesOf()).to.deep.equal(['first', 'later']);
   });
 
-  it('that is long is rejected when the store is closed meanwhile, as are those that wait', async () => {
+  it('that is long is rejected if the store is closed meanwhile, as are waiting ones', async () => {
     const outcomes: Promise<unknown>[] = [];
     let closed: Promise<void> | undefined;
     clock.between.set(50, () => {
@@ -155,7 +155,7 @@ describe('a transaction', () => {
 
   it('that is long counts as a change under an index that was learned while it was staged', async () => {
     let read: Promise<{ readonly revision: number }> | undefined;
-    // The change of its first object is recorded by then, without the index.
+    // By then the change of its first object is recorded, without the index.
     clock.between.set(150, () => {
       read = store.list(indexedLamps, { index: 'room', value: 'attic' });
     });

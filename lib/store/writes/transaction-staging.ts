@@ -10,13 +10,13 @@ import {
   type WriteSet,
 } from './write-set.js';
 
-/** Operations of a transaction that is staged in one turn of the event loop. */
+/** Maximum operations of a transaction that is staged in one turn of the event loop. */
 const oneTurnOperations = 32;
 
 /** A transaction to stage, with its completion callbacks. */
 export interface StagedCall {
   readonly operations: readonly Operation[];
-  /** Accepts the staged set in the turn in which its staging ends. */
+  /** Accepts the staged set, in the turn in which staging ends. */
   readonly accept: (set: WriteSet) => void;
   readonly reject: (error: Error) => void;
 }
@@ -27,9 +27,9 @@ export interface TransactionStagingOptions
   readonly clock: Clock;
   /** The last revision that was assigned to a write. */
   readonly assigned: () => number;
-  /** @throws StatusError when no transaction can be accepted; called before staging and after each pause */
+  /** @throws StatusError if no transaction can be accepted; called before staging and after each pause */
   readonly demandOpen: () => void;
-  /** Increases whenever accepted writes were lost: a set that was begun before is staged again. */
+  /** Increases whenever accepted writes are lost: a set that was started before is staged again. */
   readonly losses: () => number;
 }
 
@@ -74,7 +74,7 @@ export class TransactionStaging {
     this.#running = undefined;
   }
 
-  /** Undefined when the transaction was accepted or rejected at once. */
+  /** Stages a call; undefined if it was accepted or rejected at once. */
   #stage(call: StagedCall): Promise<void> | undefined {
     const { operations, accept, reject } = call;
     try {

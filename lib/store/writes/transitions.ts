@@ -6,7 +6,7 @@ import { resourceOf, keyOfOperation } from './operation-key.js';
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * @param before undefined for a creation; an object that is older than its kind's states is in the initial one
+ * @param before undefined for a creation; an object from before its kind had states is in the initial one
  * @throws StatusError FailedPrecondition (IllegalTransition) for a transition that the kind's states do not have.
  */
 export function demandMove(
@@ -31,7 +31,7 @@ export function demandMove(
   );
 }
 
-/** @throws StatusError FailedPrecondition (IllegalTransition) in a state in which it must not be removed. */
+/** @throws StatusError FailedPrecondition (IllegalTransition) in a state that is not removable. */
 export function demandRemovable(operation: ObjectOperation, last: Fields): void {
   const { states } = operation.kind;
   if (!states?.removable) return;

@@ -96,7 +96,7 @@ function latest(index: ObjectIndex, kind: string, key: string): LazyObject | und
   return table.get(key);
 }
 
-/** The result of a check of a kind. */
+/** The result of a check of a kind, which has no object. */
 const nothing: ApiObject = deepFreeze({
   name: '',
   metadata: { uid: '', resourceVersion: '', generation: 0, createdAt: '', updatedAt: '' },
@@ -221,7 +221,7 @@ function stageNext(
   return earlier.after;
 }
 
-/** Most kinds have no index: their changes share these. */
+/** Most kinds have no index: their changes share this value. */
 const touched: Touch = { statusOnly: false, indexed: [] };
 const statusTouched: Touch = { statusOnly: true, indexed: [] };
 
@@ -231,7 +231,7 @@ function touchOf({ kind, key, before, after, statusOnly }: Staged, kept: KeptInd
   return statusOnly ? statusTouched : touched;
 }
 
-/** The set of one change or none. */
+/** Encodes a set of at most one change. */
 function encodeOne(
   results: readonly OperationResult[],
   only: Staged | undefined,
@@ -241,7 +241,7 @@ function encodeOne(
   if (!only) return { revision, results, records: [], changes: [], touches: [], bytes: 0 };
   const touch = touchOf(only, kept);
   const record = recordOf(only, 0, 1, context);
-  // Literals: a growing list allocates sixteen more entries, and watches keep the list of changes.
+  // Array literals: a growing list allocates sixteen more entries, and watches keep the list of changes.
   const changes = [changeOf(only, record)];
   const bytes = record.size;
   return { revision, results, records: [record], changes, touches: [touch], bytes };
