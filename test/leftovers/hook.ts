@@ -7,7 +7,16 @@ import { eventually } from 'kedge/testing';
 import { differences, machineState } from './machine.js';
 
 /** Folders of test/ whose suites use root or containers. */
-const rooms = ['boxes', 'containers', 'drivers', 'leftovers', 'storage'];
+const rooms = [
+  'acceptance/nodes',
+  'acceptance/storage',
+  'acceptance/workloads',
+  'boxes',
+  'containers',
+  'drivers',
+  'leftovers',
+  'storage',
+];
 /** Ended processes and unmounted file systems may take this long to be gone. */
 const patienceMs = 10_000;
 
