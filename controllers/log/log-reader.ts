@@ -80,6 +80,8 @@ export interface LogOptions {
 export interface ReadLine {
   readonly content: string;
   readonly position: LogPosition;
+  /** Whether rotation has moved its file aside. */
+  readonly isAside?: true;
 }
 
 /** Bytes before a position, which identify the file of the position. */
@@ -211,6 +213,10 @@ async function* rotatedAfter(path: string, since: number): AsyncIterable<ReadLin
   }
 }
 
+async function* aside(lines: AsyncIterable<ReadLine>): AsyncIterable<ReadLine> {
+  for await (const line of lines) yield { ...line, isAside: true };
+}
+
 /** Lines of a growing file; a file that was emptied (rotated) is read on from its start. */
 export async function* readLines(path: string, options: LogOptions): AsyncIterable<ReadLine> {
   const { signal, follow, after } = options;
@@ -225,10 +231,10 @@ export async function* readLines(path: string, options: LogOptions): AsyncIterab
   const buffer = Buffer.alloc(chunkBytes);
   try {
     const here = after && (await holds(file, after));
-    if (after && !here) yield* rotatedSince(path, after);
+    if (after && !here) yield* aside(rotatedSince(path, after));
     const size = (await file.stat()).size;
     const { since, tail } = options;
-    if (since !== undefined && !after && tail === 0) yield* rotatedAfter(path, since);
+    if (since !== undefined && !after && tail === 0) yield* aside(rotatedAfter(path, since));
     let offset = here
       ? after.offset
       : after

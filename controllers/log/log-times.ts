@@ -23,6 +23,17 @@ export async function readLogTimes(file: string): Promise<readonly LogTime[]> {
   });
 }
 
+/** When the log was as long as an offset: after the first time, and not later than the second one. */
+export function timesAt(
+  notes: readonly LogTime[],
+  offset: number,
+): { readonly after: number; readonly by: number | undefined } {
+  return {
+    after: notes.findLast((note) => note.offset < offset)?.at ?? 0,
+    by: notes.find((note) => note.offset >= offset)?.at,
+  };
+}
+
 /** From where on a log certainly has every line since a time: at most one note too early. */
 export async function offsetSince(file: string, since: number): Promise<number> {
   const before = (await readLogTimes(file)).filter(({ at }) => at <= since);

@@ -1,7 +1,7 @@
 import { invalid, notFound, StatusError } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import { type LogCursor, type Runtime, runtimeFailure } from '../agent/index.js';
+import { type LogCursor, type LogLine, type Runtime, runtimeFailure } from '../agent/index.js';
 import { type Instance, instances } from '../instance/kind.js';
 import { services } from '../service/kind.js';
 import { merge } from './merge.js';
@@ -68,14 +68,14 @@ const units: Readonly<Record<string, number>> = {
 };
 
 /** The time that a duration such as 5m ago was; undefined for none. */
-function sinceOf(text: string, now: number): number | undefined {
+function agoOf(field: 'since' | 'until', text: string, now: number): number | undefined {
   if (text === '') return undefined;
   const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   const ms = Number(count) * (units[unit] ?? Number.NaN);
   if (ms > 0) return now - ms;
   throw invalid([
     {
-      field: 'since',
+      field,
       description: `${JSON.stringify(text)} must be a time such as 30s, 5m, 2h or 1d`,
     },
   ]);
@@ -83,6 +83,7 @@ function sinceOf(text: string, now: number): number | undefined {
 
 interface Reading {
   readonly since: number | undefined;
+  readonly until: number | undefined;
   readonly options: LogVerbOptions;
   readonly request: JsonObject;
   readonly positions: Positions;
@@ -90,7 +91,7 @@ interface Reading {
 }
 
 async function* linesOf(
-  { options, request, positions, since, signal }: Reading,
+  { options, request, positions, since, until, signal }: Reading,
   instance: Instance,
 ): AsyncIterable<JsonObject> {
   const name = instance.template.runtime ?? 'container';
@@ -99,11 +100,17 @@ async function* linesOf(
   const tail = typeof request.tail === 'number' ? request.tail : 0;
   const follow = request.follow === true;
   const { uid } = instance.metadata;
-  const range = { tail, follow, signal, after: positions.get(uid), since };
+  // The runtime counts from the end of the log.
+  const isCounted = until === undefined;
+  const last = isCounted ? 0 : tail;
+  const range = {
+    ...{ tail: isCounted ? tail : 0, follow, signal },
+    ...{ after: positions.get(uid), since, until },
+  };
   try {
-    for await (const { content, cursor } of runtime.readLog(uid, range)) {
+    for await (const { content, cursor, time = '' } of lastOf(runtime.readLog(uid, range), last)) {
       positions.set(uid, cursor);
-      yield { instance: instance.name, content, position: encodePositions(positions) };
+      yield { instance: instance.name, content, position: encodePositions(positions), time };
     }
   } catch (error) {
     const { namespace, name: of } = instance;
@@ -113,19 +120,20 @@ async function* linesOf(
   }
 }
 
+/** @throws StatusError InvalidArgument if one of the fields is set, which has no meaning beside another one */
+function refuseWith(other: string, fields: readonly string[], request: JsonObject): void {
+  const refused = fields.filter((field) => request[field]);
+  if (refused.length === 0) return;
+  const description = `can not be combined with ${other}; omit it`;
+  throw invalid(refused.map((field) => ({ field, description })));
+}
+
 /** Lines of the run before the last one of each instance. */
 async function* previousLines(
   { options, request }: Pick<Reading, 'options' | 'request'>,
   found: readonly Instance[],
 ): AsyncIterable<JsonObject> {
-  const refused = ['follow', 'after', 'since'].filter((field) => request[field]);
-  if (refused.length > 0)
-    throw invalid(
-      refused.map((field) => ({
-        field,
-        description: 'can not be combined with previous; omit it',
-      })),
-    );
+  refuseWith('previous', ['follow', 'after', 'since', 'until'], request);
   const tail = typeof request.tail === 'number' ? request.tail : 0;
   let earlier = false;
   for (const { name, metadata, template } of found) {
@@ -134,13 +142,8 @@ async function* previousLines(
     const previous = await runtime?.readPrevious(metadata.uid);
     if (!previous) continue;
     earlier = true;
-    const lines: JsonObject[] = [];
-    for await (const { content } of previous) {
-      if (tail === 0) yield { instance: name, content, position: '' };
-      else lines.push({ instance: name, content, position: '' });
-      if (lines.length > tail) lines.shift();
-    }
-    yield* lines;
+    for await (const { content, time = '' } of lastOf(previous, tail))
+      yield { instance: name, content, position: '', time };
   }
   if (!earlier)
     throw new StatusError({
@@ -163,8 +166,11 @@ async function* logs(
     yield* previousLines({ options, request }, found);
     return;
   }
-  const since = sinceOf(textOf(request, 'since'), parts.clock.now());
-  const reading = { options, request, positions, since, signal };
+  const now = parts.clock.now();
+  const since = agoOf('since', textOf(request, 'since'), now);
+  const until = agoOf('until', textOf(request, 'until'), now);
+  if (until !== undefined) refuseWith('until', ['follow', 'after'], request);
+  const reading = { options, request, positions, since, until, signal };
   const sources = found.map((instance) => linesOf(reading, instance));
   const follow = request.follow === true;
   yield* follow ? merge(sources) : inTurn(sources);
@@ -175,6 +181,20 @@ async function* logs(
       reason: 'Stopping',
       message: 'the daemon stops',
     });
+}
+
+/** The last lines; all if `tail` is 0. */
+async function* lastOf(lines: AsyncIterable<LogLine>, tail: number): AsyncIterable<LogLine> {
+  if (tail === 0) {
+    yield* lines;
+    return;
+  }
+  const last: LogLine[] = [];
+  for await (const line of lines) {
+    last.push(line);
+    if (last.length > tail) last.shift();
+  }
+  yield* last;
 }
 
 async function* inTurn<T>(sources: readonly AsyncIterable<T>[]): AsyncIterable<T> {

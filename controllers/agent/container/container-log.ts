@@ -113,7 +113,11 @@ class LineReader {
 
   #line(bytes: Buffer): LogLine {
     const { run, seconds, nanoseconds, count } = this.place;
-    return { content: bytes.toString('utf8'), cursor: [run, seconds, nanoseconds, count] };
+    const cursor = [run, seconds, nanoseconds, count];
+    const content = bytes.toString('utf8');
+    if (seconds === 0) return { content, cursor };
+    const whole = new Date(seconds * 1_000).toISOString().slice(0, -'.000Z'.length);
+    return { content, cursor, time: `${whole}.${String(nanoseconds).padStart(9, '0')}Z` };
   }
 }
 
@@ -206,7 +210,7 @@ class LogReading {
   }
 
   async *#read({ run, container }: LoggedRun, follow: boolean): AsyncGenerator<LogLine> {
-    const { since, signal } = this.#request;
+    const { since, until, signal } = this.#request;
     const here = this.#place?.run === run && this.#place.seconds > 0 ? this.#place : undefined;
     const reader = new LineReader(run, here);
     const limit = this.#place?.run === run ? undefined : this.#limits?.get(run);
@@ -214,6 +218,7 @@ class LogReading {
       follow,
       ...(here ? { since: engineTime(here.seconds, here.nanoseconds) } : sinceOf(since)),
       ...(limit !== undefined && { tail: limit }),
+      ...untilOf(until),
     };
     for await (const piece of this.#options.containers.logs(container, query, signal))
       for (const line of reader.take(piece)) yield this.#passed(line);
@@ -228,6 +233,10 @@ class LogReading {
 
 function sinceOf(since: number | undefined): { readonly since?: string } {
   return since === undefined ? {} : { since: String(since / 1_000) };
+}
+
+function untilOf(until: number | undefined): { readonly until?: string } {
+  return until === undefined ? {} : { until: String(until / 1_000) };
 }
 
 /** The number of last frames of each run that make up the last `tail` lines. A frame is nearly always one line. */

@@ -1,4 +1,6 @@
+import type { Clock } from 'kedge';
 import { type LogPosition, readLines } from '../../log/log-reader.js';
+import { readLogTimes, timesAt } from '../../log/log-times.js';
 import { linesBetween } from '../../log/runs.js';
 import type { LogCursor, LogLine, LogRequest } from '../runtime/log.js';
 import { noteSize, rotate } from './log-rotation.js';
@@ -9,15 +11,37 @@ function positionOf([offset, check]: LogCursor = []): LogPosition | undefined {
   return offset === undefined || check === undefined ? undefined : { offset, check };
 }
 
-/** Lines of the file that all runs of a workload share. @param probeMs see the policy */
+/** Dependencies of {@link readProcessLog}. */
+export interface ProcessLogOptions {
+  readonly clock: Clock;
+  /** See the policy. */
+  readonly probeMs: number;
+}
+
+/** Lines of the file that all runs of a workload share. */
 export async function* readProcessLog(
   file: string,
-  { after, ...request }: LogRequest,
-  probeMs: number,
+  { after, until, ...request }: LogRequest,
+  { clock, probeMs }: ProcessLogOptions,
 ): AsyncGenerator<LogLine> {
-  const options = { ...request, after: positionOf(after), probeMs };
-  for await (const { content, position } of readLines(file, options))
-    yield { content, cursor: [position.offset, position.check] };
+  // What is written later is read when it is written.
+  let notes = await readLogTimes(file);
+  let before = 0;
+  const range = { ...request, after: positionOf(after), probeMs };
+  for await (const { content, position, isAside } of readLines(file, range)) {
+    const { offset, check } = position;
+    const line = { content, cursor: [offset, check] };
+    if (isAside) {
+      yield line;
+      continue;
+    }
+    // The notes are about the file before it was emptied.
+    if (offset < before) notes = [];
+    before = offset;
+    const { after: notBefore, by = clock.now() } = timesAt(notes, offset);
+    if (until !== undefined && notBefore > until) return;
+    yield { ...line, time: new Date(by).toISOString() };
+  }
 }
 
 /** Lines of the previous run; undefined if there is none, or its output is not separated. */

@@ -121,8 +121,8 @@ export class ProcessRuntime implements Runtime {
   }
 
   readLog(id: string, request: LogRequest): AsyncIterable<LogLine> {
-    const { logProbeMs } = this.#options.policy ?? defaultPolicy;
-    return readProcessLog(this.logFile(id), request, logProbeMs);
+    const { clock, policy = defaultPolicy } = this.#options;
+    return readProcessLog(this.logFile(id), request, { clock, probeMs: policy.logProbeMs });
   }
 
   readPrevious(id: string): Promise<AsyncIterable<LogLine> | undefined> {

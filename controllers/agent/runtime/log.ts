@@ -12,6 +12,8 @@ export interface LogRequest {
   readonly after?: LogCursor | undefined;
   /** Only what was written since then, milliseconds since the epoch; a little more may come. */
   readonly since?: number | undefined;
+  /** Only what was written until then, milliseconds since the epoch; a little more may come. Not with `follow` or `tail`. */
+  readonly until?: number | undefined;
 }
 
 /** A line of a log. */
@@ -19,4 +21,6 @@ export interface LogLine {
   readonly content: string;
   /** The position after the line. */
   readonly cursor: LogCursor;
+  /** When it was written, in RFC 3339; absent if unknown. */
+  readonly time?: string;
 }

@@ -29,6 +29,8 @@ export interface GetLogsRequest {
   since: string;
   /** The output of the run before the last one instead, as far as it is kept; not with follow, after or since. */
   previous: boolean;
+  /** Only lines that were written before this last period, such as 5m; not with follow, after or previous. */
+  until: string;
 }
 
 export interface LogLine {
@@ -36,6 +38,8 @@ export interface LogLine {
   content: string;
   /** The position for resuming; covers all instances that are read. */
   position: string;
+  /** When it was written, in RFC 3339; of a process the latest time, accurate to half a minute. Empty if unknown. */
+  time: string;
 }
 
 export const GetLogsRequest: Pick<MessageFns<GetLogsRequest>, 'encode'> = {
@@ -61,13 +65,16 @@ export const GetLogsRequest: Pick<MessageFns<GetLogsRequest>, 'encode'> = {
     if (message.previous !== false) {
       writer.uint32(56).bool(message.previous);
     }
+    if (message.until !== "") {
+      writer.uint32(66).string(message.until);
+    }
     return writer;
   },
 
 };
 
 function createBaseLogLine(): LogLine {
-  return { instance: "", content: "", position: "" };
+  return { instance: "", content: "", position: "", time: "" };
 }
 
 export const LogLine: Pick<MessageFns<LogLine>, 'decode'> = {
@@ -106,6 +113,14 @@ export const LogLine: Pick<MessageFns<LogLine>, 'decode'> = {
             }
 
             message.position = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.time = reader.string();
             continue;
           }
         }

@@ -14,6 +14,8 @@ interface LogsOptions {
   readonly follow?: boolean;
   readonly tail: number;
   readonly since?: string;
+  readonly until?: string;
+  readonly timestamps?: boolean;
   readonly previous?: boolean;
 }
 
@@ -31,6 +33,7 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
       follow: options.follow === true,
       tail: options.tail,
       since: options.since ?? '',
+      until: options.until ?? '',
       previous: options.previous === true,
     };
     const { signal } = interrupted;
@@ -51,10 +54,11 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
       silent = false;
       const instance = textOf(line, 'instance');
       const prefix = instance === name ? '' : pc.dim(`[${instance}] `);
-      process.stdout.write(`${prefix}${textOf(line, 'content')}\n`);
+      const time = options.timestamps ? `${pc.dim(textOf(line, 'time') || '-')} ` : '';
+      process.stdout.write(`${prefix}${time}${textOf(line, 'content')}\n`);
     }
     if (silent && !signal.aborted)
-      note(`${name} has no output${options.since ? ' in that time' : ''}.`);
+      note(`${name} has no output${options.since || options.until ? ' in that time' : ''}.`);
   } finally {
     client.close();
   }
@@ -75,6 +79,8 @@ export function addLogs(program: Command): void {
       0,
     )
     .option('--since <time>', 'only lines of the last 30s, 5m, 2h, 1d')
+    .option('--until <time>', 'only lines from before the last 30s, 5m, 2h, 1d')
+    .option('--timestamps', 'print when each line was written; of a process to half a minute')
     .option('-p, --previous', 'the output of the previous run, if it ended by itself')
     .action((name: string, options: LogsOptions) => logs(name, options));
   withExamples(

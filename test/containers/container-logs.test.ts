@@ -8,7 +8,7 @@ import { silentLogger, systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { busyboxImage, demandEngine, RealEngine } from './engine.js';
 
-describe('the log of a container that ended while the engine was away', function () {
+describe('the log of a container', function () {
   this.timeout(120_000);
   let engine: RealEngine;
   let folder: string;
@@ -41,7 +41,38 @@ describe('the log of a container that ended while the engine was away', function
     return lines;
   }
 
-  it('says from when to when its last output may be missing, once; that of others has no such line', async () => {
+  it('has the time of each line, and is read until a time', async () => {
+    const id = randomUUID();
+    const script = 'echo one; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo two';
+    await runtime.start({
+      id,
+      image: busyboxImage,
+      command: ['sh', '-c', script],
+      env: {},
+      mounts: [],
+    });
+    await eventually('the first line', async () => (await linesOf(id)).length === 1);
+    await eventually('it to run', async () => (await runtime.observe(id)).state === 'running');
+    const between = Date.now();
+    const go = await runtime.exec(id, { command: ['touch', '/tmp/go'], terminal: undefined });
+    expect((await go.exited).code).to.equal(0);
+    const [one, two] = await eventually('the second line', async () => {
+      const found = await linesOf(id);
+      return found.length === 2 ? found : undefined;
+    });
+    expect(one?.time).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
+    expect(Date.parse(one?.time ?? '')).to.be.at.most(between);
+    expect(Date.parse(two?.time ?? '')).to.be.at.least(between);
+    const { signal } = new AbortController();
+    const early: string[] = [];
+    const request = { tail: 0, follow: false, signal, until: between };
+    for await (const { content } of runtime.readLog(id, request)) early.push(content);
+    expect(early).to.deep.equal(['one']);
+    await runtime.stop(id, 0);
+    await runtime.remove(id);
+  });
+
+  it('of one that ended while the engine was away says from when to when its last output may be missing, once; that of others has no such line', async () => {
     const start = async (script: string): Promise<string> => {
       const id = randomUUID();
       const command = ['sh', '-c', script];
