@@ -126,7 +126,8 @@ describe('the commands and files in the documentation', function () {
       writeFileSync(file, own);
       const checked = type(`kedged --config ${file} --check-config`);
       expect(checked.code, checked.output).to.equal(0);
-      expect(checked.output).to.contain('0.0.0.0:7863');
+      for (const [, value = ''] of own.matchAll(/= "([^"]*)"/g))
+        expect(checked.output).to.contain(value);
     });
 
   for (const { page, text } of blocks('sh').filter(({ text: block }) => !embedders.test(block))) {
