@@ -98,7 +98,9 @@ describe('the guide to cloud classes on a laptop', function () {
     const end =
       "trap 'status=$?; tail -n 20 kedged.log emulators.log; kill $daemon $emulators 2>/dev/null || true; wait; exit $status' EXIT\n";
     const all = `cd "${home}"\n${end}${script}trap - EXIT\n`;
-    const ended = await finish('bash', ['-euo', 'pipefail', '-c', `{ ${all}\n} 2>&1`], {
+    // A step that waits for ever ends here, with its output.
+    const bash = ['240', 'bash', '-euo', 'pipefail', '-c', `{ ${all}\n} 2>&1`];
+    const ended = await finish('timeout', bash, {
       PATH: `${bin}:${process.env['PATH'] ?? ''}`,
       HOME: home,
       XDG_CONFIG_HOME: join(home, 'config'),
