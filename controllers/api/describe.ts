@@ -21,10 +21,7 @@ export function operationFields(
   return [
     field('Last call', `${call} at ${startedAt}`),
     field('Result', message === '' ? outcome : `${outcome}: ${message}`),
-    field(
-      'Next retry',
-      nextTryAt || (outcome === 'Succeeded' ? 'none is needed' : 'not by itself'),
-    ),
+    field('Next retry', nextTryAt || (outcome === 'Succeeded' ? 'not needed' : 'not automatic')),
   ];
 }
 

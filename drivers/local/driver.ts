@@ -100,7 +100,7 @@ export function createLocalDriver(
     capabilities: () => capabilities,
     validateParameters: validate,
     provision: (request) =>
-      alone('make the volume', request, async (paths) => {
+      alone('create the volume', request, async (paths) => {
         demandParameters(validate(request.parameters, { level: 'resolved' }));
         const { directory, image, folder } = paths.volume(request.volume.uid);
         const { sizeBytes, parameters, signal } = request;
@@ -181,7 +181,7 @@ export function createLocalDriver(
         );
         return { handle: to.directory, restoreSizeBytes: 0n, ready: true };
       };
-      const what = 'make the snapshot';
+      const what = 'create the snapshot';
       return isImageHandle(request.handle) ? alone(what, request, copy) : inRoot(what, copy);
     },
     observeSnapshot: (request) =>

@@ -199,7 +199,7 @@ class CastWatch {
   async conclude(client: ApiClient, timedOut: boolean): Promise<void> {
     const verdict = this.#verdict();
     if (verdict?.length === 0) {
-      print(pc.green('Everything runs.'));
+      print(pc.green('All objects are ready.'));
       return;
     }
     if (verdict)

@@ -67,7 +67,7 @@ export async function readCastFiles(paths: readonly string[]): Promise<readonly 
     all.push(...castItems(text, file));
   }
   if (all.length === 0)
-    throw invalid([{ field: paths.join(', '), description: 'holds no objects' }]);
+    throw invalid([{ field: paths.join(', '), description: 'contains no objects' }]);
   return all;
 }
 

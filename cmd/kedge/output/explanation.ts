@@ -24,7 +24,7 @@ export function lastCallOf(object: JsonObject): ObjectExplanation['lastCall'] {
   return [
     ['Last call', `${textOf(lastOperation, 'call')} at ${textOf(lastOperation, 'startedAt')}`],
     ['Result', message === '' ? outcome : `${outcome}: ${message}`],
-    ['Next retry', next || (outcome === 'Succeeded' ? 'none is needed' : 'not by itself')],
+    ['Next retry', next || (outcome === 'Succeeded' ? 'not needed' : 'not automatic')],
   ];
 }
 

@@ -85,7 +85,10 @@ async function targets(
   const isType = first !== undefined && !first.includes('/');
   if (isType) return namesOfKinds([first], namespace);
   const all = command.name() === 'get' && first === undefined;
-  return [...typeWords(kinds), ...(all ? [{ word: 'all', about: 'everything but events' }] : [])];
+  return [
+    ...typeWords(kinds),
+    ...(all ? [{ word: 'all', about: 'all objects except events' }] : []),
+  ];
 }
 
 function fieldPaths(current: string): readonly Candidate[] {

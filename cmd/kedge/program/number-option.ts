@@ -1,6 +1,6 @@
 import { invalid } from 'kedge/objects';
 
-/** The longest wait in seconds: timers of Node.js have no larger delay. */
+/** The maximum wait in seconds: timers of Node.js have no larger delay. */
 export const waitSecondsMax = 2_147_483;
 
 /**

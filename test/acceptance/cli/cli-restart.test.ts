@@ -128,7 +128,7 @@ describe('commands that continue while the daemon is killed and restarted', func
     await eventually('the process', () => cast.output.includes('ready in'));
     await restart('SIGKILL');
     expect(await cast.ended, cast.output).to.equal(0);
-    expect(cast.output).to.contain('Everything runs.');
+    expect(cast.output).to.contain('All objects are ready.');
     const seen = events.output.length;
     await daemon.ok('POST', '/v1/namespaces/default/services', service('wrong', 'exit 1'));
     await eventually('its event', () => events.output.slice(seen).includes('wrong'), 90_000);

@@ -26,7 +26,7 @@ describe('kedge cast reports whether objects run', function () {
   };
   const refused = ({ code, stdout, stderr }: Finished): string => {
     expect(code, stdout + stderr).to.equal(1);
-    expect(stdout).to.not.contain('Everything runs');
+    expect(stdout).to.not.contain('All objects are ready');
     return stderr;
   };
 

@@ -28,7 +28,7 @@ describe('the command line on the examples', function () {
     expect(cast.code, cast.stderr).to.equal(0);
     expect(cast.stdout).to.match(/Plan:\n {2}\+ Volume default\/journal created/);
     expect(cast.stdout).to.match(/Volume default\/journal Bound/);
-    expect(cast.stdout).to.match(/Service default\/journal Running\nEverything runs\.\n$/);
+    expect(cast.stdout).to.match(/Service default\/journal Running\nAll objects are ready\.\n$/);
     const entry = await eventually('an entry', async () => {
       const text = await readFile('/var/tmp/kedge/journal/journal.log', 'utf8').catch(() => '');
       return /entry 1 by journal-0/.test(text);

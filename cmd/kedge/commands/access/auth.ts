@@ -120,10 +120,10 @@ function known(name: string, about: string, words: readonly string[]): Argument 
 export function addAuth(program: Command): void {
   const command = program
     .command('auth')
-    .description('ask about access')
+    .description('query access rights')
     .command('can-i')
-    .addArgument(known('[verb]', 'what to do', verbs))
-    .addArgument(known('[resource]', 'with what', resources))
+    .addArgument(known('[verb]', 'such as get', verbs))
+    .addArgument(known('[resource]', 'such as volumes', resources))
     .description('print whether you have a right; exit code 1 if not')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-A, --all-namespaces', 'in all namespaces')

@@ -36,7 +36,7 @@ async function reveal(word: string, key: string | undefined, { namespace }: Wher
 export function addSecret(program: Command): void {
   const command = program
     .command('secret')
-    .description('act on secrets')
+    .description('manage secrets')
     .command('reveal')
     .argument('<name>', 'NAME or secret/NAME')
     .argument('[key]')

@@ -17,12 +17,12 @@ export function addUser(program: Command): void {
       .command('create')
       .argument('<name>')
       .description('create a user')
-      .option('--service-account', 'for a program')
+      .option('--service-account', 'create a service account, for a program')
       .option(
         '--node <name>',
         'for the agent of a node: restricts the account to objects of that node',
       )
-      .option('--policy <name...>', 'policies it has')
+      .option('--policy <name...>', 'policies of the user')
       .action((name: string, { serviceAccount, policy, node }: UserOptions) =>
         callAndSay(
           'AdminService.CreateUser',

@@ -80,7 +80,7 @@ export function addCast(program: Command): void {
     .option('--dry-run', 'check all objects without storing them')
     .option('--wait', 'wait until the objects run; this is the default', true)
     .option('--no-wait', 'return once all objects are stored')
-    .option('--timeout <seconds>', 'longest wait', wholeNumber('--timeout', waitSecondsMax), 300)
+    .option('--timeout <seconds>', 'maximum wait', wholeNumber('--timeout', waitSecondsMax), 300)
     .action((paths: string[], options: CastOptions) => cast(paths, options));
   withExamples(
     command,

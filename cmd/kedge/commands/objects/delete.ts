@@ -144,7 +144,7 @@ export function addDelete(program: Command): void {
     .option('--force', 'for a storage class: delete it although volumes use it')
     .option('--dry-run', 'check the deletion without executing it')
     .option('--no-wait', 'return once the deletion is stored')
-    .option('--timeout <seconds>', 'longest wait', wholeNumber('--timeout', waitSecondsMax), 120)
+    .option('--timeout <seconds>', 'maximum wait', wholeNumber('--timeout', waitSecondsMax), 120)
     .action((words: string[], options: DeleteOptions) => remove(words, options));
   withExamples(
     command,

@@ -17,7 +17,7 @@ function call(method: string, word: string, request: JsonObject, done: string): 
 
 /** `kedge volume resize|retry-provision|detach|reuse|explain` */
 export function addVolume(program: Command): void {
-  const volume = program.command('volume').description('act on volumes');
+  const volume = program.command('volume').description('manage volumes');
   withExamples(
     volume
       .command('resize')

@@ -164,6 +164,6 @@ export function addImage(program: Command): void {
       .option(...node)
       .option('--dry-run', 'print the images without removing them')
       .action((options: NodeOptions & { readonly dryRun?: boolean }) => prune(options)),
-    ['kedge image prune --dry-run', 'What would go'],
+    ['kedge image prune --dry-run', 'The images that would be removed'],
   );
 }

@@ -102,7 +102,7 @@ export const concurrency: readonly Check[] = [
       if (!first) return;
       await writeContent(first.path, 'at once');
       await trial.release(first);
-      await trial.mounted(made, (path) => demandContent(path, 'at once', 'mounted at once'));
+      await trial.mounted(made, (path) => demandContent(path, 'at once', 'mounted concurrently'));
     },
   },
   {
