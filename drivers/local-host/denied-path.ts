@@ -3,7 +3,7 @@ import { dirname, normalize } from 'node:path';
 import type { DeniedPath } from '@kedge/driver-sdk';
 import { isWithin } from './within.js';
 
-/** How a host path meets a denied one; undefined if it does not. */
+/** The relation of a host path to a denied one; undefined if they do not overlap. */
 function relationOf(path: string, denied: string): 'is' | 'contains' | 'lies in' | undefined {
   if (path === denied) return 'is';
   if (isWithin(denied, path)) return 'contains';
@@ -50,9 +50,9 @@ async function isOnWay(directory: string, denied: string): Promise<boolean> {
 }
 
 /**
- * The violation of a directory by the files that denied paths really are: links are resolved, and bind mounts of a
- * denied directory or of one that contains it are recognized.
- * @param real without links
+ * The violation of a directory by the real files of denied paths: links are resolved, and bind mounts of a denied
+ * directory or of one that contains it are recognized.
+ * @param real the path with links resolved
  */
 export async function deniedRealProblem(
   real: string,

@@ -1,5 +1,5 @@
-// A root hook of mocha: suites that use root or containers leave nothing on the machine. Their temporary files are in one
-// directory for each process, because other suites run on the machine at the same time: what names it belongs to them.
+// A root hook of mocha: suites that use root or containers leave nothing on the machine. Other suites run at the same
+// time, so each process has one directory for its temporary files, which identifies its resources.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const rooms = [
   'leftovers',
   'storage',
 ];
-/** Ended processes and unmounted file systems may take this long to be gone. */
+/** Maximum wait until ended processes and unmounted file systems disappear, milliseconds. */
 const patienceMs = 10_000;
 
 const specs = process.argv.filter((word) => word.includes('test/dist/'));
@@ -40,7 +40,7 @@ function hooks(): object {
       },
       patienceMs,
     ).catch(() => undefined);
-    // Each thing is told once.
+    // Each resource is reported once.
     before = machineState(looked);
     if (left.length > 0) throw new Error(`left on the machine:\n${left.join('\n')}`);
   };
@@ -55,7 +55,7 @@ function hooks(): object {
     },
     afterAll(): void {
       const { length } = differences(new Set(), machineState({ ...looked, firewall: false }));
-      // Through a mount it would remove what is mounted.
+      // The removal would delete the content of remaining mounts.
       if (length === 0) rmSync(directory, { recursive: true, force: true });
     },
   };

@@ -10,7 +10,7 @@ import { eventually } from 'kedge/testing';
 import { demandDevices } from '../drivers/devices.js';
 import { differences, machineState } from './machine.js';
 
-describe('what tests leave on a machine', () => {
+describe('the resources that tests leave on a machine', () => {
   let directory: string;
   before(async function () {
     demandDevices(this);
@@ -70,7 +70,7 @@ describe('what tests leave on a machine', () => {
     await eventually('nothing', () => found().length === 0);
   });
 
-  it('are told by what is new, and rules of the firewall also by what is gone', () => {
+  it('are reported if they are new, and firewall rules also if they were removed', () => {
     const before = new Set(['mount /a', 'rule of iptables-save: :FORWARD ACCEPT']);
     const after = new Set(['mount /b', 'rule of iptables-save: :FORWARD DROP']);
     expect(differences(before, after)).to.deep.equal([

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The parts of the machine that are looked at. */
+/** The observed parts of the machine. */
 export interface LookedAt {
-  /** Directory in which the tests of this process have all their files. */
+  /** Directory of all files of the tests of this process. */
   readonly directory: string;
-  /** Whether to look at the firewall too. */
+  /** Whether to observe the firewall too. */
   readonly firewall: boolean;
 }
 
@@ -52,7 +52,7 @@ function loopDevices(directory: string): readonly string[] {
   });
 }
 
-/** Folders of engines of this process, and those of workloads, which have no owner, if they have no process. */
+/** Control groups of this process's engines, and those of workloads without a process, which have no owner. */
 function controlGroups(): readonly string[] {
   const own = `kedge-test-${process.pid}-`;
   const found = new Set<string>();
@@ -66,7 +66,7 @@ function controlGroups(): readonly string[] {
   return [...found].map((folder) => `control group ${folder}`);
 }
 
-/** The rules without their counters; empty where the program is missing. */
+/** The rules without their counters; empty if the program is missing. */
 function rules(program: string): readonly string[] {
   try {
     const text = execFileSync(program, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
@@ -79,7 +79,7 @@ function rules(program: string): readonly string[] {
   }
 }
 
-/** What tests may leave on a machine: each thing in a line. */
+/** The resources that tests may leave on a machine, one per line. */
 export function machineState({ directory, firewall }: LookedAt): ReadonlySet<string> {
   return new Set([
     ...processes(directory),
@@ -90,7 +90,7 @@ export function machineState({ directory, firewall }: LookedAt): ReadonlySet<str
   ]);
 }
 
-/** What is there that was not, and the rules that are gone. */
+/** The new resources, and the removed rules. */
 export function differences(
   before: ReadonlySet<string>,
   after: ReadonlySet<string>,

@@ -4,7 +4,7 @@ import { privatePaths } from './private-paths.js';
 import type { DaemonConfig } from './settings.js';
 
 /**
- * The paths that no directory of driver local-host may be, contain or lie in: through them a workload would rule the
+ * The paths that no directory of driver local-host may be, contain or lie in: with them a workload would control the
  * node or this daemon.
  * @param dataFiles directory of the files of mounted secrets and configmaps
  */

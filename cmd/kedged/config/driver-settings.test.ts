@@ -18,7 +18,7 @@ describe('settings of cloud drivers', () => {
     },
   };
 
-  it('are read from their table and the environment, and absent where nothing is given', () => {
+  it('are read from their table and the environment, and absent if they are not set', () => {
     expect(resolveSettings(nothing).drivers).to.deep.equal({});
     const key = 'drivers.cloud2-volume.timeouts.deviceMs';
     expect(environmentName(key)).to.equal('KEDGE_DRIVERS_CLOUD2_VOLUME_TIMEOUTS_DEVICE_MS');
@@ -29,13 +29,13 @@ describe('settings of cloud drivers', () => {
     });
   });
 
-  it('are printed as a configuration file that says the same', () => {
+  it('are printed as an equivalent configuration file', () => {
     const config = resolveSettings({ ...nothing, file });
     const printed = configurationFile(config);
     expect(resolveSettings({ ...nothing, file: parse(printed) })).to.deep.equal(config);
   });
 
-  it('unknown keys and drivers are errors, as are values of another form', () => {
+  it('unknown keys, unknown drivers and invalid values are errors', () => {
     const refused = (drivers: object): string => {
       try {
         resolveSettings({ ...nothing, file: { drivers } });

@@ -4,14 +4,14 @@ import { configurableDrivers } from '@kedge/drivers';
 import type { DriverSettings } from '@kedge/driver-sdk';
 import { atLeastOne, text } from './setting-values.js';
 
-/** A setting of a cloud driver: its key below `drivers.<name>`, and where its value belongs. */
+/** A setting of a cloud driver: its key below `drivers.<name>`, and the field of its value. */
 interface DriverSetting {
   readonly key: string;
   readonly rule: string;
   readonly parse: (value: unknown) => string | number | undefined;
   readonly put: (settings: DriverSettings, value: never) => DriverSettings;
   readonly printed: (settings: DriverSettings) => string | number | undefined;
-  /** Whether only drivers that take a token have it. */
+  /** Whether only drivers with a token have the setting. */
   readonly forToken?: true;
 }
 
@@ -84,10 +84,10 @@ const all = configurableDrivers.flatMap(({ name, token }) =>
 /** Keys of the settings of drivers. */
 export const driverKeys: readonly string[] = all.map(({ key }) => key);
 
-/** The settings of drivers, by the name of the driver. Nothing that is not given is in them. */
+/** The settings of drivers, by the name of the driver. Settings that are not set are absent. */
 export type DriverTable = Readonly<Record<string, DriverSettings>>;
 
-/** Reads the settings of drivers. Unreadable values become `violations`. */
+/** Reads the settings of drivers. Invalid values are added to `violations`. */
 export function readDriverSettings(
   given: (key: string) => unknown,
   violations: FieldViolation[],

@@ -24,7 +24,7 @@ export function providerPorts(metrics: PrometheusMetrics, clock: Clock): Provide
   };
 }
 
-/** Readings of the moment: credentials and operations come and go, and their series with them. */
+/** The present readings. The series of a removed credential or operation disappears. */
 function readings(all: readonly ProviderTelemetry[]): string {
   const budgets = all
     .flatMap((telemetry) => telemetry.budgets())

@@ -7,7 +7,7 @@ import { type Finished, root } from '../daemon.js';
 
 const program = join(root, 'cmd/bin/kedge.mjs');
 
-describe('a command whose server is not there', function () {
+describe('a command whose server is unreachable', function () {
   this.timeout(120_000);
   let home: string;
 
@@ -56,7 +56,7 @@ describe('a command whose server is not there', function () {
     ['nothing listens there', '127.0.0.1:1'],
     ['its name is unknown', 'no-such-host.invalid:7863'],
   ] as const)
-    it(`is no success and names the address: ${what}`, async () => {
+    it(`fails and names the address: ${what}`, async () => {
       const done = await Promise.all(commands.map((command) => run(server, command)));
       for (const [index, { code, stdout, stderr }] of done.entries()) {
         const command = commands[index]?.join(' ');

@@ -1,4 +1,5 @@
-// A kedged whose calls of drivers are held by the file `held` beside its data directory. Takes addresses and data directory like kedged.
+// A kedged whose driver calls block while the file `held` exists beside its data directory. Takes addresses and data
+// directory like kedged.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { builtinDrivers } from '@kedge/drivers';

@@ -24,7 +24,7 @@ describe('a backup that is restored while the data of a volume is being deleted'
   });
   afterEach(() => daemon.dispose());
 
-  /** Makes a volume with a file in it. @returns its directory */
+  /** Creates a volume with a file in it. @returns its directory */
   async function make(name: string): Promise<string> {
     const more = { size: '1Mi', accessMode: 'ReadWriteOnce', reclaimPolicy: 'delete' };
     await daemon.ok('POST', volumes, { name, storageClassName: 'local', ...more });
@@ -64,7 +64,7 @@ describe('a backup that is restored while the data of a volume is being deleted'
   }
 
   for (const at of ['before', 'after'] as const)
-    it(`and was made meanwhile: the deletion is taken up again, and nothing else goes (killed ${at} the data went)`, async () => {
+    it(`and was created meanwhile: the deletion is resumed, and nothing else is deleted (killed ${at} the data was deleted)`, async () => {
       const going = await make('going');
       const staying = await make('staying');
       await deleteHeld('going', at);
@@ -75,14 +75,14 @@ describe('a backup that is restored while the data of a volume is being deleted'
       await gone('going');
       expect(existsSync(going)).to.equal(false);
       expect(await content(staying)).to.equal('staying');
-      // The store does not know it any more: its data is somebody's to look at.
+      // The restored store does not have it: an operator must decide about its data.
       expect((await daemon.rest('GET', `${volumes}/later`)).status).to.equal(404);
       expect(await content(later)).to.equal('later');
       expect((await daemon.ok('GET', `${volumes}/staying`)).status).to.equal('Available');
     });
 
   for (const at of ['before', 'after'] as const)
-    it(`and was made earlier: the volume is back as it was then, and a deletion ends (killed ${at} the data went)`, async () => {
+    it(`and was created earlier: the volume is restored, and its deletion ends (killed ${at} the data was deleted)`, async () => {
       const going = await make('going');
       const staying = await make('staying');
       await backup();
@@ -91,7 +91,7 @@ describe('a backup that is restored while the data of a volume is being deleted'
       const path = `${volumes}/going`;
       const back = await daemon.ok('GET', path);
       expect(back.metadata).to.not.have.property('deletionRequestedAt');
-      // A volume is made meanwhile: the controllers of this process have begun, and delete nothing by themselves.
+      // A new volume is provisioned: the controllers of this process run, and delete nothing on their own.
       expect(await content(await make('next'))).to.equal('next');
       expect((await daemon.ok('GET', path)).status).to.equal('Available');
       expect(existsSync(going)).to.equal(at === 'before');

@@ -13,7 +13,7 @@ function slowly(driver: Driver, released: (volume: string) => void): Driver {
     ...driver,
     detach: async (request) => {
       const name = basename(request.handle);
-      // A driver that heeds no signal.
+      // A driver that ignores its signal.
       if (name === 'hangs') await new Promise(() => undefined);
       if (name === 'slow')
         await new Promise((resolve, reject) => {

@@ -66,7 +66,7 @@ describe('the budget of a shutdown', function () {
     return performance.now() - begun;
   };
 
-  it('is whole for each volume: one that hangs holds up no other, and one may use nearly all of it', async () => {
+  it('applies to each volume separately: one that hangs delays no other, and one may use nearly all of it', async () => {
     daemon = await TestDaemon.start({
       program,
       environment: {
@@ -86,7 +86,7 @@ describe('the budget of a shutdown', function () {
     });
     const kept = lines().filter(({ msg }) => msg === 'volume stays attached');
     expect(kept.map(({ volume }) => volume)).to.deep.equal(['default/hangs']);
-    // It is adopted, and used again with the others.
+    // The workload is adopted, and uses the volume with the others again.
     await daemon.run();
     await running();
     const { body } = await daemon.rest('GET', `${base}/volumes/hangs`);

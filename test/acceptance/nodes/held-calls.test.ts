@@ -11,7 +11,7 @@ const base = '/v1/namespaces/default';
 const node = 'far-node';
 type Shown = Readonly<Record<string, unknown>>;
 
-describe('a volume whose node is in the middle of a call', function () {
+describe('a volume whose node executes a call', function () {
   this.timeout(240_000);
   let daemon: TestDaemon;
   let agent: AgentProcess;
@@ -65,7 +65,7 @@ describe('a volume whose node is in the middle of a call', function () {
       async () => (await daemon.rest('GET', `${base}/${path}`)).status === 404,
       60_000,
     );
-  /** Makes a volume with a file in it. @returns its directory */
+  /** Creates a volume with a file in it. @returns its directory */
   async function make(name: string, more: object = {}): Promise<string> {
     const size = { size: '1Mi', accessMode: 'ReadWriteOnce' };
     await daemon.ok('POST', `${base}/volumes`, { name, storageClassName: 'far', ...size, ...more });
@@ -83,7 +83,7 @@ describe('a volume whose node is in the middle of a call', function () {
     eventually(`${count} held calls`, () => agent.log.split('"call held"').length > count, 60_000);
 
   for (const at of ['before', 'after'] as const)
-    it(`is deleted by a second kedge delete when the node was killed in its first deletion, ${at} the data went`, async () => {
+    it(`is deleted by a second kedge delete if the node was killed in its first deletion, ${at} the data was deleted`, async () => {
       const going = await make(`going-${at}`);
       const staying = await make(`staying-${at}`);
       await hold(`delete ${at}`);
@@ -104,8 +104,8 @@ describe('a volume whose node is in the middle of a call', function () {
       expect(await content(staying)).to.equal(`staying-${at}`);
     });
 
-  it('keeps its data by the policy retain when it is deleted while a copy of it is made', async () => {
-    // The volume controller and the node learn of the end of a copy at the same time: whichever acts first.
+  it('keeps its data by the policy retain if it is deleted during a copy of it', async () => {
+    // The volume controller and the node observe the end of a copy at the same time, and either may act first.
     const names = Array.from({ length: 8 }, (_, n) => `kept-${n}`);
     const kept = await Promise.all(names.map((name) => make(name, { reclaimPolicy: 'retain' })));
     await hold('createSnapshot before');
@@ -120,7 +120,7 @@ describe('a volume whose node is in the middle of a call', function () {
       await until(`snapshots/${name}`, (s) => s.status === 'Ready');
       await gone(`volumes/${name}`);
     }
-    // What follows on the node comes after everything that it did for these.
+    // Later work on the node starts after all work for these volumes.
     await make('next');
     for (const [n, name] of names.entries()) expect(await content(kept[n] ?? '')).to.equal(name);
   });

@@ -44,7 +44,7 @@ describe('limits that this node can not enforce', function () {
     );
   const memory = { memory: { limit: '64Mi' } };
 
-  it('are told by the condition LimitsEnforced of an instance that runs without them', async () => {
+  it('are reported by the condition LimitsEnforced of an instance that runs without them', async () => {
     await cast('limited', memory);
     const told = condition(await becomes('limited-0', 'Running'), 'LimitsEnforced');
     expect(told).to.include({ status: 'False', reason: 'LimitsNotEnforced' });
@@ -61,7 +61,7 @@ describe('limits that this node can not enforce', function () {
     expect(told?.message).to.match(/^can't be started: limits of memory .* can't be enforced/);
   });
 
-  it('are not told of an instance without limits', async () => {
+  it('are not reported for an instance without limits', async () => {
     await cast('free');
     expect(condition(await becomes('free-0', 'Running'), 'LimitsEnforced')).to.equal(undefined);
   });

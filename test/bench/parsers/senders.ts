@@ -9,7 +9,7 @@ export type Read = () => Promise<number>;
 
 const raw = (bytes: Buffer): Buffer => bytes;
 
-/** Prepares requests to an API over both transports. What is sent resolves also when it was refused. */
+/** Prepares requests to an API over both transports. A sent request also resolves when it was refused. */
 export class Senders {
   readonly #api: JudgedApi;
   readonly #schemas = new SchemaRegistry(descriptorSet);
