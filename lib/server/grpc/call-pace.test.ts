@@ -17,14 +17,14 @@ describe('calls that arrive together', () => {
     for (let n = 0; n < count; n += 1)
       pace.begin(connection, () => void begun.push(`${connection}${n}`));
   };
-  /** Runs a turn of the event loop and returns the calls that began in it. */
+  /** Runs a turn of the event loop and returns the calls that started in it. */
   const turn = (): string[] => {
     begun = [];
     for (const callback of deferred.splice(0)) callback();
     return begun;
   };
 
-  it('begin eight at a time while they are the first of a server, whose code is not compiled', () => {
+  it('start eight at a time while they are the first of a server, whose code is not compiled yet', () => {
     pace = new CallPace({ defer: (callback) => void deferred.push(callback) });
     arrive('a', 600);
     expect(begun).to.have.length(8);
@@ -32,16 +32,16 @@ describe('calls that arrive together', () => {
     expect(turn()).to.have.length(32);
   });
 
-  it('begin at once while they are few', () => {
+  it('start at once while they are few', () => {
     arrive('a', 32);
     expect(begun).to.have.length(32);
     expect(turn()).to.deep.equal([]);
-    expect(deferred, 'nothing is left to do').to.deep.equal([]);
+    expect(deferred, 'no work is left').to.deep.equal([]);
     arrive('b', 32);
     expect(begun).to.have.length(32);
   });
 
-  it('begin in several turns when they are many, in their order', () => {
+  it('start in several turns if they are many, in order', () => {
     arrive('a', 100);
     const all = [...begun];
     for (const count of [32, 32, 4]) {
@@ -65,7 +65,7 @@ describe('calls that arrive together', () => {
     expect(begun.slice(0, 3)).to.deep.equal(['b30', 'a0', 'b31']);
   });
 
-  it('of one connection do not hold up those of another', () => {
+  it('of one connection do not delay those of another', () => {
     arrive('a', 1_024);
     arrive('b', 1);
     turn();

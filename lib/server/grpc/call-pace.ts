@@ -1,10 +1,8 @@
 import type { Clock } from '../../base/index.js';
 
-/**
- * Calls that begin at once, and in each later turn; twice as many before the next read of a socket.
- */
+/** Calls that start at once, and in each later turn; twice as many before the next read of a socket. */
 const callsPerTurn = 32;
-/** The first calls of a server, and how many of them begin in a turn: until its code is compiled a call costs 2 ms. */
+/** The first calls of a server, and how many of them start per turn: until its code is compiled a call costs 2 ms. */
 const coldCalls = 512;
 const coldCallsPerTurn = 8;
 
@@ -14,10 +12,10 @@ const coldCallsPerTurn = 8;
  */
 export class CallPace {
   readonly #clock: Pick<Clock, 'defer'>;
-  /** Calls to begin, by connection. The next connection to serve is the first. */
+  /** Calls to start, by connection. The first connection is served next. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #begun = 0;
-  /** Calls that began in earlier turns, up to the number that counts. */
+  /** Calls that started in earlier turns, at most {@link coldCalls}. */
   #before = 0;
   #deferred = false;
 
@@ -25,7 +23,7 @@ export class CallPace {
     this.#clock = clock;
   }
 
-  /** Begins a call of a connection: at once when few began in this turn, otherwise in a later one. */
+  /** Starts a call of a connection: at once if few started in this turn, otherwise in a later turn. */
   begin(connection: string, call: () => void): void {
     const isFree = this.#begun < this.#most() && this.#waiting.size === 0;
     if (isFree) this.#begun += 1;
@@ -58,7 +56,7 @@ export class CallPace {
       if (this.#begun >= most) return;
       const call = calls.shift();
       this.#waiting.delete(connection);
-      // To the end of the map, where this loop finds it again.
+      // Reinserted at the end of the map, where this loop visits it again.
       if (calls.length > 0) this.#waiting.set(connection, calls);
       this.#begun += 1;
       call?.();
