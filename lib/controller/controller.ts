@@ -157,7 +157,7 @@ export class Controller {
       onBegin: (key) => {
         if (this.#durability) this.#suspects.set(key, []);
       },
-      onEnd: (key) => this.#judgeSuspects(key),
+      onEnd: (key) => this.#requeueForeign(key),
     });
   }
 
@@ -215,7 +215,7 @@ export class Controller {
   }
 
   /** Requeues the key if another writer made one of the updates during its run. */
-  #judgeSuspects(key: string): void {
+  #requeueForeign(key: string): void {
     const suspects = this.#suspects.get(key) ?? [];
     this.#suspects.delete(key);
     for (const suspect of suspects) this.#wake(suspect);

@@ -20,7 +20,7 @@ export class ElectionWaits {
   }
 
   /** Waits for the timeout of an attempt, which is shorter once this candidate stops. */
-  async patience(limitMs: number, signal: AbortSignal, over: AbortSignal): Promise<void> {
+  async timeout(limitMs: number, signal: AbortSignal, over: AbortSignal): Promise<void> {
     using link = linkSignals(signal, over);
     await sleep(this.#clock, limitMs, link.signal);
     if (!signal.aborted) return;

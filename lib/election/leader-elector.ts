@@ -155,7 +155,7 @@ export class LeaderElector {
     this.#move({ state: 'standby' });
     try {
       const everLed = await this.#takePart(callbacks, signal);
-      if (!everLed) await this.#tell('onStoppedLeading', () => callbacks.onStoppedLeading());
+      if (!everLed) await this.#call('onStoppedLeading', () => callbacks.onStoppedLeading());
     } finally {
       this.#move({ state: 'stopped' });
     }
@@ -175,7 +175,7 @@ export class LeaderElector {
       // The lease is released last, so that a successor starts after this work ended. After a loss the callback runs
       // first.
       if (reason === 'withdrawn' || reason === 'failed') await this.#lease.release(term);
-      if (led) await this.#tell('onStoppedLeading', () => callbacks.onStoppedLeading());
+      if (led) await this.#call('onStoppedLeading', () => callbacks.onStoppedLeading());
       if (reason === 'expired') await this.#lease.release(term);
       this.#move({ state: 'standby' });
       if (reason === 'failed') await this.#waits.pause(signal);
@@ -209,7 +209,7 @@ export class LeaderElector {
       const taken = await this.#attemptWithin(
         callbacks,
         (current) => this.#lease.take(current),
-        (over) => this.#waits.patience(this.#times.renewDeadlineMs, signal, over),
+        (over) => this.#waits.timeout(this.#times.renewDeadlineMs, signal, over),
       );
       if (taken) return this.#lease.termOf(taken);
       await this.#waits.pause(signal);
@@ -236,7 +236,7 @@ export class LeaderElector {
           seen.lost = renewal.lost;
           return renewal.lease;
         },
-        (over) => this.#waits.patience(leftMs(), signal, over),
+        (over) => this.#waits.timeout(leftMs(), signal, over),
       );
       if (seen.lost) return 'lost';
     }
@@ -258,7 +258,7 @@ export class LeaderElector {
     this.#attempt += 1;
     if (outcome.type === 'late') {
       this.#logger.warn('lease could not be read or written in time');
-      this.#giveBackIfLate(work);
+      this.#releaseIfLate(work);
     } else if (outcome.type === 'failed') {
       const { error } = outcome;
       const raced = hasCode(error, 'Aborted') || hasCode(error, 'AlreadyExists');
@@ -267,25 +267,25 @@ export class LeaderElector {
     const leader = this.#lease.leader;
     // Not awaited: a renewal must not wait for a callback.
     if (leader !== before && leader !== '')
-      void this.#tell('onNewLeader', () => callbacks.onNewLeader?.(leader));
+      void this.#call('onNewLeader', () => callbacks.onNewLeader?.(leader));
     return outcome.type === 'done' ? outcome.value : undefined;
   }
 
   /** Releases a lease that was written late: it names this candidate, which does not lead, so nobody could lead. */
-  #giveBackIfLate(work: Promise<Lease | undefined>): void {
-    const giveBack = async (): Promise<void> => {
+  #releaseIfLate(work: Promise<Lease | undefined>): void {
+    const release = async (): Promise<void> => {
       const written = await work;
       if (!written || this.state !== 'standby') return;
-      await this.#lease.giveBack(written);
+      await this.#lease.releaseLate(written);
       this.#logger.info('lease was written too late and released');
     };
-    giveBack().catch((error: unknown) =>
+    release().catch((error: unknown) =>
       this.#logger.debug('late write of the lease failed', { error: messageOf(error) }),
     );
   }
 
   /** Calls a callback; its errors do not affect the election. */
-  async #tell(callback: keyof LeaderCallbacks, call: () => void | Promise<void>): Promise<void> {
+  async #call(callback: keyof LeaderCallbacks, call: () => void | Promise<void>): Promise<void> {
     try {
       await call();
     } catch (error) {

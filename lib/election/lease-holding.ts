@@ -131,7 +131,7 @@ export class LeaseHolding {
   }
 
   /** Releases a lease that this candidate wrote too late, without a time limit. */
-  giveBack(written: Lease): Promise<void> {
+  releaseLate(written: Lease): Promise<void> {
     return this.#client.release(this.termOf(written), this.#identity);
   }
 

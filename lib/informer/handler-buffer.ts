@@ -95,16 +95,22 @@ export function coalesce<T extends ApiObject>(
       if (second.type === 'update') return { ...first, entry };
       return second.type === 'add' ? second : { ...second, told: first.before };
     case 'delete':
-      if (second.type === 'delete') return { ...second, ...toldOf(first) };
-      return { type: 'replace', before: first.entry, known: first.known, entry, ...toldOf(first) };
+      if (second.type === 'delete') return { ...second, ...deliveredOf(first) };
+      return {
+        type: 'replace',
+        before: first.entry,
+        known: first.known,
+        entry,
+        ...deliveredOf(first),
+      };
     case 'replace':
       if (second.type === 'delete')
-        return { type: 'delete', entry: first.before, known: first.known, ...toldOf(first) };
+        return { type: 'delete', entry: first.before, known: first.known, ...deliveredOf(first) };
       return { ...first, entry };
   }
 }
 
-function toldOf<T extends ApiObject>({
+function deliveredOf<T extends ApiObject>({
   told,
 }: {
   readonly told?: Stored<T>;
@@ -116,7 +122,7 @@ function toldOf<T extends ApiObject>({
 export interface HandlerBufferOptions<T extends ApiObject> {
   /** Name for reports and for messages of waiting callers. */
   readonly name: string;
-  readonly tellOf: (subscription: HandlerSubscription) => NotificationHandler<T>;
+  readonly handlerOf: (subscription: HandlerSubscription) => NotificationHandler<T>;
   readonly faults: CallbackFaults;
   readonly clock: Clock;
 }
@@ -131,7 +137,7 @@ export type Placement = 'inPlace' | 'last';
  */
 export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
   readonly #options: HandlerBufferOptions<T>;
-  readonly #tell: NotificationHandler<T>;
+  readonly #handler: NotificationHandler<T>;
   readonly #pending = new Map<string, Notification<T>>();
   readonly #synced: Promise<void>;
   #resolveSynced: () => void = () => undefined;
@@ -146,7 +152,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
 
   constructor(options: HandlerBufferOptions<T>) {
     this.#options = options;
-    this.#tell = options.tellOf(this);
+    this.#handler = options.handlerOf(this);
     this.#synced = new Promise((resolve, reject) => {
       this.#resolveSynced = resolve;
       this.#rejectSynced = reject;
@@ -233,10 +239,10 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
     for (const [key, notification] of this.#pending) {
       this.#pending.delete(key);
       try {
-        const telling = this.#tell(notification);
-        if (telling) {
+        const pending = this.#handler(notification);
+        if (pending) {
           this.#callSince = clock.monotonic();
-          await telling;
+          await pending;
         }
       } catch (error) {
         this.report(error, key);

@@ -49,11 +49,11 @@ export class Handlers<T extends ApiObject> implements Iterable<HandlerBuffer<T>>
 
   /**
    * Adds a handler that gets `content` first.
-   * @param tellOf creates the handler for its subscription
+   * @param handlerOf creates the handler for its subscription
    * @param listed whether `content` is the first list, or nothing was listed yet
    */
   add(
-    tellOf: (subscription: HandlerSubscription) => NotificationHandler<T>,
+    handlerOf: (subscription: HandlerSubscription) => NotificationHandler<T>,
     { name }: HandlerOptions,
     content: Iterable<Stored<T>>,
     listed: boolean,
@@ -62,7 +62,7 @@ export class Handlers<T extends ApiObject> implements Iterable<HandlerBuffer<T>>
     const buffer = new HandlerBuffer<T>({
       ...this.#options,
       name: name ?? `handler ${this.#added}`,
-      tellOf,
+      handlerOf,
     });
     this.#buffers.add(buffer);
     for (const entry of content) buffer.push(entry.key, { type: 'add', entry, initial: true });
@@ -88,7 +88,7 @@ export class Handlers<T extends ApiObject> implements Iterable<HandlerBuffer<T>>
 }
 
 /** Notifies handlers of a change; no-op if uid and version are the same. */
-export function tellChange<T extends ApiObject>(
+export function notifyChange<T extends ApiObject>(
   handlers: HandlersNow<T>,
   change: { readonly before: Stored<T>; readonly entry: Stored<T>; readonly known: boolean },
   placement?: Placement,
@@ -102,11 +102,11 @@ export function tellChange<T extends ApiObject>(
   const notification: Notification<T> = replaced
     ? { type: 'replace', before, known, entry }
     : { type: 'update', before, entry };
-  tell(handlers, entry.key, notification, placement);
+  notify(handlers, entry.key, notification, placement);
 }
 
 /** Pushes a notification to each handler. */
-export function tell<T extends ApiObject>(
+export function notify<T extends ApiObject>(
   handlers: HandlersNow<T>,
   key: string,
   notification: Notification<T>,

@@ -159,9 +159,9 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     return this.#add(() => handler, options);
   }
 
-  #add(tellOf: Parameters<Handlers<T>['add']>[0], options: HandlerOptions): HandlerRegistration {
+  #add(handlerOf: Parameters<Handlers<T>['add']>[0], options: HandlerOptions): HandlerRegistration {
     if (this.#stop.signal.aborted) throw informerClosed(this.#options.name);
-    return this.#handlers.add(tellOf, options, this.#indexer.entries(), this.hasSynced());
+    return this.#handlers.add(handlerOf, options, this.#indexer.entries(), this.hasSynced());
   }
 
   /** True once the first list is in the cache. */

@@ -13,7 +13,7 @@ import {
   untilAborted,
 } from '../base/index.js';
 import type { ApiObject, Stored, StoredBatch, StoredEvent, ListWatch } from '../object/index.js';
-import { type Handlers, type HandlersNow, tell, tellChange } from './handlers.js';
+import { type Handlers, type HandlersNow, notify, notifyChange } from './handlers.js';
 import type { Indexer } from './indexer.js';
 import type { RevisionWaiters } from './revision-waiters.js';
 import type { WatchProgress } from './watch-progress.js';
@@ -106,12 +106,12 @@ export class Reflector<T extends ApiObject> {
     this.#cursor = cursor;
     const slice = new TimeSlice(clock);
     for (const [key, entry] of before) {
-      if (!content.entries.has(key)) tell(handlers, key, { type: 'delete', entry, known: false });
+      if (!content.entries.has(key)) notify(handlers, key, { type: 'delete', entry, known: false });
       if (slice.due()) await slice.pause();
     }
     for (const entry of items) {
       const old = before.get(entry.key);
-      if (!old) tell(handlers, entry.key, { type: 'add', entry, initial }, 'last');
+      if (!old) notify(handlers, entry.key, { type: 'add', entry, initial }, 'last');
       else this.#relisted(old, entry, handlers);
       if (slice.due()) await slice.pause();
     }
@@ -122,7 +122,7 @@ export class Reflector<T extends ApiObject> {
   /** Notifies handlers after a relist. An object that can't be compared must not hide the others. */
   #relisted(before: Stored<T>, entry: Stored<T>, handlers: HandlersNow<T>): void {
     try {
-      tellChange(handlers, { before, entry, known: false }, 'last');
+      notifyChange(handlers, { before, entry, known: false }, 'last');
     } catch (error) {
       this.#options.logger.error('change could not be delivered', { key: entry.key, error });
     }
@@ -180,11 +180,11 @@ export class Reflector<T extends ApiObject> {
     const { key } = entry;
     if (type === 'delete') {
       const told = this.#indexer.delete(key);
-      if (told) tell(this.#handlers, key, { type: 'delete', entry, known: true, told });
+      if (told) notify(this.#handlers, key, { type: 'delete', entry, known: true, told });
       return;
     }
     const before = this.#indexer.set(entry);
-    if (before) tellChange(this.#handlers, { before, entry, known: true });
-    else tell(this.#handlers, key, { type: 'add', entry, initial: false });
+    if (before) notifyChange(this.#handlers, { before, entry, known: true });
+    else notify(this.#handlers, key, { type: 'add', entry, initial: false });
   }
 }

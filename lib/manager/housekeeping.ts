@@ -15,7 +15,7 @@ export interface HousekeepingOptions {
 const metricsRefreshMs = 1_000;
 
 /** Compacts the store and refreshes metrics until `signal` aborts. */
-export function keepHouse(options: HousekeepingOptions, signal: AbortSignal): void {
+export function startHousekeeping(options: HousekeepingOptions, signal: AbortSignal): void {
   void compact(options, signal);
   if (options.refreshMetrics) void refresh(options.refreshMetrics, options, signal);
 }

@@ -7,7 +7,7 @@ import type { ObjectStore } from '../store/index.js';
 import { Candidacy } from './candidacy.js';
 import { Elected } from './elected.js';
 import { type HealthCheck, managerHealth, storeHealth } from './health.js';
-import { keepHouse } from './housekeeping.js';
+import { startHousekeeping } from './housekeeping.js';
 import { Lifecycle } from './lifecycle.js';
 import {
   demandManagerOptions,
@@ -85,7 +85,7 @@ export class Manager {
         const { compactionIntervalMs = 60_000 } = options;
         const refreshMetrics = metrics ? () => this.#parts.refreshMetrics() : undefined;
         const work = { compactionIntervalMs, refreshMetrics };
-        keepHouse({ store, clock, logger, ...work }, this.#life.ending);
+        startHousekeeping({ store, clock, logger, ...work }, this.#life.ending);
         this.#startAdded();
       },
       stopAll: (budget) => this.#stopAll(budget),

@@ -22,7 +22,7 @@ export class StopBudget {
   readonly #clock: Clock;
   readonly #budgetMs: number;
   readonly #endsAt: number;
-  readonly #tellEndsAt: number;
+  readonly #partsEndAt: number;
   readonly #problems: string[] = [];
   #late = false;
 
@@ -32,19 +32,19 @@ export class StopBudget {
     this.#budgetMs = budgetMs;
     const now = clock.monotonic();
     this.#endsAt = now + Math.max(budgetMs, floorMs);
-    this.#tellEndsAt = now + budgetMs - Math.min(reserveMaxMs, budgetMs * reserveShare);
+    this.#partsEndAt = now + budgetMs - Math.min(reserveMaxMs, budgetMs * reserveShare);
   }
 
   /** The budget that is passed to a part, in milliseconds. */
   get partMs(): number {
-    return Math.max(0, this.#tellEndsAt - this.#clock.monotonic());
+    return Math.max(0, this.#partsEndAt - this.#clock.monotonic());
   }
 
   /**
    * The timeout of the wait for a part. A hanging part uses half of the withheld time, so that some is left for the
    * next one and the sum stays within the budget.
    */
-  get #patienceMs(): number {
+  get #waitMs(): number {
     const leftMs = Math.max(0, this.#endsAt - this.#clock.monotonic());
     return this.partMs + (leftMs - this.partMs) / 2;
   }
@@ -52,7 +52,7 @@ export class StopBudget {
   /** Waits for the stop of `part` within the budget; errors are noted, never thrown. */
   async wait<T>(part: string, doing: string, work: Promise<T>): Promise<Outcome<T>> {
     const startedAt = this.#clock.monotonic();
-    const outcome = await within(work, (over) => sleep(this.#clock, this.#patienceMs, over));
+    const outcome = await within(work, (over) => sleep(this.#clock, this.#waitMs, over));
     if (outcome.type === 'late') {
       this.#late = true;
       const waitedMs = Math.round(this.#clock.monotonic() - startedAt);

@@ -13,7 +13,7 @@ interface Shape {
 }
 
 /** Maximum number of reported fields per request, and of levels in a path. */
-const toldMax = 10;
+const reportedMax = 10;
 const levelsMax = 16;
 
 const shapes = new WeakMap<DescMessage, Shape>();
@@ -61,8 +61,8 @@ class Scan {
     while (reader.pos < end) {
       const [number, type] = reader.tag();
       const field = fields.get(number);
-      if (!field) this.#tell(name, number);
-      if (this.found.length === toldMax) return;
+      if (!field) this.#report(name, number);
+      if (this.found.length === reportedMax) return;
       if (type !== WireType.LengthDelimited) {
         reader.skip(type, number);
         demandWithin(reader.pos, end);
@@ -75,13 +75,13 @@ class Scan {
         this.#path.push(field.name);
         this.read(field.inner, past);
         this.#path.pop();
-        if (this.found.length === toldMax) return;
+        if (this.found.length === reportedMax) return;
       }
       reader.pos = past;
     }
   }
 
-  #tell(message: string, number: number): void {
+  #report(message: string, number: number): void {
     const place = this.#path.slice(0, levelsMax);
     if (this.#path.length > levelsMax) place.push('...');
     const field = [...place, String(number)].join('.');

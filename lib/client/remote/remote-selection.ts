@@ -67,7 +67,7 @@ export function remoteScope(
     if (namespace !== everywhere) return { namespace };
     return { namespace: everywhere, index: namespaceIndex, value: namespace };
   }
-  if (namespace !== undefined) return { namespace: tellable(kind, namespace), index, value };
+  if (namespace !== undefined) return { namespace: sendable(kind, namespace), index, value };
   if (index === namespaceIndex && value !== everywhere && isNamespace(value))
     return { namespace: value };
   return { namespace: everywhere, index, value };
@@ -80,10 +80,10 @@ export function remoteScope(
  */
 export function remoteNamespace(kind: AnyKind, namespace: string | undefined): string {
   demandNamespace(kind, namespace);
-  return namespace === undefined ? everywhere : tellable(kind, namespace);
+  return namespace === undefined ? everywhere : sendable(kind, namespace);
 }
 
-function tellable({ kind }: AnyKind, namespace: string): string {
+function sendable({ kind }: AnyKind, namespace: string): string {
   if (namespace !== everywhere) return namespace;
   const description = `namespace "${everywhere}" selects all namespaces in requests to a server; list ${kind} by index ${namespaceIndex} without a namespace, or use another namespace`;
   throw invalid([{ field: 'namespace', description }]);

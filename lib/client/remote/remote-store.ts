@@ -105,7 +105,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   static async connect(options: RemoteStoreOptions): Promise<RemoteStore> {
     const store = new RemoteStore(demandConnection(options));
     try {
-      await store.#look();
+      await store.#refresh();
     } catch (error) {
       await store.close();
       throw error;
@@ -188,7 +188,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
         yield batch;
       }
     } catch (error) {
-      if (isGone(error)) await this.#look().catch(() => undefined);
+      if (isGone(error)) await this.#refresh().catch(() => undefined);
       throw error;
     }
   }
@@ -208,7 +208,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
       return operations.map((operation, at) => resultFrom(operation, results[at]));
     } catch (error) {
       if (hasCode(error, 'Aborted') && error.reason === 'OtherStore')
-        await this.#look().catch(() => undefined);
+        await this.#refresh().catch(() => undefined);
       throw error;
     }
   }
@@ -226,13 +226,13 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
       } catch (error) {
         const met = isGone(error) && (error.reason === 'OtherStore' || error.reason === 'Ahead');
         if (!met || restarts >= restartsMax) throw error;
-        await this.#look(signal);
+        await this.#refresh(signal);
       }
     }
   }
 
   /** Queries the server's store and adopts its answer, even an older revision. */
-  async #look(signal?: AbortSignal): Promise<void> {
+  async #refresh(signal?: AbortSignal): Promise<void> {
     const answer = await this.#calls.read(
       'ObjectService.Status',
       () => ({}),
@@ -271,7 +271,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
       await sleep(this.#clock, heartbeatMs, signal, { background: true });
       if (signal.aborted) return;
       try {
-        await this.#look();
+        await this.#refresh();
       } catch (error) {
         if (signal.aborted) return;
         this.#health = { state: 'unreachable', error: StatusError.from(error) };

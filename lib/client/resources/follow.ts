@@ -48,7 +48,7 @@ export interface FollowOptions<T extends ApiObject> {
 }
 
 /** A server restart takes less time and is not reported. */
-const awayToldAfterMs = 5_000;
+const awayAfterMs = 5_000;
 
 /** True for a transient error: the server is unreachable or overloaded. */
 function passes(error: unknown): boolean {
@@ -98,7 +98,7 @@ export async function* followChanges<T extends ApiObject>(
       }
       if (!passes(error)) throw error;
       away ??= { sinceMs: clock.monotonic(), told: false };
-      if (away.told || clock.monotonic() - away.sinceMs < awayToldAfterMs) continue;
+      if (away.told || clock.monotonic() - away.sinceMs < awayAfterMs) continue;
       away = { ...away, told: true };
       onAway?.(error);
     }

@@ -45,7 +45,7 @@ export class Judgement implements AdmissionContext {
   readonly #objects = new Map<string, Promise<ObjectRead>>();
   readonly #kinds = new Map<string, Promise<KindRead>>();
   /** The status fields that rules read, by the id of the object. */
-  readonly #looked = new Map<string, Set<string>>();
+  readonly #statusRead = new Map<string, Set<string>>();
   /** The same reads as operations, in the order of the reads. */
   readonly #reads = new Map<string, ObjectRead | KindRead>();
 
@@ -65,7 +65,7 @@ export class Judgement implements AdmissionContext {
     { status = [] }: LookupOptions<P> = {},
   ): Promise<Seen<T, S, P> | undefined> {
     const read = await this.#object(kind, key);
-    this.#look(read, status);
+    this.#noteStatus(read, status);
     const { staging } = this;
     const object = staging.has(kind, key) ? staging.get(kind, key) : read.object;
     return object && (seenObject(kind, object, status) as Seen<T, S, P>);
@@ -88,7 +88,7 @@ export class Judgement implements AdmissionContext {
     const { list } = await this.#list(kind, { index, value });
     if (status.length > 0)
       for (const object of list.items)
-        this.#look({ kind, key: keyIn(kind, object), object }, status);
+        this.#noteStatus({ kind, key: keyIn(kind, object), object }, status);
     const objects = this.staging.under(kind, index, value, list.items);
     return objects.map((object) => seenObject(kind, object, status) as Seen<T, S, P>);
   }
@@ -111,7 +111,7 @@ export class Judgement implements AdmissionContext {
    */
   checks(): readonly Operation[] {
     return [...this.#reads].map(([id, read]) =>
-      'list' in read ? kindCheck(read) : objectCheck(read, this.#looked.get(id) ?? new Set()),
+      'list' in read ? kindCheck(read) : objectCheck(read, this.#statusRead.get(id) ?? new Set()),
     );
   }
 
@@ -137,11 +137,11 @@ export class Judgement implements AdmissionContext {
     return reading;
   }
 
-  #look(read: ObjectRead, status: readonly string[]): void {
+  #noteStatus(read: ObjectRead, status: readonly string[]): void {
     const id = `${read.kind.kind} ${keyString(read.key)}`;
     if (!this.#reads.has(id)) this.#reads.set(id, read);
-    const named = this.#looked.get(id);
-    if (!named) this.#looked.set(id, new Set(status));
+    const named = this.#statusRead.get(id);
+    if (!named) this.#statusRead.set(id, new Set(status));
     else for (const field of status) named.add(field);
   }
 }

@@ -7,7 +7,7 @@ const slowAfterMs = 2_000;
 /** Maximum slow requests per account: each may buffer four megabytes. */
 const slowMax = 64;
 /** Interval of the check for incomplete requests. */
-const lookMs = 1_000;
+const checkMs = 1_000;
 
 interface Unfinished {
   readonly account: string;
@@ -35,10 +35,10 @@ export class UnfinishedCalls {
   }
 
   #later(): Timer {
-    return this.#clock.setTimer(() => this.#look(), lookMs, { background: true });
+    return this.#clock.setTimer(() => this.#check(), checkMs, { background: true });
   }
 
-  #look(): void {
+  #check(): void {
     const now = this.#clock.monotonic();
     const slow = new Map<string, number>();
     for (const call of this.#open) {

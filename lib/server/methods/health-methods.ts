@@ -3,7 +3,7 @@ import { type JsonObject, textOf } from '../../rpc/index.js';
 import type { CustomMethod } from '../api/call.js';
 
 /** Interval at which a Watch checks for a changed answer. */
-const lookMs = 2_000;
+const pollMs = 2_000;
 
 /** Options of the health service. */
 export interface HealthOptions {
@@ -26,7 +26,7 @@ export function healthMethods(options: HealthOptions): readonly CustomMethod[] {
       const status = statusOf(service);
       if (status !== told) yield { status };
       told = status;
-      await sleep(options.clock, lookMs, signal);
+      await sleep(options.clock, pollMs, signal);
     }
   }
   return [

@@ -74,13 +74,13 @@ async function* plainEvents(answers: AsyncIterable<JsonObject>): AsyncIterable<S
 async function begun(answers: AsyncIterable<JsonObject>): Promise<AsyncIterable<JsonObject>> {
   const iterator = answers[Symbol.asyncIterator]();
   const first = iterator.next();
-  const patience = (async () => {
+  const fewTurns = (async () => {
     for (let turn = 0; turn < 8; turn += 1)
       await new Promise<void>((resolve) => {
         setImmediate(resolve);
       });
   })();
-  await Promise.race([first, patience]);
+  await Promise.race([first, fewTurns]);
   return (async function* () {
     try {
       for (let result = await first; !result.done; result = await iterator.next())

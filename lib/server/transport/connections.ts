@@ -22,7 +22,7 @@ export const connectionDefaults: ConnectionBounds = {
 };
 
 /** Minimum interval between log lines about refused connections. */
-const tellMs = 60_000;
+const logMs = 60_000;
 
 /** Dependencies of {@link Connections}. */
 export interface ConnectionPorts {
@@ -46,7 +46,7 @@ export class Connections {
   #draining = false;
   readonly #gauge: Gauge;
   readonly #closed: Counter;
-  #toldAt = -Infinity;
+  #loggedAt = -Infinity;
 
   constructor(server: Server, transport: 'grpc' | 'rest', ports: ConnectionPorts) {
     const { bounds, metrics } = ports;
@@ -131,8 +131,8 @@ export class Connections {
     const { bounds, clock, logger } = this.#ports;
     this.#closed.inc({ transport, cause: 'bound' });
     const now = clock.monotonic();
-    if (now - this.#toldAt < tellMs) return;
-    this.#toldAt = now;
+    if (now - this.#loggedAt < logMs) return;
+    this.#loggedAt = now;
     logger.warn('connections are refused: the maximum is open', {
       transport,
       max: bounds.max,

@@ -26,7 +26,7 @@ export interface ServerTls {
   readonly rejectUnauthorized: boolean;
 }
 
-const lookMs = 2_000;
+const pollMs = 2_000;
 
 async function read(name: string, file: string): Promise<Buffer> {
   try {
@@ -134,7 +134,7 @@ export class TlsSource {
   async #follow(first: string): Promise<void> {
     const { signal } = this.#stop;
     for (let seen = first; ; ) {
-      await sleep(this.#clock, lookMs, signal, { background: true });
+      await sleep(this.#clock, pollMs, signal, { background: true });
       if (signal.aborted) return;
       try {
         const now = await stamp(this.#files);

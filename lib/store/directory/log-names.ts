@@ -51,10 +51,10 @@ export class LogNames {
   settle(): Promise<void> | undefined {
     const written = this.#writeBytes;
     this.#writeBytes = 0;
-    return this.#bufferBytes > this.#writeBufferBytes ? this.#look(written) : undefined;
+    return this.#bufferBytes > this.#writeBufferBytes ? this.#read(written) : undefined;
   }
 
-  async #look(written: number): Promise<void> {
+  async #read(written: number): Promise<void> {
     const newest = await this.#newest();
     if (newest === this.#durable) return;
     await this.#files.syncDirectory(this.#path);

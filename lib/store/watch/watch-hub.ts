@@ -146,14 +146,14 @@ export class WatchHub {
     this.#check(options.fromRevision);
     const selection = new Selection(options);
     let cursor = options.fromRevision;
-    let toldAt = this.#clock.monotonic();
+    let sentAt = this.#clock.monotonic();
     while (!signal.aborted) {
       if (cursor < this.#revision) {
         const published = await this.#after(cursor);
         const events = await this.#select(published, kind, selection, withPrevious);
         cursor = published.at(-1)?.revision ?? cursor;
         if (events.length > 0) {
-          toldAt = this.#clock.monotonic();
+          sentAt = this.#clock.monotonic();
           yield { revision: cursor, events };
         }
         continue;
@@ -161,9 +161,9 @@ export class WatchHub {
       const leftMs =
         bookmarkMs === undefined
           ? undefined
-          : Math.max(0, toldAt + bookmarkMs - this.#clock.monotonic());
+          : Math.max(0, sentAt + bookmarkMs - this.#clock.monotonic());
       if (leftMs === 0) {
-        toldAt = this.#clock.monotonic();
+        sentAt = this.#clock.monotonic();
         yield { revision: cursor, events: [] };
         continue;
       }

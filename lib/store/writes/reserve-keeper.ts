@@ -19,7 +19,7 @@ export class ReserveKeeper {
   #laying: Promise<boolean> | undefined;
   #closed = false;
   /** Whether it was complete at the last report; undefined before the first one. */
-  #told: boolean | undefined;
+  #reported: boolean | undefined;
 
   constructor(options: ReserveKeeperOptions) {
     this.#options = options;
@@ -50,7 +50,7 @@ export class ReserveKeeper {
    * Releases pieces until `freeBytes` are free or none is left.
    * @returns whether any was released
    */
-  async giveBack(freeBytes: number): Promise<boolean> {
+  async release(freeBytes: number): Promise<boolean> {
     const { reserve, logger } = this.#options;
     try {
       const bytes = await reserve.release(freeBytes);
@@ -81,14 +81,14 @@ export class ReserveKeeper {
     } catch (error) {
       logger.debug('a part of the reserve could not be allocated', { error: messageOf(error) });
     }
-    if (!this.#closed) this.#tell();
+    if (!this.#closed) this.#report();
     return laid;
   }
 
-  #tell(): void {
-    if (this.#told === this.isWhole) return;
-    const first = this.#told === undefined;
-    this.#told = this.isWhole;
+  #report(): void {
+    if (this.#reported === this.isWhole) return;
+    const first = this.#reported === undefined;
+    this.#reported = this.isWhole;
     const { logger } = this.#options;
     const { heldBytes: _, ...fields } = this.#fields();
     if (!this.isWhole)

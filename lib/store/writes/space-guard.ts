@@ -110,7 +110,7 @@ export class SpaceGuard {
     let bytes = this.#workingBytes;
     for (const record of records) bytes += record.bytes.length;
     const known = this.#clock.monotonic() - this.#askedAt < 2 * everyMs;
-    return known && this.#free >= bytes ? undefined : this.#giveBack(this.#reserve, bytes);
+    return known && this.#free >= bytes ? undefined : this.#release(this.#reserve, bytes);
   }
 
   noteWritten(bytes: number): void {
@@ -127,9 +127,9 @@ export class SpaceGuard {
     await this.#reserve?.close();
   }
 
-  async #giveBack(reserve: ReserveKeeper, bytes: number): Promise<void> {
+  async #release(reserve: ReserveKeeper, bytes: number): Promise<void> {
     await this.#ask();
-    if (this.#free < bytes && (await reserve.giveBack(bytes))) await this.#ask();
+    if (this.#free < bytes && (await reserve.release(bytes))) await this.#ask();
   }
 
   #askAgain(): void {
@@ -141,11 +141,11 @@ export class SpaceGuard {
     if (!this.#engine.freeBytes || this.#closed) return Promise.resolve();
     this.#askedAt = this.#clock.monotonic();
     this.#bytes = 0;
-    this.#asking ??= this.#look().finally(() => (this.#asking = undefined));
+    this.#asking ??= this.#measure().finally(() => (this.#asking = undefined));
     return this.#asking;
   }
 
-  async #look(): Promise<void> {
+  async #measure(): Promise<void> {
     try {
       const free = await this.#engine.freeBytes?.();
       // In this order a piece that is allocated meanwhile is counted twice instead of not at all.
@@ -156,11 +156,11 @@ export class SpaceGuard {
       // If the free space is unknown, writes are accepted: their callers handle failed ones.
       this.#logger.debug('the free space of the disk is unknown', { error: messageOf(error) });
     }
-    this.#lookLater();
+    this.#measureLater();
   }
 
   /** Schedules a measurement without writes, because other programs change the free space. */
-  #lookLater(): void {
+  #measureLater(): void {
     this.#timer?.cancel();
     if (!this.#reserve || this.#closed) return;
     this.#timer = this.#clock.setTimer(() => void this.#ask(), recheckMs, { background: true });
