@@ -1,0 +1,150 @@
+import { basename, join } from 'node:path';
+import {
+  type CallContext,
+  type Driver,
+  nodeHost,
+  type NodeHost,
+  untilOver,
+} from '@kedge/driver-sdk';
+import {
+  pauseOn,
+  type Transport,
+  TransportError,
+  type TransportRequest,
+} from '@kedge/driver-sdk/provider';
+import { builtinDrivers } from '@kedge/drivers';
+import { seededRandom } from 'kedge';
+import type { Delivery, Emulator } from '../core/emulator.js';
+import { createEmulator, type EmulatorOptions, type ProviderName } from '../index.js';
+import { specifiedScopes } from '../cloud1/machine.js';
+import { DrivenClock } from './driven-clock.js';
+import { KeptDisks } from './kept-disks.js';
+
+/** The token of the tests; it is looked for in everything that the drivers say. */
+export const testToken = 'dop_v1_secret-of-the-sweep';
+
+/** The node whose devices the driver sees, and another one. */
+export const here = 'worker-1';
+export const elsewhere = 'worker-2';
+
+/** The region or location of a provider's instances in the tests. */
+export const places = { cloud1: 'fra1', cloud2: 'fsn1' } as const;
+
+/** Parts of {@link EmulatedCloud} that a test chooses. */
+export type CloudChoice = Pick<
+  EmulatorOptions,
+  'instances' | 'volumesMax' | 'actionMs' | 'requestsMax'
+>;
+
+/** A provider, its disks and its driver in one process on one clock, without a socket. */
+export class EmulatedCloud {
+  readonly provider: ProviderName;
+  readonly disks: KeptDisks;
+  readonly clock: DrivenClock;
+  readonly emulator: Emulator;
+  readonly #links: string;
+
+  constructor(provider: ProviderName, folder: string, choice: CloudChoice = {}) {
+    this.provider = provider;
+    this.disks = new KeptDisks(folder);
+    this.clock = new DrivenClock(() => this.disks.busy > 0);
+    this.#links = '/double/links';
+    const place = places[provider];
+    this.emulator = createEmulator({
+      provider,
+      clock: this.clock,
+      devices: this.disks,
+      random: seededRandom(1),
+      instances: [
+        { name: here, place },
+        { name: elsewhere, place },
+      ],
+      tokens: [
+        {
+          name: 'sweep',
+          secret: testToken,
+          ...(provider === 'cloud1' ? { scopes: specifiedScopes } : {}),
+        },
+      ],
+      ...choice,
+    }).emulator;
+  }
+
+  get driverName(): string {
+    return `${this.provider}-volume`;
+  }
+
+  /** A new instance of the driver, as after a restart of the node. */
+  async driver(): Promise<Driver> {
+    const found = await builtinDrivers({
+      localVolumeRoot: '/nowhere',
+      hostPathAllowlist: [],
+      allowCreateMissing: false,
+      node: here,
+      clusterId: 'cluster-1',
+      host: this.#host(),
+      drivers: { [this.driverName]: { deviceDirectory: this.#links } },
+      providers: { clock: this.clock, transport: this.#transport },
+    }).get(this.driverName);
+    if (!found) throw new Error(`no driver ${this.driverName}`);
+    return found;
+  }
+
+  /** The parameters of a class. */
+  get parameters(): Readonly<Record<string, string>> {
+    return { region: places[this.provider], apiToken: testToken };
+  }
+
+  /** Repeats a call until it is over, in no time. */
+  over<T>(
+    call: () => Promise<T>,
+    signal: CallContext['signal'] = new AbortController().signal,
+  ): Promise<Exclude<T, { readonly type: 'pending' }>> {
+    const wait = (ms: number): Promise<void> => pauseOn(this.clock, ms, signal);
+    return this.clock.during(() => untilOver(call as never, wait));
+  }
+
+  /** The node with the disks that it sees as block devices. */
+  #host(): NodeHost {
+    const real = nodeHost();
+    const { disks } = this;
+    return {
+      ...real,
+      run: () => Promise.resolve({ exitCode: 0, stdout: '', stderr: '' }),
+      files: {
+        ...real.files,
+        realPath: (path) => {
+          const id = disks.linked(here, basename(path));
+          return Promise.resolve(id === undefined ? undefined : join('/double/disks', id));
+        },
+        kindAt: () => Promise.resolve('blockDevice'),
+      },
+    };
+  }
+
+  readonly #transport: Transport = async (request) => {
+    const { method, url, headers, body = '', signal } = request;
+    const query = [...url.searchParams];
+    const asked = { method, path: url.pathname, query, headers, body };
+    return replyOf(await this.emulator.exchange(asked), signal);
+  };
+}
+
+/** An exchange as the sockets of {@link Transport} show it. @throws TransportError */
+function replyOf(delivery: Delivery, signal: TransportRequest['signal']): ReturnType<Transport> {
+  switch (delivery.type) {
+    case 'reply': {
+      const { status, headers, body } = delivery.reply;
+      return Promise.resolve({ status, headers, text: body });
+    }
+    case 'reset':
+      return Promise.reject(new TransportError('ECONNRESET', true));
+    case 'silence':
+    case 'endless':
+      return new Promise((_, reject) => {
+        const end = (): void => reject(new TransportError('aborted', true));
+        signal.addEventListener('abort', end, { once: true });
+        if (signal.aborted) end();
+      });
+  }
+}

@@ -1,0 +1,106 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { demandCommand, runCommand } from '@kedge/driver-sdk';
+import type { DeviceChange, Devices } from '../core/devices.js';
+
+const { signal } = new AbortController();
+
+/**
+ * Disks that keep bytes without devices: each is a directory below `folder`, whose files are its content. A disk is
+ * seen by an instance only while it is attached there, under the provider's link.
+ */
+export class KeptDisks implements Devices {
+  readonly #folder: string;
+  readonly #sizes = new Map<string, number>();
+  readonly #snapshots = new Set<string>();
+  /** Volumes by instance and link. */
+  readonly #links = new Map<string, string>();
+  /** Changes that are being made: time must not pass meanwhile. */
+  busy = 0;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  #path(id: string): string {
+    return join(this.#folder, id);
+  }
+
+  async apply(change: DeviceChange): Promise<void> {
+    this.busy += 1;
+    try {
+      await this.#apply(change);
+    } finally {
+      this.busy -= 1;
+    }
+  }
+
+  async #apply(change: DeviceChange): Promise<void> {
+    switch (change.type) {
+      case 'created':
+        this.#sizes.set(change.volume, change.sizeBytes);
+        return change.from === undefined
+          ? void (await mkdir(this.#path(change.volume)))
+          : this.#copy(change.from, change.volume);
+      case 'deleted':
+        this.#sizes.delete(change.volume);
+        return rm(this.#path(change.volume), { recursive: true });
+      case 'resized':
+        this.#sizes.set(change.volume, change.sizeBytes);
+        return undefined;
+      case 'attached':
+        this.#links.set(`${change.instance} ${change.link}`, change.volume);
+        return undefined;
+      case 'detached':
+        this.#links.delete(`${change.instance} ${change.link}`);
+        return undefined;
+      case 'snapshotted':
+        this.#snapshots.add(change.snapshot);
+        return this.#copy(change.volume, change.snapshot);
+      case 'snapshotDeleted':
+        this.#snapshots.delete(change.snapshot);
+        return rm(this.#path(change.snapshot), { recursive: true });
+    }
+  }
+
+  async #copy(from: string, to: string): Promise<void> {
+    await demandCommand(runCommand, 'cp', ['-a', this.#path(from), this.#path(to)], signal);
+  }
+
+  inventory(): Promise<readonly string[]> {
+    return Promise.resolve([
+      ...[...this.#sizes].map(([id]) => `disk ${id}`),
+      ...[...this.#snapshots].map((id) => `disk of snapshot ${id}`),
+      ...[...this.#links.keys()].map((link) => `link ${link}`),
+    ]);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** The id of the disk that an instance sees under a link; undefined without one. */
+  linked(instance: string, link: string): string | undefined {
+    return this.#links.get(`${instance} ${link}`);
+  }
+
+  /** Bytes of a disk. */
+  sizeOf(id: string): number {
+    return this.#sizes.get(id) ?? 0;
+  }
+
+  /** The directory with the content of a disk that an instance sees. @throws Error unless it sees it */
+  contentAt(instance: string, link: string): string {
+    const id = this.linked(instance, link);
+    if (id === undefined) throw new Error(`${instance} has no disk ${link}`);
+    return this.#path(id);
+  }
+
+  async write(instance: string, link: string, text: string): Promise<void> {
+    await writeFile(join(this.contentAt(instance, link), 'text'), text);
+  }
+
+  async read(instance: string, link: string): Promise<string> {
+    return readFile(join(this.contentAt(instance, link), 'text'), 'utf8');
+  }
+}
