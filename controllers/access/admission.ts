@@ -24,7 +24,7 @@ async function grantViolations(
   return found.slice(0, 1);
 }
 
-/** Rules of users: the policies they get must exist, and the writer must have what they allow. */
+/** Rules of users: their policies must exist, and the writer must hold all rights of these policies. */
 export function userRules(): AdmissionRules<User> {
   return {
     async validate(context, user, before) {
@@ -38,7 +38,7 @@ export function userRules(): AdmissionRules<User> {
           field: 'node',
           description: 'only a service account can represent a node; set kind to serviceAccount',
         });
-      // Without its node an agent's account would reach what all nodes have.
+      // Without a node the account of an agent would have the rights of the agents of all nodes.
       if (before?.node && before.node !== user.node)
         for (const name of user.policies ?? [])
           violations.push(...(await grantViolations(context, name, 'node')));
@@ -47,7 +47,7 @@ export function userRules(): AdmissionRules<User> {
   };
 }
 
-/** Rules of tokens: who makes one for somebody else must have all that somebody has. */
+/** Rules of tokens: the creator of a token for another user must hold all rights of that user. */
 export function tokenRules(): AdmissionRules<Token> {
   return {
     castRefusal: 'the text of a token is shown only once, at its creation: kedge token create',
@@ -84,7 +84,7 @@ function isAsBefore(policy: Policy, before: Policy): boolean {
 export function policyRules(): AdmissionRules<Policy> {
   return {
     async validate(context, policy, before) {
-      // A cast of the printed form grants nothing new.
+      // Casting the printed form of a policy grants no rights.
       if (before?.builtin && isAsBefore(policy, before)) return [];
       demandNotBuiltin(before);
       const violations: FieldViolation[] = [];

@@ -36,7 +36,7 @@ export interface KindControllerOptions {
   readonly manager: Manager;
   readonly drivers: DriverRegistry;
   readonly resolver: ParameterResolver;
-  /** The node that this process is the agent of. */
+  /** The node whose agent runs in this process. */
   readonly node: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -51,16 +51,16 @@ export interface KindApi<T extends ApiObject = ApiObject> {
   /** Custom methods. */
   readonly verbs?: (parts: ApiParts, options: ApiOptions) => readonly CustomMethod[];
   readonly controllers?: (options: KindControllerOptions) => readonly Controller[];
-  /** Its controllers call drivers: their calls end before another process is the agent of the node. */
+  /** Whether its controllers call drivers: their calls end before another process becomes the agent of the node. */
   readonly callsDrivers?: boolean;
 }
 
-/** The rights of the built-in policy `node`: `record` is create and update, the last two are parts of an object. */
+/** The rights of the built-in policy `node`. `record` is create and update; the last two are subresources. */
 export type NodeRight = 'read' | 'reveal' | 'record' | 'status' | 'finalizers';
 
-/** The rights that built-in policies give to a kind, except for unrestricted policies. */
+/** The rights that built-in policies, other than unrestricted ones, grant on a kind. */
 export interface KindRights {
-  /** The rights of `readwrite`; `readonly` may then read it. Absent: neither has rights. */
+  /** The rights of `readwrite`; `readonly` then grants read. Absent: neither grants rights. */
   readonly people?: 'write' | 'read';
   readonly node?: readonly NodeRight[];
 }
@@ -71,7 +71,7 @@ type PhaseOf<T> = T extends { readonly status?: infer P } ? P & string : never;
 export interface KindEntry<T extends ApiObject = ApiObject> {
   readonly kind: Kind<T>;
   readonly rights: KindRights;
-  /** Events are written about its transitions; those into one of these phases are warnings. Absent: no events. */
+  /** Phases whose transitions are warnings. Events are written only for kinds with this list. */
   readonly troubledPhases?: readonly PhaseOf<T>[];
   /** Loaded by servers only, not by the command line. */
   readonly api?: () => Promise<KindApi<T>>;

@@ -1,14 +1,14 @@
 import { type BackupDescription, verifyBackup } from 'kedge';
 import { type KeysAtHand, SealedCheck } from './sealed-check.js';
 
-/** A backup that is whole. */
+/** A complete backup. */
 export interface CheckedBackup extends BackupDescription {
-  /** Values that the key-encryption key at hand opened; undefined where there is no key. */
+  /** The number of values that the given key-encryption key opened; undefined without a key. */
   readonly openedValues: number | undefined;
 }
 
 /**
- * Reads a whole backup. Where a key is at hand, every sealed value is opened with it, too.
+ * Reads an entire backup. Given a key, also opens every sealed value with it.
  * @throws StatusError DataLoss (BackupDamaged), FailedPrecondition (BackupFormat, KeyMismatch)
  */
 export async function checkBackup(path: string, keys: KeysAtHand): Promise<CheckedBackup> {

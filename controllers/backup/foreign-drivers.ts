@@ -14,7 +14,7 @@ interface Named {
   readonly namespace: string;
 }
 
-/** Unavailable: the operation of a foreign object waits. Unsupported: it fails, and no deletion waits for it. */
+/** Unavailable: the operation waits. Unsupported: the operation fails, and deletions do not wait for it. */
 type Refusal = 'Unavailable' | 'Unsupported';
 
 function refusal(kind: Refusal, record: ForeignRecord, { namespace, name }: Named): DriverError {
@@ -22,7 +22,7 @@ function refusal(kind: Refusal, record: ForeignRecord, { namespace, name }: Name
   return new DriverError(kind, `${what} ${namespace}/${name} ${foreignWords(record.clusterId)}`);
 }
 
-/** Drivers that are never called for volumes and snapshots of another cluster, of which this one is a copy. */
+/** Wraps drivers: they are not called for volumes and snapshots of the cluster that this one is a copy of. */
 export function foreignGuard(
   drivers: DriverRegistry,
   options: ForeignGuardOptions,

@@ -10,7 +10,7 @@ import { snapshots } from '../snapshot/kind.js';
 import { volumes } from '../volume/kind.js';
 import { storageRootRecords } from '../storage-root/record.js';
 
-/** Records that a volume or snapshot was already in the store when the store was copied: its data is the original's. */
+/** Records that a volume or snapshot existed before the store was copied: its data belongs to the original cluster. */
 export interface ForeignRecord extends ApiObject {
   /** Kind of the object; its uid is the record's name. */
   readonly kindName: string;
@@ -18,7 +18,7 @@ export interface ForeignRecord extends ApiObject {
   readonly clusterId: string;
 }
 
-/** Kept in the store, and so in backups; no API shows it. */
+/** Stored records, included in backups and hidden from the API. */
 export const foreignRecords = defineKind<ForeignRecord>({
   kind: 'ForeignRecord',
   plural: 'foreignrecords',
@@ -26,7 +26,7 @@ export const foreignRecords = defineKind<ForeignRecord>({
   statusFields: [],
 });
 
-/** The record about a volume or snapshot; undefined for one that this cluster made. */
+/** The record of a volume or snapshot; undefined for an object that this cluster created. */
 export async function foreignRecordOf(
   store: ObjectStore,
   uid: string,
@@ -34,7 +34,7 @@ export async function foreignRecordOf(
   return store.get(foreignRecords, { name: uid });
 }
 
-/** The condition of a foreign object. */
+/** The message of a foreign object's condition. */
 export function foreignWords(clusterId: string): string {
   return `belongs to cluster ${clusterId}, and this store is a copy of that cluster: a copy calls no driver for objects of the original; delete it here (the original keeps it) and create a new one`;
 }
@@ -47,8 +47,8 @@ export interface CopiedCluster {
 }
 
 /**
- * The objects of a copy for one of the original. Volumes and snapshots come with a record that they are foreign, and
- * with a condition that shows it. The storage roots of nodes are left out: they are the original's.
+ * Converts an object of the original for its copy. Each volume and snapshot gets a record that it is foreign, and a
+ * condition that reports it. Storage roots of nodes are omitted: they belong to the original.
  */
 export function asCopy(
   { kind, object }: BackedUpObject,
@@ -58,7 +58,7 @@ export function asCopy(
     case volumes.kind:
     case snapshots.kind: {
       const { uid, resourceVersion, createdAt } = object.metadata;
-      // Without the object's owners and finalizers: the record stays when the object goes.
+      // Without owners and finalizers: the record outlives the object.
       const metadata = { uid, resourceVersion, generation: 1, createdAt, updatedAt: createdAt };
       const record = { name: uid, kindName: kind, clusterId, metadata };
       return [
@@ -66,7 +66,7 @@ export function asCopy(
         { kind: foreignRecords.kind, object: record },
       ];
     }
-    // Made again, with the original's cluster, by what stands above.
+    // The previous cases write a new record with the original's cluster.
     case foreignRecords.kind:
     case storageRootRecords.kind:
       return [];

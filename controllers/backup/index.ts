@@ -1,13 +1,12 @@
 /**
- * Backups of a cluster: what a restore demands, and what a copy of a cluster must not touch.
+ * Backups of a cluster: the requirements of a restore, and the isolation of a copied cluster from its original.
  *
  * Guarantees:
- * - A backup holds no key-encryption key, and a restore whose key does not open every sealed value of the
- *   backup changes nothing.
- * - A copy makes no driver call about a volume or snapshot that it holds from the original.
- * - An online backup is one revision, whatever is written meanwhile, and tells when it is whole.
+ * - A backup contains no key-encryption key. A restore changes nothing if the key does not open every sealed value.
+ * - A copy makes no driver call for a volume or snapshot of the original.
+ * - An online backup is the state at one revision, despite concurrent writes, and ends with a mark of completeness.
  *
- * Not promised: that workloads of a copy do nothing to the world outside; those without volumes start.
+ * Not guaranteed: that workloads of a copy have no external effects. Workloads without volumes start.
  */
 export { foreignGuard, type ForeignGuardOptions } from './foreign-drivers.js';
 export { foreignRecords } from './foreign-record.js';

@@ -15,20 +15,20 @@ export interface DataRestoreOptions {
   readonly engine: ReplaceableEngine;
   readonly keys: KeysAtHand;
   /**
-   * `original`: the restored store goes on as the cluster of the backup. `copy`: it is a cluster of its own, in which
-   * every volume and snapshot of the backup is foreign.
+   * `original`: the restored store continues as the cluster of the backup. `copy`: it becomes a separate cluster, in
+   * which every volume and snapshot of the backup is foreign.
    */
   readonly as: 'original' | 'copy';
   /** Replaces an existing store, which is kept in another directory. */
   readonly replace: boolean;
   /** See {@link RestoreOptions.afterRevision}. */
   readonly afterRevision?: number | undefined;
-  /** Runs once the backup is known to be whole and its values to open, before anything is changed. */
+  /** Called once the backup is complete and its values are opened, before any change. */
   readonly beforeWriting?: () => Promise<void>;
 }
 
 /**
- * Restores a backup, all or nothing, once every sealed value of it was opened.
+ * Restores a backup atomically, after it opened every sealed value.
  * @throws StatusError as {@link restoreBackup}, and FailedPrecondition (KeyMissing, KeyMismatch)
  */
 export async function restoreData(options: DataRestoreOptions): Promise<RestoreReport> {

@@ -2,13 +2,13 @@ import { type BackedUpObject, failedPrecondition, messageOf, type StatusError } 
 import { sealedValuesIn } from '../secret/sealed-values.js';
 import { Sealer } from '../secret/sealer.js';
 
-/** The key-encryption keys that a restore finds, and where. */
+/** The key-encryption keys of a restore, and their location for messages. */
 export type KeysAtHand =
   | { readonly type: 'found'; readonly keys: readonly Buffer[]; readonly place: string }
   /** There is no key yet; `place` is where one would be looked for. */
   | { readonly type: 'absent'; readonly place: string };
 
-/** Opens every sealed value of a backup, and keeps none. */
+/** Opens every sealed value of a backup. Plaintext is not kept. */
 export class SealedCheck {
   readonly #path: string;
   readonly #keys: KeysAtHand;
@@ -22,7 +22,7 @@ export class SealedCheck {
     this.#sealer = first && new Sealer(first, ...older);
   }
 
-  /** Sealed values that were opened. */
+  /** The number of opened values. */
   get values(): number {
     return this.#values;
   }

@@ -9,7 +9,7 @@ export interface OnlineBackups {
   readonly keyPlace: string;
 }
 
-/** A backup in messages. The store goes on as fast as they are taken, and ends when the reader does. */
+/** A backup as messages. The store waits for the reader, and stops when the reader stops. */
 async function* backup({ store, keyPlace }: OnlineBackups): AsyncIterable<JsonObject> {
   const { readable, writable } = new TransformStream<Buffer, Buffer>();
   const writer = writable.getWriter();

@@ -28,7 +28,7 @@ function causeOfItself(subject: Subject, said: Said | undefined): Cause | undefi
   return { ...said, object, subject, path: [object] };
 }
 
-/** The cause of another object, on which `subject` depends. */
+/** The cause of an object on which `subject` depends, with the path through `subject`. */
 function through(subject: Subject, cause: Cause | undefined): Cause | undefined {
   return cause && { ...cause, path: [labelOfSubject(subject), ...cause.path] };
 }
@@ -76,8 +76,8 @@ function causeOfInstance(object: Instance, world: World): Cause | undefined {
     const cause = causeOf({ kind: 'Volume', object: volume }, world);
     if (cause) return through(subject, cause);
   }
-  const told = crashOf(object) ?? unmetCondition(object.conditions);
-  if (told) return causeOfItself(subject, told);
+  const report = crashOf(object) ?? unmetCondition(object.conditions);
+  if (report) return causeOfItself(subject, report);
   const message = object.failureMessage ?? '';
   return message === '' ? undefined : causeOfItself(subject, { reason: 'Failed', message });
 }

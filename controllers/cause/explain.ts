@@ -33,7 +33,7 @@ export function isSettledStatus(status: string | undefined): boolean {
 }
 
 /** The fields of an event that an explanation uses. */
-export interface ToldEvent {
+export interface ReportedEvent {
   readonly type: string;
   readonly reason: string;
   readonly message: string;
@@ -47,7 +47,7 @@ export interface ToldEvent {
 export function explain(
   subject: Subject,
   world: World,
-  events: readonly ToldEvent[] = [],
+  events: readonly ReportedEvent[] = [],
 ): Explanation | undefined {
   const cause = causeOf(subject, world) ?? causeByEvent(subject, events);
   if (!cause) return undefined;
@@ -60,7 +60,7 @@ export function explain(
   };
 }
 
-function causeByEvent(subject: Subject, events: readonly ToldEvent[]): Cause | undefined {
+function causeByEvent(subject: Subject, events: readonly ReportedEvent[]): Cause | undefined {
   const [last] = events;
   // Warnings before the last event no longer apply.
   if (last?.type !== 'Warning') return undefined;

@@ -9,7 +9,7 @@ export {
   explain,
   type Explanation,
   isSettledStatus,
-  type ToldEvent,
+  type ReportedEvent,
 } from './explain.js';
 export { saidOfStorage } from './said.js';
 export { gather, type Readable, type Reader, worldOfNamespace } from './gather.js';

@@ -23,8 +23,8 @@ export function unmetCondition(
   conditions: readonly (Condition | undefined)[] = [],
 ): Said | undefined {
   const all = conditions.filter((condition) => condition !== undefined);
-  const told = [findCondition(all, 'Ready'), ...all];
-  return told.find((c) => c !== undefined && c.status !== 'True' && c.message !== '');
+  const report = [findCondition(all, 'Ready'), ...all];
+  return report.find((c) => c !== undefined && c.status !== 'True' && c.message !== '');
 }
 
 /** The end of the last run of an instance that is being restarted, which is more specific than the reason Starting. */

@@ -3,7 +3,7 @@ import { type Configmap, configmapSchema } from '@kedge/api/kinds';
 
 export type { Configmap };
 
-/** Settings that are no secret. */
+/** Configuration data without confidential values. */
 export const configmaps = kindOf<Configmap>()({
   ...configmapSchema,
   columns: [

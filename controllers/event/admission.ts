@@ -1,13 +1,13 @@
 import { type Clock, type Event, timestamp } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
 
-/** Events are kept for a day. */
+/** Retention time of events: one day. */
 export const eventTtlMs = 24 * 3_600_000;
 
-/** Rules of events that clients write: times and the count are filled in, and they expire too. */
+/** Rules of events from clients: the server sets times, count and expiry. */
 export function eventRules(clock: Clock): AdmissionRules<Event> {
   return {
-    castRefusal: 'events are written by components and can not be cast: remove them from the file',
+    castRefusal: "events are written by components and can't be cast; remove them from the file",
     prepare(_context, event, before) {
       const now = timestamp(clock);
       const { regarding } = event;

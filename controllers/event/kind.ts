@@ -1,7 +1,7 @@
 import type { Event } from 'kedge';
 import { defineKind } from 'kedge/objects';
 
-/** Changes of objects; lib's recorder writes them, and they expire. */
+/** Changes of objects. The recorder of the library writes them, and they expire. */
 export const events = defineKind<Event>({
   kind: 'Event',
   plural: 'events',

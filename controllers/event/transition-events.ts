@@ -28,7 +28,7 @@ export interface TransitionEventsOptions {
 }
 
 /** A kind whose transitions become events, and the phases that are warnings. */
-interface Told {
+interface WatchedKind {
   readonly kind: Kind<Observed>;
   readonly troubled: readonly string[];
 }
@@ -66,10 +66,10 @@ export class TransitionEvents implements Runnable {
   }
 
   start(): Promise<void> {
-    const told = kindEntries.flatMap(({ kind, troubledPhases: troubled }) =>
+    const watched = kindEntries.flatMap(({ kind, troubledPhases: troubled }) =>
       troubled ? [{ kind, troubled }] : [],
     );
-    this.#following = Promise.all(told.map((each) => this.#follow(each)));
+    this.#following = Promise.all(watched.map((each) => this.#follow(each)));
     return Promise.resolve();
   }
 
@@ -79,15 +79,15 @@ export class TransitionEvents implements Runnable {
     await this.#recorder.flush();
   }
 
-  async #follow(told: Told): Promise<void> {
+  async #follow(watched: WatchedKind): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       try {
-        await this.#watch(told);
+        await this.#watch(watched);
       } catch (error) {
         const { logger, clock, policy } = this.#options;
-        logger.warn('the event recorder restarts', {
-          kind: told.kind.kind,
+        logger.warn('the event recorder failed, will restart', {
+          kind: watched.kind.kind,
           error: messageOf(error),
         });
         await sleep(clock, policy.eventRetryMs, signal);
@@ -95,7 +95,7 @@ export class TransitionEvents implements Runnable {
     }
   }
 
-  async #watch({ kind, troubled }: Told): Promise<void> {
+  async #watch({ kind, troubled }: WatchedKind): Promise<void> {
     const { store } = this.#options;
     const { signal } = this.#stop;
     const known = new Map<string, Observed>();
@@ -106,7 +106,7 @@ export class TransitionEvents implements Runnable {
           known.delete(uid);
           continue;
         }
-        // Earlier transitions were recorded by the process of that time.
+        // The process of that time recorded earlier transitions.
         if (batch.initial === undefined) {
           const before = known.get(uid);
           this.#tell(kind.kind, before, object, transitionsOf(before, object, troubled));

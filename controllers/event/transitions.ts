@@ -8,18 +8,18 @@ export interface Observed extends ApiObject {
   readonly conditions?: readonly Condition[];
 }
 
-/** An event in the making. */
+/** An event before it is stored. */
 export interface Transition {
   readonly type: Event['type'];
   readonly reason: string;
   readonly message: string;
 }
 
-function told(conditions: readonly Condition[] | undefined): ReadonlyMap<string, Condition> {
+function byType(conditions: readonly Condition[] | undefined): ReadonlyMap<string, Condition> {
   return new Map((conditions ?? []).map((condition) => [condition.type, condition]));
 }
 
-/** Messages of conditions may contain counters that change constantly: these are no transitions. */
+/** Whether a condition changed. Messages may contain counters, so a different message alone is no transition. */
 function differs(before: Condition | undefined, after: Condition): boolean {
   return before?.status !== after.status || before.reason !== after.reason;
 }
@@ -37,8 +37,8 @@ export function transitionsOf(
   const { status = '', failureMessage = '' } = after;
   const failedAnew = failureMessage !== '' && failureMessage !== before?.failureMessage;
   const type = troubled.includes(status) || failedAnew ? 'Warning' : 'Normal';
-  const earlier = told(before?.conditions);
-  const changed = [...told(after.conditions).values()].filter((condition) =>
+  const earlier = byType(before?.conditions);
+  const changed = [...byType(after.conditions).values()].filter((condition) =>
     differs(earlier.get(condition.type), condition),
   );
   const found: Transition[] = [];

@@ -12,7 +12,7 @@ export function healthOfInstance(instance: Instance): HealthState {
   const ready = findCondition(instance.conditions, 'Ready');
   if (!ready) return 'Unknown';
   if (ready.status === 'True') return 'Healthy';
-  // One that ended well and is not to be started again did what it should.
+  // A successful exit is healthy if the restart policy keeps the workload stopped.
   if (instance.status === 'Exited' && instance.template.restartPolicy !== 'Always')
     return 'Healthy';
   return 'Unhealthy';

@@ -1,2 +1,2 @@
-/** Health of workloads, as far as it is known today. */
+/** Health of workloads, derived from conditions: there are no health probes. */
 export { healthVerbs } from './verbs.js';

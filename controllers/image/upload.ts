@@ -5,20 +5,20 @@ import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 /** Maximum bytes of one message, and of all messages of a load. */
 const pieceBytesMax = 1_048_576;
 const tarBytesMax = 64 * 1024 ** 3;
-/** A caller that sends nothing for this time is abandoned. */
+/** Idle timeout of an upload. */
 const idleMs = 120_000;
 
-/** A tar that arrives in messages. */
+/** A tar archive received in messages. */
 export interface Upload {
   readonly tar: Readable;
-  /** Bytes that were taken. */
+  /** Bytes received so far. */
   readonly receivedBytes: () => number;
   /** The error of a truncated tar archive, if the caller is the cause. */
   readonly failure: () => StatusError | undefined;
 }
 
 /**
- * Reads a tar from messages as fast as its reader takes it.
+ * Reads a tar archive from messages, with backpressure.
  * @param onPiece called with each piece
  */
 export function uploadOf(

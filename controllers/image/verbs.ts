@@ -10,7 +10,7 @@ export interface ImageVerbOptions {
   readonly images?: NodeImages | undefined;
 }
 
-/** Concurrent loads of a node; each is disk work of the engine. */
+/** Concurrent loads of a node: each causes disk I/O of the engine. */
 const loadsMax = 2;
 /** Bytes between two progress messages. */
 const progressBytes = 1_048_576;
@@ -26,7 +26,7 @@ function shown({ users, usedAt, origin, ...image }: NodeImage): JsonObject {
   };
 }
 
-/** @throws StatusError if the images of the node are not this daemon's */
+/** @throws StatusError if another daemon manages the images of the node */
 async function demandHere(
   { store }: ApiParts,
   { node: here }: NodeImages,
@@ -42,7 +42,7 @@ async function demandHere(
   );
 }
 
-/** The engine's refusal for a caller. */
+/** Converts an error of the engine for the caller. */
 function engineFailure({ node }: NodeImages, error: unknown): Error {
   if (!(error instanceof EngineError)) return StatusError.from(error);
   const resource = { kind: 'Node', name: node };
@@ -108,12 +108,15 @@ async function* load(
 const access = (verb: string) =>
   ({ type: 'policy', resource: 'images', verb, scope: 'Cluster' }) as const;
 
-/** The methods of a server without a container runtime: a method of the API without a handler would stop it. */
+/**
+ * The methods of a server without a container runtime. Each method of the API needs a handler, or the server would not
+ * start.
+ */
 function withoutImages(): readonly CustomMethod[] {
   const refusal = (): StatusError =>
     failedPrecondition(
       'RuntimeUnavailable',
-      'this server has no container runtime, and so no images',
+      'this server has no container runtime and therefore no images',
     );
   const unary = { type: 'unary', call: () => Promise.reject(refusal()) } as const;
   const bidi = {

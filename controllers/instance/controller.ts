@@ -34,14 +34,14 @@ export interface InstanceControllerOptions {
   readonly policy: ControllerPolicy;
 }
 
-interface Told {
+interface Report {
   readonly status?: 'Unknown';
   readonly reason: Reason;
   readonly message: string;
 }
 
 /** The reason of an instance whose node does not run it; undefined if it does. */
-function toldOf(node: Node, deleting: boolean): Told | undefined {
+function awayReport(node: Node, deleting: boolean): Report | undefined {
   if (node.status === 'Ready') return undefined;
   const ready = findCondition(node.conditions, 'Ready');
   const waits = deleting ? 'its deletion waits for' : 'is on';
@@ -85,19 +85,19 @@ class InstanceReconciler {
     const instance = await this.#options.store.get(instances, context.key);
     if (!instance || instance.node === undefined) return done();
     const node = this.#options.manager.informer(nodes).lister.get(instance.node);
-    if (node) return this.#tell(context, instance, toldOf(node, isDeleting(instance)));
+    if (node) return this.#tell(context, instance, awayReport(node, isDeleting(instance)));
     const { gone, leftMs } = this.#gone.among([instance.node]);
-    if (gone.length > 0) return this.#letGo(context, instance, instance.node);
+    if (gone.length > 0) return this.#handleDeletedNode(context, instance, instance.node);
     return leftMs === undefined ? done() : requeueAfter(leftMs);
   }
 
   #tell(
     context: ReconcileContext,
     { metadata }: Instance,
-    told: Told | undefined,
+    report: Report | undefined,
   ): Promise<Result> {
-    if (!told) return Promise.resolve(done());
-    const { status, reason, message } = told;
+    if (!report) return Promise.resolve(done());
+    const { status, reason, message } = report;
     return context.txn(async (txn) => {
       const current = await txn.get(instances, context.key);
       if (current?.metadata.uid !== metadata.uid) return done();
@@ -112,10 +112,14 @@ class InstanceReconciler {
   }
 
   /**
-   * Its node can't stop it any more: its service recreates it elsewhere, once the volume controller has detached
-   * its volumes from the missing node.
+   * Handles an instance of a deleted node, which can't stop it. The service recreates it on another node once the
+   * volume controller has detached its volumes.
    */
-  #letGo(context: ReconcileContext, { metadata }: Instance, nodeName: string): Promise<Result> {
+  #handleDeletedNode(
+    context: ReconcileContext,
+    { metadata }: Instance,
+    nodeName: string,
+  ): Promise<Result> {
     return context.txn(async (txn) => {
       const current = await txn.get(instances, context.key);
       if (current?.metadata.uid !== metadata.uid) return done();

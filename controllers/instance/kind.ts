@@ -16,7 +16,7 @@ export const instances = defineKind<Instance>({
   indexes: {
     /** `<namespace>/<service>` */
     service: ({ namespace, service }) => [`${namespace}/${service}`],
-    /** The node whose resources or ports the instance takes. */
+    /** The node on which the instance uses resources or ports. */
     takesFrom: ({ node, template }) => (node !== undefined && isNeedy(template) ? [node] : []),
   },
   columns: [

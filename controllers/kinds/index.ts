@@ -3,7 +3,7 @@ import type { AnyKind } from 'kedge';
 import type { KindEntry } from '../api/kind-entry.js';
 import * as list from './list.js';
 
-// Kinds that the command line names itself.
+// Kinds that the command line refers to by name.
 export { configmaps } from '../configmap/kind.js';
 export { events } from '../event/kind.js';
 export { instances } from '../instance/kind.js';
@@ -14,5 +14,5 @@ export { volumes } from '../volume/kind.js';
 /** The entries of all kinds, ordered by name. */
 export const kindEntries: readonly KindEntry[] = Object.values(list);
 
-/** Every kind that is served. */
+/** All kinds of the API. */
 export const allKinds: readonly AnyKind[] = kindEntries.map(({ kind }) => kind);

@@ -32,7 +32,7 @@ export interface Remaining {
 }
 
 /** Status fields with reasons; kinds have some of these. */
-interface Told extends ApiObject {
+interface ObjectStatus extends ApiObject {
   readonly status?: string;
   readonly failureMessage?: string;
   readonly lastOperation?: DriverOperation;
@@ -40,7 +40,7 @@ interface Told extends ApiObject {
 }
 
 /** The reason in its own status why an object in deletion still exists. */
-function messageOf(object: Told): string {
+function messageOf(object: ObjectStatus): string {
   const { status, failureMessage, lastOperation, conditions } = object;
   const failed = lastOperation && lastOperation.outcome !== 'Succeeded' && lastOperation.message;
   const unmet = (type: string): string | undefined => {
@@ -50,9 +50,9 @@ function messageOf(object: Told): string {
   // The wait of the deletion may be newer than the failure, and neither includes the other.
   const waits = unmet('Deleted');
   const failure = failureMessage || failed || undefined;
-  const told = [waits, failure].filter((text) => text !== undefined && text !== '');
+  const report = [waits, failure].filter((text) => text !== undefined && text !== '');
   const why =
-    told.length > 0 ? [...new Set(told)].join('; ') : unmet('Provisioned') || unmet('Ready');
+    report.length > 0 ? [...new Set(report)].join('; ') : unmet('Provisioned') || unmet('Ready');
   return `is ${status || 'being deleted'}${why ? `: ${why}` : ''}`;
 }
 
@@ -82,7 +82,7 @@ async function clear<T extends ApiObject>(
   return remaining;
 }
 
-/** Like `clear`, for snapshots: sources of pending volumes in other namespaces are kept. */
+/** Like `clear`, for snapshots. Snapshots are kept if pending volumes of other namespaces are restored from them. */
 async function clearSnapshots(
   store: ObjectStore,
   within: Namespace,
@@ -94,19 +94,19 @@ async function clearSnapshots(
     const left = await runTxn(store, async (txn) => {
       const snapshot = await txn.get(snapshots, { namespace, name });
       if (!snapshot) return undefined;
-      const told = { kind: snapshots.kind, name };
+      const report = { kind: snapshots.kind, name };
       if (!isDeleting(snapshot)) {
         if (!(await sameNamespace(txn, within))) return undefined;
         const value = `${namespace}/${name}`;
         const made = await txn.list(volumes, { index: 'sourceSnapshot', value });
-        // Volumes of this namespace go with it.
+        // Volumes of this namespace are deleted too.
         const elsewhere = made.filter((volume) => volume.namespace !== namespace);
         const message = snapshotObstacle(snapshot, elsewhere);
-        if (message !== undefined) return { ...told, message, finalizing: false };
+        if (message !== undefined) return { ...report, message, finalizing: false };
         txn.delete(snapshots, snapshot);
       }
       const stays = (snapshot.metadata.finalizers?.length ?? 0) > 0;
-      return stays ? { ...told, message: messageOf(snapshot), finalizing: true } : undefined;
+      return stays ? { ...report, message: messageOf(snapshot), finalizing: true } : undefined;
     });
     if (left) remaining.push(left);
   }

@@ -9,8 +9,8 @@ export interface AgentLife {
 }
 
 /**
- * The agent in the process of the store is the only agent of its node. Another one ends when it finds that it was
- * replaced.
+ * The agent in the process of the store. The lock of the store guarantees that it is the only agent of its node.
+ * Another agent ends once it detects its replacement.
  */
 export function agentOfStore(random: Random): AgentLife {
   return { id: random.uuid(), hasEnded: () => true };

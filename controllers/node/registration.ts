@@ -46,7 +46,7 @@ export interface NodeRegistrationOptions {
 const withoutId = 'of an earlier release, without an id';
 
 /** Status fields of a node that its agent writes. */
-type Told = Required<
+type Report = Required<
   Pick<
     Node,
     | 'status'
@@ -67,19 +67,19 @@ type Introduced =
 
 /** The result of a heartbeat. */
 type Beat =
-  | { readonly type: 'told' }
+  | { readonly type: 'reported' }
   /** The object of this node was deleted or recreated since its registration. */
   | { readonly type: 'otherNode' }
   /** Another process is the agent of the node. */
   | { readonly type: 'held'; readonly agent: string };
 
-/** Makes this node known and keeps it so. */
+/** Registers this node and sends its heartbeats. */
 export class NodeRegistration implements Runnable {
   readonly name = 'node registration';
   readonly #options: NodeRegistrationOptions;
   readonly #stop = new AbortController();
   #beating: Promise<void> | undefined;
-  /** Of the object that it registered as. */
+  /** Uid of the node object at registration. */
   #uid: string | undefined;
 
   constructor(options: NodeRegistrationOptions) {
@@ -87,8 +87,8 @@ export class NodeRegistration implements Runnable {
   }
 
   /**
-   * Waits while another process is the agent of the node, and is heard of. A disk without room for it does not
-   * keep the node from serving what it has: a heartbeat makes it known.
+   * Waits while another live process is the agent of the node. If the store has no space for the registration, the node
+   * starts anyway and registers with a later heartbeat.
    */
   async start(signal?: AbortSignal): Promise<void> {
     await this.#whereRoomIs(() => this.#takeOver(signal));
@@ -97,8 +97,8 @@ export class NodeRegistration implements Runnable {
   }
 
   /**
-   * Says that the node is gone, when nothing calls drivers for it any more: others may take its volumes then. When
-   * something may go on, the node falls silent instead.
+   * Reports the stop of the node once no driver calls for it are running, so that other nodes may attach its volumes.
+   * If a call may still run, sends no report: the node becomes silent instead.
    */
   async stop(budgetMs: number): Promise<void> {
     this.#stop.abort();
@@ -113,7 +113,7 @@ export class NodeRegistration implements Runnable {
       return;
     }
     if (budgetMs <= 0) {
-      // The agent has already warned of it.
+      // The agent has already logged a warning.
       logger.info('the shutdown budget is spent; the node is not reported as stopped', {
         node: name,
       });
@@ -155,9 +155,9 @@ export class NodeRegistration implements Runnable {
     }
   }
 
-  /** Undefined when this process is the agent of the node now, otherwise the id of the one that is. */
+  /** Undefined if this process is now the agent of the node, otherwise the id of the other agent. */
   async #register(): Promise<string | undefined> {
-    // The uid of an object that was just created is known once it is found.
+    // The second call finds the object that the first one created, with its uid.
     const found = (await this.#introduce()) ?? (await this.#introduce());
     if (found?.type === 'held') return found.agent;
     this.#uid = found?.uid;
@@ -165,13 +165,12 @@ export class NodeRegistration implements Runnable {
   }
 
   /**
-   * Makes this process the agent of the node, and adds what it knows of itself: all of it or, where another
-   * process is the agent by then, nothing. Labels of others stay, also those written at this moment. Undefined when
-   * that creates the object.
+   * Creates the node object, or takes over an existing one as its agent. Does not change the object if another process
+   * has become the agent. Labels of other writers are kept. Undefined if the object was created.
    */
   async #introduce(): Promise<Introduced | undefined> {
     const { store, name, labels, address } = this.#options;
-    const told = await this.#told('Ready');
+    const report = await this.#report('Ready');
     return runTxn<Introduced | undefined>(store, async (txn) => {
       const current = await txn.get(nodes, { name });
       if (!current) {
@@ -181,14 +180,14 @@ export class NodeRegistration implements Runnable {
       const agent = this.#holderOf(current);
       if (agent !== undefined) return { type: 'held', agent };
       txn.update(nodes, { ...current, address, labels: { ...current.labels, ...labels } });
-      txn.updateStatus(nodes, { name }, told(current));
+      txn.updateStatus(nodes, { name }, report(current));
       return { type: 'introduced', uid: current.metadata.uid };
     });
   }
 
   /**
-   * Who is the agent of the node, other than this process, and is heard of. Nothing shows that an agent of an
-   * earlier release, which writes no id, has ended.
+   * The id of another live agent of the node. An agent of an earlier release writes no id, so its end can't be
+   * detected.
    */
   #holderOf(node: Node): string | undefined {
     if (node.status !== 'Ready') return undefined;
@@ -205,7 +204,7 @@ export class NodeRegistration implements Runnable {
   }
 
   /** The new status fields of the node. */
-  async #told(status: NonNullable<Node['status']>): Promise<(current: Node) => Told> {
+  async #report(status: NonNullable<Node['status']>): Promise<(current: Node) => Report> {
     const { capacity = machineCapacity(), clock, version, drivers, life } = this.#options;
     const runtimes = await this.#options.runtimes();
     const now = timestamp(clock);
@@ -222,18 +221,18 @@ export class NodeRegistration implements Runnable {
     });
   }
 
-  /** A process takes the place of a silent one only when it registers, never with a heartbeat. */
+  /** A heartbeat never replaces a silent agent; only a registration does. */
   async #beat(status: NonNullable<Node['status']>): Promise<Beat> {
     const { store, name } = this.#options;
-    const told = await this.#told(status);
+    const report = await this.#report(status);
     return runTxn<Beat>(store, async (txn) => {
       const watching = ['conditions', 'agentId', 'status'] as const;
       const current = await txn.get(nodes, { name }, { watching });
       if (!current || current.metadata.uid !== this.#uid) return { type: 'otherNode' };
       const agent = this.#otherAgentOf(current);
       if (agent !== undefined) return { type: 'held', agent };
-      txn.updateStatus(nodes, { name }, told(current));
-      return { type: 'told' };
+      txn.updateStatus(nodes, { name }, report(current));
+      return { type: 'reported' };
     });
   }
 
@@ -245,9 +244,9 @@ export class NodeRegistration implements Runnable {
       if (signal.aborted) return;
       try {
         const beat = await this.#beat('Ready');
-        if (beat.type === 'told') continue;
+        if (beat.type === 'reported') continue;
         if (beat.type === 'held') return this.#replaced(beat.agent);
-        // Deleted, or created again while it is alive: its workloads and volumes stay.
+        // The object was deleted or recreated while the agent is running: workloads and volumes are kept.
         if (this.#uid !== undefined)
           logger.warn(
             'the node object is not the one that this agent registered; it registers again',

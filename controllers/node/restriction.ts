@@ -25,14 +25,14 @@ import {
   withheldOfVolume,
 } from './withheld.js';
 
-/** Whether an instance takes variables or files from a secret or configmap. */
+/** Whether an instance uses variables or files of a secret or configmap. */
 function uses({ namespace, template }: Instance, kind: UsedData['kind'], key: string): boolean {
   return usedData(template).some(
     (used) => used.kind === kind && `${namespace}/${used.name}` === key,
   );
 }
 
-// Rights are judged for each object of a list, so they are looked up and never searched for.
+// Rights are evaluated for each object of a list, so this uses indexes only.
 const boundTo = 'rights of the node it is bound to';
 const mountedOn = 'rights of the node that mounts';
 const heldBy = 'rights of the node that holds it';
@@ -50,9 +50,9 @@ interface Facts {
 }
 
 /**
- * The access of an agent's token: its node, instances bound to it, and the objects that those need. All of it
- * follows from what no node can write: the node and the template of an instance, and of a volume its parameters,
- * those that were captured from its class, its topology, and attachments for such instances.
+ * The access of an agent's token: its node, the instances bound to it, and the objects that these need. It depends only
+ * on data that no node can write: the node and template of an instance; the parameters, captured parameters and
+ * topology of a volume, and its attachments for such instances.
  */
 class NodeFilter implements ObjectFilter {
   readonly #node: string;
@@ -89,7 +89,7 @@ class NodeFilter implements ObjectFilter {
       case 'configmaps':
         return this.#mine().some((i) => uses(i, 'configmap', key));
       case 'events':
-        return (verb === 'create' || verb === 'update') && this.#tells(object as Event);
+        return (verb === 'create' || verb === 'update') && this.#isAboutThisNode(object as Event);
       case 'services':
         return this.#mine().some((i) => `${i.namespace}/${i.service}` === key);
       case 'storageclasses':
@@ -106,7 +106,7 @@ class NodeFilter implements ObjectFilter {
     const node = this.#node;
     switch (resource) {
       case 'events':
-        return this.#tells(after as Event)
+        return this.#isAboutThisNode(after as Event)
           ? []
           : [{ field: 'regarding', description: `does not belong to node ${node}` }];
       case 'effectrecords':
@@ -145,7 +145,7 @@ class NodeFilter implements ObjectFilter {
     return [...new Set([...this.#facts.volumes.byIndex(heldBy, this.#node), ...mounted])];
   }
 
-  /** Attached here, mounted by an instance of this node, or nowhere else. */
+  /** Whether a volume is attached here, mounted by an instance of this node, or has its data only here. */
   #reaches(volume: Volume): boolean {
     if ((volume.attachments ?? []).some(({ node }) => node === this.#node)) return true;
     if (this.#owns(volume)) return true;
@@ -164,7 +164,7 @@ class NodeFilter implements ObjectFilter {
     if (volume?.metadata.uid !== uid) return undefined;
     const owner = ownerOf(volume);
     if (owner.type === 'node') return owner.node === this.#node ? { owns: true } : undefined;
-    // Of several nodes, each attaches and detaches for itself.
+    // If several nodes share a volume, each one attaches and detaches it for itself.
     const isHere = ({ node, state }: Attachment): boolean =>
       node === this.#node && state !== 'Detaching';
     return (volume.attachments ?? []).some(isHere) ? { owns: false } : undefined;
@@ -188,7 +188,7 @@ class NodeFilter implements ObjectFilter {
     ];
   }
 
-  /** Whether a snapshot is on this node; one from before that was written down is where its source is. */
+  /** Whether a snapshot is on this node. A snapshot without a recorded node is on the node of its source. */
   #has(snapshot: Snapshot): boolean {
     const home = homeOf(snapshot);
     if (home !== undefined) return home === this.#node;
@@ -197,8 +197,8 @@ class NodeFilter implements ObjectFilter {
     return volume !== undefined && volume.metadata.uid === sourceUid && this.#owns(volume);
   }
 
-  /** Whether an event is about something of this node, and stands where events about that do. */
-  #tells({ regarding, namespace: where }: Event): boolean {
+  /** Whether an event is about an object of this node, and in the namespace of such events. */
+  #isAboutThisNode({ regarding, namespace: where }: Event): boolean {
     const { kind, namespace = '', name } = regarding;
     const key = `${namespace}/${name}`;
     if (kind === 'Node') return name === this.#node && where === 'default';
@@ -219,7 +219,7 @@ class NodeFilter implements ObjectFilter {
     return found?.capabilities().sensitiveParameters.length === 0;
   }
 
-  /** Secrets that its calls may need: those of class and volume now, and as they were captured. */
+  /** Secrets that driver calls of the volume may need: of its class and parameters, live and captured. */
   #referred(volume: Volume): readonly string[] {
     const { namespace, driverParameters, parameters, storageClassName } = volume;
     const storageClass = this.#facts.storageClasses.get(storageClassName);
@@ -228,7 +228,7 @@ class NodeFilter implements ObjectFilter {
   }
 }
 
-/** Narrows the tokens of agents to what belongs to their node. */
+/** Restricts the tokens of agents to the objects of their node. */
 export function nodeRestriction(manager: Manager, drivers: DriverRegistry): ObjectAccess {
   const bound = manager.informer(instances);
   bound.addIndex(boundTo, ({ node }) => (node === undefined ? [] : [node]));

@@ -18,14 +18,15 @@ import { reportedConditions, reportedOfVolume } from '../volume/states/reported.
 
 /** A write by a node's agent. */
 export interface NodeWrite<T> {
-  /** The node that the agent speaks for. */
+  /** The node of the agent. */
   readonly node: string;
   readonly before: T;
   readonly after: T;
 }
 
 /**
- * The status fields of a volume that its node reports. Rights and decisions of controllers depend on the others.
+ * The status fields of a volume that its node reports. The node may not write the others, because rights and decisions
+ * of controllers depend on them.
  */
 const reported: ReadonlySet<string> = new Set([
   'status',
@@ -42,11 +43,11 @@ const reported: ReadonlySet<string> = new Set([
   'usedInodes',
   'totalInodes',
 ] satisfies (typeof volumes)['statusFields'][number][]);
-/** Phases that attaching and detaching lead to. */
+/** Phases that result from attach and detach. */
 const attachPhases: readonly unknown[] = ['Available', 'Bound', 'Stalled'];
 const attachConditions: readonly string[] = ['Bound', 'FileSystemResizePending', 'SpaceLow'];
 
-/** A field that is absent is the same as one that is shown empty. */
+/** Compares values. An absent field equals an empty one. */
 function same(a: unknown, b: unknown): boolean {
   return jsonEqual(a, b) || (isEmpty(a) && isEmpty(b));
 }
@@ -60,7 +61,7 @@ function changed<T extends object>({ before, after }: NodeWrite<T>, field: keyof
   return !same(before[field], after[field]);
 }
 
-/** Conditions of other types than these. */
+/** Conditions of types that are not listed. */
 function otherConditions(
   all: readonly Condition[] = [],
   types: readonly string[],
@@ -68,12 +69,12 @@ function otherConditions(
   return all.filter(({ type }) => !types.includes(type));
 }
 
-/** With the answer to a deletion that the cluster asks the node for. */
+/** Adds the condition that reports a deletion, if the cluster requested one from the node. */
 function withAnswer(isAsked: boolean, types: readonly string[]): readonly string[] {
   return isAsked ? [...types, deletedCondition] : types;
 }
 
-/** Whether a call of the driver may end so; beginning it is the cluster's decision. */
+/** Whether a driver call can have this result. Only the cluster decides to start calls. */
 function isCallsEnd(before: VolumePhase, after: VolumePhase | undefined): boolean {
   switch (after) {
     case 'Available':
@@ -89,7 +90,10 @@ function isCallsEnd(before: VolumePhase, after: VolumePhase | undefined): boolea
   }
 }
 
-/** The changes of a snapshot's status that its node may not make. @param owned as of a volume */
+/**
+ * The violations of a node's write to the status of a snapshot.
+ * @param owned as in {@link VolumeFacts}
+ */
 export function withheldOfSnapshot(
   before: Snapshot,
   after: Snapshot,
@@ -116,15 +120,15 @@ export function withheldOfSnapshot(
   return found;
 }
 
-/** Facts about the cluster that a write of a volume's status is judged by. */
+/** Facts about the cluster for the check of a volume's status. */
 export interface VolumeFacts {
-  /** Whether only this node reaches it, by its topology, and its driver takes no credentials. */
+  /** Whether the topology restricts the volume to this node, and its driver needs no credentials. */
   readonly owned: boolean;
-  /** Whether a claim is that of an instance which is bound to this node and mounts the volume. */
+  /** Whether a claim belongs to an instance that is bound to this node and mounts the volume. */
   readonly isClaimHere: (claim: string) => boolean;
 }
 
-/** The changes of a volume's status that its node may not make. */
+/** The violations of a node's write to the status of a volume. */
 export function withheldOfVolume(
   write: NodeWrite<Volume>,
   facts: VolumeFacts,
@@ -237,7 +241,7 @@ function withheldAttachments(
   return found;
 }
 
-/** A node may not write the fields that decide about its instances. */
+/** A node may not write the fields that decide which instances it runs. */
 export function withheldOfNode(before: Node | undefined, after: Node): readonly FieldViolation[] {
   const fields = ['labels', 'unschedulable'] as const;
   return fields
@@ -265,14 +269,17 @@ function effectsOfOthers(
   return Object.fromEntries(all.filter(([name]) => !own.includes(name)));
 }
 
-/** Whether a record goes with nothing in it that others look after. @param owns as in withheldOfRecord */
+/**
+ * Whether a record contains only effects of the agent, so that the agent may delete it.
+ * @param owns as in withheldOfRecord
+ */
 export function isAgentsAlone(record: EffectRecord, node: string, owns: boolean): boolean {
   return isEmpty(effectsOfOthers(record, effectsOfAgent(node, owns)));
 }
 
 /**
- * A node writes the operations that its agent makes, and leaves those of controllers and other nodes as they are.
- * @param owns whether the node owns the volume: it goes on with what was recorded without a node
+ * A node may change only the effects of its agent, not those of controllers and other nodes.
+ * @param owns whether the node owns the volume: it also continues effects recorded without a node
  */
 export function withheldOfRecord(
   { node, before, after }: NodeWrite<EffectRecord | undefined>,
@@ -284,7 +291,7 @@ export function withheldOfRecord(
   return [{ field: 'effects', description }];
 }
 
-/** An agent takes its own finalizer from an instance, and leaves the others. */
+/** An agent may remove only its own finalizer from an instance. */
 export function withheldFinalizers(before: ApiObject, after: ApiObject): readonly FieldViolation[] {
   const left = (before.metadata.finalizers ?? []).filter((name) => name !== agentFinalizer);
   if (same(after.metadata.finalizers, left)) return [];

@@ -184,7 +184,7 @@ export type ReadPolicy =
   | { readonly type: 'valid'; readonly policy: ControllerPolicy }
   | { readonly type: 'invalid'; readonly violations: readonly FieldViolation[] };
 
-/** Reads a policy from what is configured by key; undefined is the default. Strings are of the environment. */
+/** Reads a policy from configured values by key; undefined selects the default. Environment variables are strings. */
 export function readPolicy(given: (key: string) => unknown): ReadPolicy {
   const violations: FieldViolation[] = [];
   const policy = policyOf((name) => {
@@ -208,7 +208,7 @@ export function readPolicy(given: (key: string) => unknown): ReadPolicy {
   return violations.length === 0 ? { type: 'valid', policy } : { type: 'invalid', violations };
 }
 
-/** A backoff whose base exceeds its maximum. */
+/** The violation of a backoff whose base exceeds its maximum. */
 function turned(policy: ControllerPolicy, name: PolicyName): readonly FieldViolation[] {
   const [, backoff] = /^(.+)BackoffBaseMs$/.exec(name) ?? [];
   if (backoff === undefined) return [];
@@ -222,7 +222,7 @@ function turned(policy: ControllerPolicy, name: PolicyName): readonly FieldViola
 /** Backoffs with jitter. */
 const spread = ['driver', 'object', 'start'] as const satisfies readonly Backoff[];
 
-/** The jitter shortens waits too, and the longest one is spread below its value. */
+/** The violation of a jitter that reduces a backoff below the minimum. The maximum is jittered too. */
 function hot(policy: ControllerPolicy): readonly FieldViolation[] {
   const percent = policy.jitterPercent;
   return spread.flatMap((name) => {
@@ -236,7 +236,7 @@ function hot(policy: ControllerPolicy): readonly FieldViolation[] {
   });
 }
 
-/** A single late heartbeat must not make a live node count as silent. */
+/** The violation of a node timeout that one late heartbeat would exceed. */
 function hasty(policy: ControllerPolicy): readonly FieldViolation[] {
   const leastMs = 2 * policy.heartbeatMs;
   const tooShort = (['nodeSilentMs', 'nodeGoneMs'] as const).filter(

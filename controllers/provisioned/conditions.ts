@@ -23,11 +23,11 @@ export type Waits = Extract<Turn, { readonly type: 'waits' }>;
  * Whether to write the reason of a wait. A condition that a working node reports is kept: overwriting it would
  * trigger the node after each failure.
  */
-export function isUntold(
-  told: Condition | undefined,
+export function isNewWait(
+  report: Condition | undefined,
   status: Condition['status'],
   { message, ready }: Pick<Waits, 'message' | 'ready'>,
 ): boolean {
-  if (told?.status !== status) return true;
-  return told.reason === waitsReason ? told.message !== message : !ready;
+  if (report?.status !== status) return true;
+  return report.reason === waitsReason ? report.message !== message : !ready;
 }

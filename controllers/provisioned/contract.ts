@@ -40,7 +40,7 @@ export interface Provisioned extends ApiObject {
 }
 
 /** The status fields that all these kinds have. */
-export type Told = Partial<Pick<Provisioned, 'attempts' | 'conditions' | 'lastOperation'>> & {
+export type Report = Partial<Pick<Provisioned, 'attempts' | 'conditions' | 'lastOperation'>> & {
   readonly reason?: Reason;
 };
 
@@ -60,7 +60,7 @@ export interface JudgedFailure extends Failure {
   /** Milliseconds until the retry; undefined if the call is not retried until something changes. */
   readonly againMs: number | undefined;
   /** The report of the object, besides its phase. */
-  readonly told: Told;
+  readonly report: Report;
 }
 
 /** A driver with the parameters of a call. */

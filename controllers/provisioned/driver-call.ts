@@ -24,8 +24,8 @@ export interface DriverCall {
 }
 
 /**
- * The driver of a volume and its call parameters: placement as captured at provision, credentials from the live
- * class and volume; all captured if the class was deleted.
+ * The driver of a volume and its call parameters: placement as captured at provision, credentials from the live class
+ * and volume. If the class was deleted, all parameters are the captured ones.
  * @throws DriverError InvalidParameters if neither class nor captured driver exists.
  */
 export async function driverCall(

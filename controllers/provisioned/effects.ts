@@ -25,7 +25,7 @@ import type {
   ProvisionedKind,
   ProvisionedOptions,
   ResolvedCall,
-  Told,
+  Report,
 } from './contract.js';
 import { driverCall } from './driver-call.js';
 import { judgeFailure } from './failure.js';
@@ -99,17 +99,20 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     return this.condition(object, this.#of.madeCondition, status, reason, message);
   }
 
-  /** Reports once what an object waits for; its change queues the object. @param more fields to write with it */
+  /**
+   * Reports the reason of a wait once. A change of the awaited object queues the key. @param more further fields to
+   * write
+   */
   async waitFor(
     request: ReconcileContext,
     object: T,
     waits: { readonly type: string; readonly reason: Reason; readonly message: string },
-    more: Told | S = {},
+    more: Report | S = {},
   ): Promise<Result> {
     const { type, reason, message } = waits;
-    const told = findCondition(object.conditions, type);
-    const isTold = told?.message === message && told.reason === reason;
-    if (!isTold || ('reason' in more && more.reason !== object.reason))
+    const report = findCondition(object.conditions, type);
+    const isReported = report?.message === message && report.reason === reason;
+    if (!isReported || ('reason' in more && more.reason !== object.reason))
       await this.write(request, object, {
         ...more,
         ...this.condition(object, type, 'False', reason, message),
@@ -120,8 +123,8 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
   /** The node's part of a deletion: the data is deleted, the cluster part removes the finalizer. */
   async reportDeletion(context: ReconcileContext, object: T): Promise<Result> {
     const message = `node ${this.options.node} deleted its data`;
-    const told = this.condition(object, deletedCondition, 'True', 'Deleted', message);
-    await this.write(context, object, told as unknown as S);
+    const report = this.condition(object, deletedCondition, 'True', 'Deleted', message);
+    await this.write(context, object, report as unknown as S);
     return done();
   }
 
@@ -157,7 +160,7 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
    * Reports once that the provider continues a call, and requeues without counting an attempt. The report
    * triggers no reconcile and is never read back: the id of the operation is in the records of the object.
    */
-  async goesOn(
+  async reportInProgress(
     context: ReconcileContext,
     object: T,
     call: OperationKind,
@@ -206,14 +209,14 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     object: T,
     call: { readonly call: string; readonly startedAt: string; readonly leastMs?: number },
     thrown: unknown,
-    more: (error: DriverError, told: Told) => S | Told = () => ({}),
+    more: (error: DriverError, report: Report) => S | Report = () => ({}),
   ): Promise<Result> {
     const error = driverErrorOf(thrown);
     const delayMs = retryDelayMs(request, error, this.options, call.leastMs);
-    const told = this.failed(call.call, call.startedAt, error, delayMs);
+    const report = this.failed(call.call, call.startedAt, error, delayMs);
     await this.write(request, object, {
-      ...told,
-      ...more(error, told),
+      ...report,
+      ...more(error, report),
     } as unknown as S);
     return callAgain(error, delayMs);
   }
@@ -235,13 +238,13 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     const isUnknown = event === 'outcomeUnknown';
     const delayMs = retryDelayMs(request, error, this.options, isUnknown ? rest.unknownMs : 0);
     const againMs = isUnknown || event === 'failedForNow' ? delayMs : undefined;
-    const told = {
+    const report = {
       attempts,
       reason,
       ...this.failed(call, startedAt, error, againMs ?? rest.finalMs),
       ...this.made(object, 'False', reason, message),
     };
-    return { ...failure, againMs, told };
+    return { ...failure, againMs, report };
   }
 
   key(object: T): ObjectKey {

@@ -9,7 +9,10 @@ import {
 } from 'kedge';
 import { requireSeen } from './retries.js';
 
-/** A status field with the uids of the objects that are created from an object, which is not deleted meanwhile. */
+/**
+ * A status field with the uids of the objects that are being created from an object. A listed uid prevents its
+ * deletion.
+ */
 export interface InFlight<T extends ApiObject, F extends string> {
   readonly kind: Kind<T, F>;
   readonly field: F & keyof T;
@@ -86,7 +89,7 @@ export async function leaveInFlight<T extends ApiObject, F extends string>(
 }
 
 /** Like {@link leaveInFlight} in its own transaction, if the cached source lists the uid. Idempotent. */
-export async function letGoOf<T extends ApiObject, F extends string>(
+export async function releaseInFlight<T extends ApiObject, F extends string>(
   request: ReconcileContext,
   of: InFlight<T, F>,
   shown: T | undefined,

@@ -36,7 +36,7 @@ export function retryDelayMs(
   return Math.max(leastMs, retryAfterMs, backoffMs);
 }
 
-/** Retries the call after `delayMs`, or at once when its inputs change. */
+/** Retries the call after `delayMs`, or immediately if its inputs change. */
 export function callAgain(error: DriverError, delayMs: number): Result {
   const { kind, message } = error;
   const code = 'Unavailable';

@@ -42,7 +42,7 @@ export type PhaseOf<R extends TransitionRow> = Exclude<R['from'] | R['to'], None
 /** Rows that lead from a phase into a phase. */
 type Move<R extends TransitionRow> = Exclude<R, { readonly to: None } | { readonly from: None }>;
 
-/** Events that each of the phases `From` knows; for several phases their common events. */
+/** Events of a phase; for a union of phases, their common events. */
 export type EventFrom<R extends TransitionRow, From extends string> = (
   From extends unknown
     ? (event: Extract<Move<R>, { readonly from: From }>['event']) => void
@@ -59,12 +59,12 @@ export type PhaseAfter<R extends TransitionRow, From extends string, E> = Extrac
 
 declare const reached: unique symbol;
 
-/** A phase that a table returned. A phase written as text does not have this type. */
+/** A phase that a table returned. A string literal does not have this type. */
 export type Reached<P extends string> = P & { readonly [reached]: true };
 
 /** A table of transitions for the store and the controllers. */
 export interface TransitionTable<R extends TransitionRow> {
-  /** For the kind: the store refuses every other move, and a removal in a phase without a row to None. */
+  /** The states of the kind. The store rejects other transitions, and a removal in a phase without a row to None. */
   readonly states: TypedStateMachine<'status', Readonly<Record<PhaseOf<R>, readonly PhaseOf<R>[]>>>;
   /** The phase after an event. An unknown event of the phase does not compile. */
   readonly next: <const From extends PhaseOf<R>, const E extends EventFrom<R, From> & string>(
@@ -73,7 +73,7 @@ export interface TransitionTable<R extends TransitionRow> {
   ) => Reached<PhaseAfter<R, From, E>>;
 }
 
-/** Builds the table of the field `status`. The first row is that of the creation. */
+/** Builds the table of the field `status`. Its first row must be the creation. */
 export function transitionTable<const R extends TransitionRow>(
   rows: readonly R[],
 ): TransitionTable<R> {

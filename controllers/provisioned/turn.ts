@@ -17,7 +17,7 @@ export interface TurnOptions {
   readonly nodes: Lister<Node>;
 }
 
-/** Whether this process calls the driver for a volume. */
+/** Whether this process calls the driver for a volume, or waits for another one. */
 export type Turn =
   | { readonly type: 'here' }
   /** Another process handles it and reports it. */

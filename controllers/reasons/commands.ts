@@ -7,7 +7,7 @@ export interface Named {
   readonly namespace?: string;
 }
 
-/** ` -n default`, or nothing where the kind has no namespace. */
+/** ` -n default`; empty for a kind without namespaces. */
 export function inNamespace({ namespace }: Named): string {
   return namespace ? ` -n ${namespace}` : '';
 }
@@ -42,14 +42,14 @@ export function serviceOf({ namespace, service }: Instance): Required<Named> {
   return { namespace, name: service };
 }
 
-/** The service that an instance is of, by the key of the instance. */
+/** The service of an instance, by the key of the instance. */
 export function serviceOfClaim(claim: string, { instances }: World): Required<Named> {
   const [namespace = '', name = ''] = claim.split('/');
   const known: Instance | undefined = findByKey(instances, claim);
   return { namespace, name: known?.service ?? name.replace(/-\d+$/, '') };
 }
 
-/** The command that ends the user of a volume. */
+/** The command that stops the user of a volume. */
 export function scaleToNothing(claim: string, world: World): string {
   return command('scale', 'service', serviceOfClaim(claim, world), '--replicas 0');
 }

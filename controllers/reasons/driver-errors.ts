@@ -60,7 +60,7 @@ function gone(about: About): Remedy {
     : again(about, 'its data to exist again at the provider');
 }
 
-/** The remedy for a volume whose data is lost: a snapshot, if there is one. */
+/** The remedy for a volume whose data is lost: restore a snapshot, if there is one. */
 export function lost(about: About): Remedy {
   const storage = storageOf(about);
   if (storage?.kind !== 'Volume') return again(about, 'its data to exist again at the provider');

@@ -30,7 +30,7 @@ function ofInstance(remedy: RemedyOf<'Instance'>): RemedyOf {
   );
 }
 
-/** Waits for an end that needs no action; deleting the instance makes its service start again. */
+/** Waits for an event that needs no action. If the instance is deleted, its service recreates it. */
 function passing(waitsFor: string, until: string): RemedyOf {
   return ofInstance(({ object }) =>
     wait(
@@ -42,7 +42,7 @@ function passing(waitsFor: string, until: string): RemedyOf {
   );
 }
 
-/** The class of a new volume when no class is the default. */
+/** The storage class line of a new volume if no class is the default. */
 function classLine({ storageClasses }: World): readonly string[] {
   const [first] = storageClasses;
   const known = storageClasses.find(({ name }) => name === 'local') ?? first;

@@ -6,7 +6,7 @@ import { byKind, type Remedy, type RemedyOf, run, wait } from './remedy.js';
 import { again } from './storage-subject.js';
 import type { About } from './world.js';
 
-/** The remedy for a node that does not answer or was stopped. */
+/** The remedy for a silent or stopped node. */
 export function nodeIsAway(_about: About, node: string): Remedy {
   return wait(
     `node ${node}`,
@@ -53,7 +53,7 @@ function nodeGone(about: About): Remedy {
   );
 }
 
-/** The command in the message of a refused storage root, for a directory that is the right one. */
+/** The remedy for a refused storage root, with the command of its message if the directory is the right one. */
 function storageRoot(about: About): Remedy {
   const { message } = about;
   const [, take] = /: (mkdir -p .*)$/.exec(message) ?? [];
@@ -115,7 +115,7 @@ export const nodeReasons = {
   StorageRootUnreadable: unmet("the storage root of the node can't be read", storageRoot),
 } as const;
 
-/** The command that ends the instances of a service. */
+/** The command that scales a service to zero. */
 export function stopService(about: About<'Service'>): string {
   return command('scale', 'service', about.object, '--replicas 0');
 }

@@ -2,7 +2,7 @@ import type { About, SubjectKind } from './world.js';
 
 /** The remedy of a problem. */
 export type Remedy =
-  /** The printed command solves the problem as it is. */
+  /** The command solves the problem without changes to it. */
   | { readonly type: 'run'; readonly command: string; readonly text: string }
   /** A field needs a value that only the reader can choose. The command changes the field. */
   | {
@@ -19,7 +19,7 @@ export type Remedy =
       readonly type: 'wait';
       readonly waitsFor: string;
       readonly until: string;
-      /** The command for a reader who does not want to wait. */
+      /** The command for a user who does not want to wait. */
       readonly command: string;
       readonly text: string;
     };
@@ -27,7 +27,7 @@ export type Remedy =
 /** Makes the remedy of an object. */
 export type RemedyOf<K extends SubjectKind = SubjectKind> = (about: About<K>) => Remedy;
 
-/** @param what what the command achieves, without a full stop */
+/** @param what the effect of the command, without a full stop */
 export function run(command: string, what: string): Remedy {
   return { type: 'run', command, text: `${what}: ${command}` };
 }
@@ -38,7 +38,7 @@ export function set(field: string, value: string, command: string, more = ''): R
   return { type: 'set', field, value, command, text };
 }
 
-/** @param otherwise the purpose of the command, such as `to give it up` */
+/** @param otherwise the purpose of the command, such as `to delete it instead` */
 export function wait(
   waitsFor: string,
   until: string,

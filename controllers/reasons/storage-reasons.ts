@@ -6,7 +6,7 @@ import { byKind, type Remedy, type RemedyOf, run, set, wait } from './remedy.js'
 import { again, retryCommand } from './storage-subject.js';
 import { type About, findByKey } from './world.js';
 
-/** The remedy while the driver works. */
+/** The remedy while a driver call is in progress. */
 const underWay: RemedyOf = (about) =>
   wait('its driver', 'once the call has finished', deletionOf(about), 'to delete it instead');
 

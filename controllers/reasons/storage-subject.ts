@@ -8,7 +8,7 @@ export type Storage =
   | { readonly kind: 'Volume'; readonly object: Volume }
   | { readonly kind: 'Snapshot'; readonly object: Snapshot };
 
-/** The volume or snapshot that a remedy is about. For an instance that is a volume that it mounts. */
+/** The volume or snapshot of a remedy. For an instance, one of its mounted volumes. */
 export function storageOf(about: About): Storage | undefined {
   if (about.kind === 'Volume' || about.kind === 'Snapshot') return about;
   const [, key = ''] = /volume "?([-a-z0-9]+\/[-a-z0-9]+)/.exec(about.message) ?? [];
@@ -23,7 +23,7 @@ export function retryCommand({ kind, object }: Storage): string {
     : command('snapshot retry', 'snapshot', object);
 }
 
-/** A provisioned volume is never created again: only a failed first call can be retried by hand. */
+/** Whether a user can retry the object: only a failed provisioning can be retried manually. */
 export function canRetry({ object }: Storage): boolean {
   const isDeleting = object.metadata.deletionRequestedAt !== undefined;
   return object.status === 'Failed' && !object.handle && !isDeleting;
@@ -35,7 +35,7 @@ export function nextTry({ object }: Storage): string {
   return at ? `at ${at} at the latest` : 'on the next retry';
 }
 
-/** Repeats the call: by a command if it was given up, else automatically. */
+/** The remedy for a failed call: the retry command after a final failure, else the time of the automatic retry. */
 export function again(about: About, needed: string): Remedy {
   const storage = storageOf(about);
   if (!storage) return wait(needed, 'on the next retry', deletionOf(about), 'to delete it instead');
@@ -43,10 +43,10 @@ export function again(about: About, needed: string): Remedy {
   return wait(needed, nextTry(storage), ...insteadOf(storage));
 }
 
-/** The end of the wait of a volume or snapshot whose driver call is retried automatically. */
+/** The alternative to waiting for an automatic retry: its command and purpose. */
 function insteadOf({ kind, object }: Storage): readonly [string, string] {
   const isDeleting = object.metadata.deletionRequestedAt !== undefined;
-  // The policy counts until the driver is asked to delete the data.
+  // The policy can be changed until the driver is requested to delete the data.
   const isAsked = kind === 'Volume' && (object.dataDeletion?.askedAt ?? '') !== '';
   if (isDeleting && kind === 'Volume' && !isAsked)
     return [

@@ -50,7 +50,7 @@ export type About<K extends SubjectKind = SubjectKind> = SubjectOf<K> & {
   readonly world: World;
 };
 
-/** An object of a list by `<namespace>/<name>`, or by its name where the kind has no namespace. */
+/** An object of a list by `<namespace>/<name>`, or by name for a kind without namespaces. */
 export function findByKey<T extends { readonly name: string; readonly namespace?: string }>(
   list: readonly T[],
   key: string,

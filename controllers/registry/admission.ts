@@ -12,14 +12,14 @@ import {
 } from '../secret/index.js';
 import type { Sealer } from '../secret/index.js';
 
-/** Fields that each way of logging in needs. */
+/** Fields that each authentication type needs. */
 const needed: Readonly<Record<RegistryAuth['type'], readonly (keyof RegistryAuth)[]>> = {
   basic: ['username', 'password'],
   token: ['token'],
   dockerconfigjson: ['dockerConfigJson'],
 };
 
-/** The values that must not be seen, as parameters are handled. */
+/** The confidential values, in the form of parameters. */
 function values(auth: RegistryAuth | undefined): Readonly<Record<string, string>> {
   return Object.fromEntries(
     registryAuthSensitive.flatMap((key) => (auth?.[key] ? [[key, auth[key]] as const] : [])),
@@ -39,7 +39,7 @@ function shapeViolations(auth: RegistryAuth): readonly FieldViolation[] {
   });
 }
 
-/** A registry belongs to no namespace, so a reference must name its own. */
+/** A registry has no namespace, so its references must name one. */
 function shorthandViolations(auth: RegistryAuth): readonly FieldViolation[] {
   return Object.entries(values(auth)).flatMap(([key, value]) => {
     const parsed = parseReference(value, '');
@@ -53,7 +53,7 @@ function shorthandViolations(auth: RegistryAuth): readonly FieldViolation[] {
   });
 }
 
-/** Rules of registries: credentials are references or sealed literals, and never answered. */
+/** Rules of registries: credentials are references or sealed literals, and masked in answers. */
 export function registryRules(sealer: Sealer): AdmissionRules<Registry> {
   return {
     async prepare(context, object, before) {

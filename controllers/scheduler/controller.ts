@@ -36,7 +36,7 @@ export interface SchedulerOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** Until the cache has what was just written. */
+/** Delay until the cache contains a write. */
 const cacheLagMs = 50;
 
 /** The node constraints of an instance's volumes; a missing volume has none. */
@@ -83,7 +83,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
     // The cache lags: the change of the node queues waiting instances.
     if (!node || placeInstance(instance, [node], constraints).type === 'none') return done();
     if (isNeedy(instance.template)) {
-      // The cache may lack an instance that was placed just now. The commit checks that no other one is placed.
+      // The cache may lack an instance that was placed just now. The commit fails if another one is placed meanwhile.
       const placed = await txn.list(instances, {
         index: 'takesFrom',
         value: name,

@@ -1,3 +1,3 @@
-/** The scheduler: which node an instance runs on. */
+/** The scheduler: assigns instances to nodes. */
 export { schedulerController, type SchedulerOptions } from './controller.js';
 export { placeInstance, type Placement, type VolumeConstraint } from './plan.js';

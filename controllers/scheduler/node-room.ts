@@ -11,7 +11,7 @@ import {
 
 /** The resources and ports of a node that placed instances use. */
 export interface NodeUse extends ResourceRequests {
-  /** The instance that has a port, by `80/TCP`. */
+  /** The instance that uses a port, by `80/TCP`. */
   readonly ports: ReadonlyMap<string, string>;
 }
 
@@ -42,7 +42,7 @@ const binarySteps = [
   ['Ki', 2 ** 10],
 ] as const;
 
-/** Rounded down, so that what is said to be free can be requested. */
+/** Rounded down, so that the reported free amount can be requested. */
 function bytesText(bytes: number): string {
   for (const [suffix, unit] of binarySteps)
     if (bytes >= 10 * unit || (bytes >= unit && bytes % unit === 0))
@@ -60,7 +60,7 @@ const resources = [
   ['pids', 'pids', String],
 ] as const;
 
-/** The shortage of a node with its placed instances for another one; undefined if it fits. */
+/** The shortage of a node for another instance, besides the placed ones; undefined if it fits. */
 export function shortageOf(
   { template }: Pick<Instance, 'template'>,
   node: Pick<Node, 'name' | 'capacity'>,

@@ -41,7 +41,7 @@ function none(message: string): Placement {
 /** Nodes whose shortage a message names. */
 const namedMax = 8;
 
-/** The shortages of all nodes that the instance could be on otherwise. */
+/** No placement, with the shortages of the nodes that match otherwise. */
 function noRoom(known: string, shortages: readonly Shortage[]): Placement {
   const named = shortages.slice(0, namedMax).map(({ message }) => message);
   if (shortages.length > namedMax)
@@ -55,9 +55,9 @@ function noRoom(known: string, shortages: readonly Shortage[]): Placement {
 }
 
 /**
- * The node that is ready, schedulable, matches the selector, reaches the volumes and has room: the one that is least
- * full by requests, otherwise the first by name. Pure.
- * @param placedOn the instances on a node that take its resources or ports
+ * Selects a node that is ready and schedulable, matches the selector, reaches the volumes and has enough free
+ * resources. Prefers the lowest requested share of resources, then the first by name. Pure.
+ * @param placedOn the instances of a node that use its resources or ports
  */
 export function placeInstance(
   instance: Instance,
@@ -92,7 +92,7 @@ export function placeInstance(
   return none(`${known}, ${fitting.length} match its nodeSelector, but ${why}`);
 }
 
-/** The node with most room by requests, or why none has any. */
+/** The node with the lowest utilization by requests, or the reason why none has enough free resources. */
 function roomiest(
   instance: Instance,
   nodes: readonly Node[],

@@ -32,10 +32,10 @@ function keyOf({ namespace, name }: Instance): ObjectKey {
 }
 
 /**
- * Finds unplaced instances by their inputs: a volume queues instances that mount it, a class those with a volume of
- * it, a node all. Placed instances are not tracked.
+ * Finds the unplaced instances that depend on an object. A volume queues the instances that mount it, a class those
+ * with a volume of it, a node all of them. Placed instances are not tracked.
  *
- * An instance or volume that is not cached yet misses no event: its own arrival is one.
+ * An instance or volume that is not cached yet misses no event: its own arrival queues it.
  */
 export function placementWakes({ instances, volumes }: PlacementSources): PlacementWakes {
   instances.addIndex(unplacedIndex, (instance) => (isUnplaced(instance) ? ['yes'] : []));
@@ -58,7 +58,7 @@ export function placementWakes({ instances, volumes }: PlacementSources): Placem
   };
 }
 
-/** Whether an update of a node may change where instances go; a heartbeat may not. */
+/** Whether an update of a node may change placements. A heartbeat does not. */
 export function changesNodePlacement(before: Node, node: Node): boolean {
   return (
     before.status !== node.status ||
@@ -67,7 +67,7 @@ export function changesNodePlacement(before: Node, node: Node): boolean {
   );
 }
 
-/** Whether an update of a volume may change where instances go. */
+/** Whether an update of a volume may change placements. */
 export function changesVolumePlacement(before: Volume, volume: Volume): boolean {
   return (
     before.handle !== volume.handle ||

@@ -23,7 +23,7 @@ export function openSecret(sealer: Sealer, secret: Secret): Readonly<Record<stri
   );
 }
 
-/** The values of a stored secret that can be opened: the key of the others is lost. */
+/** The readable values of a stored secret. Values whose key is lost are omitted. */
 function readable(sealer: Sealer, secret: Secret | undefined): Readonly<Record<string, string>> {
   const opened: Record<string, string> = {};
   for (const [key, sealed] of Object.entries(secret?.data ?? {})) {
@@ -59,7 +59,7 @@ export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
       const sameKeys = jsonEqual(Object.keys(given).sort(), Object.keys(sealedBefore).sort());
       const masked = Object.values(given).every((value) => value === mask);
       const kept = { ...object, data: sealedBefore, version: before?.version ?? 1 };
-      // Nothing is opened: what keeps all values also keeps those whose key is lost.
+      // Opens nothing: a write that keeps all values also keeps those whose key is lost.
       if (before && sameKeys && masked) return kept;
       const stored = readable(sealer, before);
       const lost = Object.keys(given).filter(

@@ -5,7 +5,7 @@ import { isSealed, mask, type Sealer, unboundPlace } from './sealer.js';
 /** Associated data of a sealed handle. */
 const handlePlace = unboundPlace('handle');
 
-/** A handle for people, without confidential parts. */
+/** A handle for display, without confidential parts. */
 export function shownHandle(handle: string | undefined): string | undefined {
   return handle !== undefined && isSealed(handle) ? mask : handle;
 }

@@ -4,7 +4,7 @@ import type { FieldViolation } from 'kedge';
 const objectBytesMax = 1_048_576;
 const keyCharactersMax = 253;
 
-/** The violations of a data map's keys and size. */
+/** The violations of the keys and the size of a data map. */
 export function dataViolations(data: Readonly<Record<string, string>>): readonly FieldViolation[] {
   const violations: FieldViolation[] = [];
   let bytes = 0;

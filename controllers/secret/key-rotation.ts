@@ -18,7 +18,7 @@ export interface KeySource {
    * @throws StatusError FailedPrecondition if that is not possible at run time.
    */
   next(): Promise<readonly Buffer[]>;
-  /** All stored values are sealed with the first; the others are for calls in progress. */
+  /** Called once all values are sealed with the first key. The other keys serve calls in progress. */
   settled(keys: readonly Buffer[]): Promise<void>;
 }
 
@@ -27,14 +27,14 @@ export interface KeyRotationOptions {
   readonly store: ObjectStore;
   readonly sealer: Sealer;
   readonly keys: KeySource;
-  /** Kinds whose objects may hold sealed values. */
+  /** Kinds whose objects may contain sealed values. */
   readonly kinds: readonly AnyKind[];
   readonly logger: Logger;
 }
 
 const pageSize = 200;
 const triesMax = 16;
-/** Keys that still open values after a rotation; the next rotation reseals those. */
+/** Number of older keys that are kept after a rotation. The next rotation reseals their values. */
 const olderKeysMax = 2;
 
 /** Rotates the key-encryption key at run time. A repeated call completes an interrupted rotation. */
@@ -46,7 +46,7 @@ export class KeyRotation {
     this.#options = options;
   }
 
-  /** A second call while one runs waits for that one. */
+  /** A concurrent call joins the running rotation. */
   rotate(): Promise<{ readonly keyId: string; readonly resealed: number }> {
     this.#running ??= this.#rotate().finally(() => {
       this.#running = undefined;
@@ -104,7 +104,7 @@ export class KeyRotation {
     return false;
   }
 
-  /** The object with every outdated value resealed; itself if there is none. */
+  /** The object with every outdated value resealed; the object itself if it has none. */
   #fresh(kind: Kind, object: ApiObject): ApiObject {
     const { sealer } = this.#options;
     let changed = false;

@@ -25,7 +25,7 @@ export interface ParameterResolver {
    * @param wanted the parameters as stored. @param resolved the same in plaintext
    */
   confidential(driver: Driver, wanted: Parameters, resolved: Parameters): ConfidentialCalls;
-  /** A handle as its driver knows it. @throws StatusError Internal when it can't be opened */
+  /** A handle in the driver's form. @throws StatusError Internal if it can't be opened */
   openHandle(handle: string): string;
 }
 
@@ -74,7 +74,7 @@ export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): Para
   };
 }
 
-/** The stored parameters, for a write over them. */
+/** The stored parameters that a write replaces. */
 export interface StoredParameters {
   readonly parameters: Parameters | undefined;
   /** Whether the writer may read sealed values. */

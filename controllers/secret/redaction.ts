@@ -2,7 +2,7 @@ import { StatusError } from 'kedge';
 import { DriverError, type Parameters } from '@kedge/driver-sdk';
 import { mask } from './sealer.js';
 
-/** Shorter values are replaced only as whole words: parts of words reveal nothing. */
+/** Values up to this length are redacted only as whole words: redacting parts of words would garble texts. */
 const shortMax = 3;
 
 /** The plaintext values of a call's parameters, which must not be disclosed. */
@@ -15,11 +15,11 @@ export class Redaction {
       .filter(([key, value]) => value !== '' && wanted[key] !== value)
       .flatMap(([, value]) => [
         value,
-        // As providers and JSON quote them.
+        // The forms in which providers and JSON quote values.
         encodeURIComponent(value),
         JSON.stringify(value).slice(1, -1),
       ]);
-    // The longer first: one may be part of another.
+    // Longer values first: one may contain another.
     this.#values = [...new Set(values)].sort((a, b) => b.length - a.length);
   }
 

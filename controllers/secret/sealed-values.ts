@@ -18,7 +18,7 @@ export function placesIn(kind: string, object: ApiObject): (key: string) => Plac
   return (key) => (key === handleKey ? unboundPlace(key) : { holder, key });
 }
 
-/** A handle is not a parameter: it is read without its object. */
+/** Key of a handle, which is not a parameter: it is opened without its object. */
 const handleKey = 'handle';
 
 /** The values of an instance's template are bound to its service. */

@@ -138,7 +138,7 @@ export class Sealer {
     return this.#rewrap(sealed, place, place);
   }
 
-  /** The same value for another object that it is copied to. @throws StatusError as {@link open} */
+  /** The same value bound to another object, for a copy. @throws StatusError as {@link open} */
   rebind(sealed: string, from: LiteralPlace, to: Holder): string {
     return this.#rewrap(sealed, from, { holder: to, key: from.key });
   }

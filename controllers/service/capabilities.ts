@@ -65,7 +65,7 @@ export function capabilityNamed(name: string): Capability | undefined {
   return capabilityNames.find((capability) => capability === bare);
 }
 
-/** Its number, which is its bit in the sets of /proc/<pid>/status. */
+/** The number of a capability: its bit in the sets of /proc/<pid>/status. */
 export function capabilityNumber(capability: Capability): number {
   return capabilityNames.indexOf(capability);
 }

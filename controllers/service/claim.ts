@@ -7,8 +7,8 @@ import { templateVolumeName, type VolumeMount } from './kind.js';
 export type NamespacedKey = Required<ObjectKey>;
 
 /**
- * The volume a claim names: bare in the service's namespace, `<name>.<namespace>.svc` in another
- * (specification section 2.4). Undefined when it is neither.
+ * The volume of a claim: a bare name in the service's namespace, or `<name>.<namespace>.svc` (specification section
+ * 2.4). Undefined for a malformed claim.
  */
 export function claimedVolume(claim: string, namespace: string): NamespacedKey | undefined {
   return referredKey(claim, namespace);
@@ -27,7 +27,7 @@ export function mountedVolumes({
   });
 }
 
-/** The volume that an instance mounts for an entry. Undefined for a claim that can't be read. */
+/** The volume that an instance mounts for an entry. Undefined for a malformed claim. */
 export function volumeOfMount(
   mount: VolumeMount,
   namespace: string,

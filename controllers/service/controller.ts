@@ -66,7 +66,7 @@ class ServiceReconciler {
     return result;
   }
 
-  /** Planned from the store: an instance that is not in a cache yet is neither created twice nor missed. */
+  /** Plans from the store, because a cache may lack new instances: they would be created twice. */
   async #step(txn: Transaction, key: ObjectKey): Promise<Step> {
     const service = await txn.get(services, key);
     if (!service) return { unused: [], service, result: done() };
@@ -88,7 +88,7 @@ class ServiceReconciler {
       return { unused, service, result: done() };
     }
     const { written, created } = await this.#writeObjects(txn, service, plan);
-    // A deletion shows in the status once it is stored, and so does what one transaction has no room for.
+    // Deletions, and changes beyond the size of one transaction, are in the status after the next run.
     if (written === writesMax || plan.deleteInstances.length > 0)
       return { unused, service, result: requeueAfter(0) };
     const status = statusOf(situation, plan.stale, created);
@@ -134,8 +134,8 @@ class ServiceReconciler {
   }
 
   /**
-   * Under the rules of a user's DELETE, because another service may use it by name, and only if the service still
-   * wants it: it may have been scaled up since.
+   * Deletes a volume under the rules of a user's DELETE, because another service may use it by name. The commit fails
+   * if the service was scaled up since.
    */
   async #deleteVolume(volume: Volume, service: Service): Promise<void> {
     const { store } = this.#options;
@@ -149,7 +149,7 @@ class ServiceReconciler {
     }
   }
 
-  /** The policy counts when the volume is reclaimed (V31). */
+  /** Finishes the deletion of a service. Reclaim policies are applied when the volumes are reclaimed (V31). */
   #finish(txn: Transaction, service: Service, plan: ServicePlan): void {
     for (const volume of policiesOf(plan)) txn.update(volumes, volume);
     const held = service.metadata.finalizers ?? [];
@@ -184,7 +184,7 @@ class ServiceReconciler {
   }
 }
 
-/** Applies to running workloads without a restart. */
+/** Applies the changed minReadySeconds to running workloads without a restart. */
 function paced(
   { minReadySeconds: _, ...instance }: Instance,
   { minReadySeconds }: Service,

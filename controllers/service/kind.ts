@@ -17,7 +17,7 @@ export type {
   VolumeMountClaimTemplate as ClaimTemplate,
 } from '@kedge/api/kinds';
 
-/** Most failing commands have exited by then. */
+/** Default of minReadySeconds: most failing commands exit within this time. */
 export const minReadySecondsDefault = 2;
 
 /** The instance template of a service. */

@@ -5,7 +5,7 @@ const blockedExactly = ['/', '/etc', '/var/run/docker.sock', '/run/docker.sock']
 /** Paths that can't be mounted over, including everything below. */
 const blockedBelow = ['/proc', '/sys'];
 
-/** A mount path in the one form that comparisons use: no double or trailing slashes. */
+/** Normalizes a mount path for comparisons: no double or trailing slashes. */
 export function normalMountPath(path: string): string {
   const normal = posix.normalize(path);
   return normal.length > 1 ? normal.replace(/\/+$/, '') : normal;

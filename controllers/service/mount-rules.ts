@@ -76,7 +76,7 @@ function volumeViolations(mounts: readonly VolumeMount[]): FieldViolation[] {
       if (mount.readOnly === true && mount[field] !== undefined)
         violations.push({
           field: `${at}.${field}`,
-          description: 'is not for a mount that is read-only; remove it, or readOnly',
+          description: 'is not allowed for a read-only mount; remove it or readOnly',
         });
     if (names.has(mount.name))
       violations.push({ field: `${at}.name`, description: `"${mount.name}" is used twice` });
@@ -122,12 +122,12 @@ function clash(path: string, files: Files): string | undefined {
 }
 
 interface Folder {
-  /** A file that is here or below. */
+  /** A file at this path or below. */
   readonly file: string;
   readonly children: Map<string, Folder>;
 }
 
-/** File paths by segments: a new path is compared only along its own folders. */
+/** File paths by segments: a new path is compared only with the paths in its own folders. */
 class Files {
   readonly #root: Folder = { file: '', children: new Map() };
 
@@ -140,7 +140,7 @@ class Files {
       isNew = !at.children.has(part);
       at.children.set(part, child);
       at = child;
-      // A folder without anything in it is a file.
+      // An existing entry without children is a file.
       if (!isNew && child.children.size === 0) return child.file;
     }
     return isNew ? undefined : at.file;

@@ -45,11 +45,11 @@ export interface ServicePlan {
   readonly finish: boolean;
   /** Instances of an older template. */
   readonly stale: number;
-  /** Of the instances that exist. */
+  /** Counts existing instances only. */
   readonly status: Pick<Service, 'status' | 'readyInstances' | 'currentInstances'>;
 }
 
-/** True for an instance that does its work. */
+/** True for an instance whose workload is ready. */
 export function isReady(instance: Instance): boolean {
   return findCondition(instance.conditions, 'Ready')?.status === 'True';
 }

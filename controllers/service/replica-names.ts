@@ -6,7 +6,11 @@ import { type ClaimTemplate, type Service, templateStem } from './kind.js';
 /** Names become DNS labels and directory names. */
 export const nameMax = 63;
 
-/** `<volume>-<service>-<ordinal>` that somebody else has is never adopted. @throws StatusError FailedPrecondition */
+/**
+ * Checks that the names `<volume>-<service>-<ordinal>` are free or belong to the service. A volume of another owner is
+ * never adopted.
+ * @throws StatusError FailedPrecondition
+ */
 export async function demandFreeNames(context: AdmissionContext, service: Service): Promise<void> {
   const owner = `${service.namespace}/${service.name}`;
   const status = ['ownerService'] as const;
@@ -32,8 +36,8 @@ export async function demandFreeNames(context: AdmissionContext, service: Servic
 }
 
 /**
- * V26: a volume of an earlier life, or of an earlier template, is taken again only if it is what is asked
- * for: the same class and mode, and no smaller.
+ * V26: a retained volume is adopted only if it fits the claimTemplate: the same class and access mode, and at least the
+ * requested size.
  */
 function demandFitting(
   owner: string,

@@ -6,7 +6,7 @@ export interface UsedData {
   readonly name: string;
 }
 
-/** The secrets and configmaps of a template's variables and files. */
+/** The secrets and configmaps that the variables and files of a template refer to. */
 export function usedData(template: InstanceTemplate): readonly UsedData[] {
   const { envFrom = [], secretMounts = [], configmapMounts = [] } = template;
   return [

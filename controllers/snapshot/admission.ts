@@ -15,7 +15,7 @@ export interface SnapshotRuleOptions {
   readonly drivers: DriverRegistry;
 }
 
-/** Rules of snapshots: their source exists (404), and its driver has snapshots (rule 5). */
+/** Rules of snapshots: the source volume must exist (404), and its driver must support snapshots (rule 5). */
 export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snapshot> {
   return {
     finalizers: [snapshotFinalizer],

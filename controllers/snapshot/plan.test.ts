@@ -31,7 +31,7 @@ function situation(
     },
     source,
     inputs: 'now',
-    lookDue: false,
+    probeDue: false,
     ...more,
   };
 }
@@ -123,7 +123,7 @@ describe('snapshot plan', () => {
       situation({ status: 'Deleting', driver: 'd', deleting: true }),
       'delete',
     ],
-    ['S13 is looked after', situation({ status: 'Ready' }, { lookDue: true }), 'look'],
+    ['S13 is looked after', situation({ status: 'Ready' }, { probeDue: true }), 'probe'],
   ];
   for (const [name, given, expected] of table)
     it(name, () => {

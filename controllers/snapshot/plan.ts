@@ -12,7 +12,7 @@ export interface SnapshotSituation {
   /** The present inputs of a failure: snapshot and secrets by version. */
   readonly inputs: string;
   /** An existence probe is due. */
-  readonly lookDue: boolean;
+  readonly probeDue: boolean;
 }
 
 /** The next action for a snapshot. */
@@ -25,7 +25,7 @@ export type SnapshotAction =
   | { readonly type: 'start'; readonly source: Volume }
   | { readonly type: 'create' }
   | { readonly type: 'retry' }
-  | { readonly type: 'look' }
+  | { readonly type: 'probe' }
   | { readonly type: 'startDeleting'; readonly status: NextSnapshotPhase }
   | { readonly type: 'delete' }
   /** No driver was called: delete only the object. */
@@ -74,7 +74,7 @@ function planStart({ snapshot, source }: SnapshotSituation): SnapshotAction {
 
 /** Decides the next action for a snapshot. Pure: the controller has all effects. */
 export function planSnapshot(situation: SnapshotSituation): SnapshotAction {
-  const { snapshot, inputs, lookDue } = situation;
+  const { snapshot, inputs, probeDue } = situation;
   if (snapshot.metadata.deletionRequestedAt !== undefined) return planDeletion(snapshot);
   switch (snapshot.status ?? 'Pending') {
     case 'Pending':
@@ -82,7 +82,7 @@ export function planSnapshot(situation: SnapshotSituation): SnapshotAction {
     case 'Creating':
       return { type: 'create' };
     case 'Ready':
-      return lookDue ? { type: 'look' } : { type: 'none' };
+      return probeDue ? { type: 'probe' } : { type: 'none' };
     case 'Deleting':
       return { type: 'delete' };
     case 'Failed':

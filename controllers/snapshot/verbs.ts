@@ -31,7 +31,7 @@ function readable(bytes: string): string {
   return (whole % 1024n === 0n ? canonicalQuantity(`${whole / 1024n}Ki`) : undefined) ?? bytes;
 }
 
-/** A new volume from a Ready snapshot, through the rules of every volume. */
+/** Creates a volume from a Ready snapshot, under the rules of every volume. */
 async function restore(
   parts: ApiParts,
   sealer: Sealer,

@@ -48,7 +48,7 @@ function topologyViolations({ allowedTopologies = [] }: StorageClass): FieldViol
   return violations;
 }
 
-/** Rules of storage classes: driver, parameters, the one default, deletion. */
+/** Rules of storage classes: driver, parameters, a single default, deletion. */
 export function storageClassRules(options: StorageClassRuleOptions): AdmissionRules<StorageClass> {
   const { drivers, sealer } = options;
   return {

@@ -13,7 +13,7 @@ export async function defaultClassName(
   return classes.find((c) => c.default === true)?.name ?? configured;
 }
 
-/** The class of that name, as it will be stored. */
+/** The class of that name, with the changes of the current write. */
 export function classNamed(
   context: AdmissionContext,
   name: string,

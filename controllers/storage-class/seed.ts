@@ -4,7 +4,7 @@ import { storageClasses } from './kind.js';
 /** Label of built-in objects. */
 const builtinLabel = { 'svc.io/builtin': 'true' };
 
-/** Writes the classes `local` and `local-host` when they are missing. Idempotent. */
+/** Creates the classes `local` and `local-host` if they do not exist. Idempotent. */
 export async function seedClasses(store: ObjectStore): Promise<void> {
   for (const name of ['local', 'local-host']) {
     try {

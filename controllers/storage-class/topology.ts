@@ -48,9 +48,10 @@ export type TopologyChoice =
   | { readonly type: 'none'; readonly message: string };
 
 /**
- * The node for which a volume is provisioned: the preferred one if allowed, else the first by name. `keys` are the
- * driver's topology labels. Labels that the parameters have `named` are the volume's place whatever its node has; a
- * node that has them is chosen before others.
+ * The node for which a volume is provisioned: the preferred one if allowed, else the first by name. Nodes with the
+ * `named` labels take precedence.
+ * @param keys the driver's topology labels
+ * @param named labels from the parameters; they override the labels of the node
  */
 export function chooseTopology(
   storageClass: StorageClass,
@@ -74,7 +75,7 @@ export function chooseTopology(
     );
     return { type: 'node', node: chosen.name, topology: { ...topology, ...named } };
   }
-  // Without constraints any node fits, even before one has registered.
+  // Without constraints any node is valid, even before one has registered.
   if (!selectors || selectors.length === 0)
     return { type: 'node', node: preferred, topology: named };
   return {

@@ -61,7 +61,7 @@ export async function makeRootFolder(handle: FileHandle): Promise<void> {
   await mkdir(join(behind(handle), rootFolder), { recursive: true, mode: 0o700 });
 }
 
-/** Marks a root with a cluster id: whole and durable, or not at all. */
+/** Marks a root with a cluster id, atomically and durably. */
 export async function markRoot(handle: FileHandle, clusterId: string): Promise<void> {
   const folder = join(behind(handle), rootFolder);
   await replaceFile(join(folder, markFile), `${clusterId}\n`);

@@ -55,7 +55,7 @@ describe('the keeper of a storage root', () => {
     expect(await names()).to.deep.equal(['.kedge']);
     const mark = await readFile(join(path, '.kedge/cluster-id'), 'utf8');
     expect(mark).to.equal(`${store.clusterId}\n`);
-    expect(await keeper.look()).to.deep.equal({ type: 'ready' });
+    expect(await keeper.probe()).to.deep.equal({ type: 'ready' });
   });
 
   it('refuses a root that is gone, makes nothing, and goes on when it is back', async () => {
@@ -66,7 +66,7 @@ describe('the keeper of a storage root', () => {
       const error = await refusal(keeper.use(() => Promise.resolve((called = true))));
       expect(error.kind).to.equal('Unavailable');
       expect(called).to.equal(false);
-      expect(await keeper.look()).to.include({ type: 'refused', reason: expected });
+      expect(await keeper.probe()).to.include({ type: 'refused', reason: expected });
       expect(keeper.health()).to.have.property('healthy', false);
       // The second time as the empty mount point of the disk.
       if (expected === 'StorageRootMissing') {
@@ -75,7 +75,7 @@ describe('the keeper of a storage root', () => {
       } else expect(await readdir(path)).to.deep.equal([]);
     }
     const restarted = make();
-    expect(await restarted.look()).to.include({ reason: 'StorageRootUnmarked' });
+    expect(await restarted.probe()).to.include({ reason: 'StorageRootUnmarked' });
     await rm(path, { recursive: true });
     await rename(`${path}.away`, path);
     expect(await names()).to.deep.equal(['.kedge']);
@@ -111,7 +111,7 @@ describe('the keeper of a storage root', () => {
     let called = false;
     await refusal(keeper.use(() => Promise.resolve((called = true))));
     expect(called).to.equal(false);
-    expect(await keeper.look()).to.include({ reason: 'StorageRootOfOtherCluster' });
+    expect(await keeper.probe()).to.include({ reason: 'StorageRootOfOtherCluster' });
   });
 
   it('refuses every one of many uses at once when the mark goes meanwhile', async () => {
@@ -129,11 +129,11 @@ describe('the keeper of a storage root', () => {
   it('of two on one root the second is refused by the name of the first, until that is gone', async () => {
     await names();
     const second = make();
-    expect(await second.look()).to.include({ type: 'refused', reason: 'StorageRootLocked' });
+    expect(await second.probe()).to.include({ type: 'refused', reason: 'StorageRootLocked' });
     const { message } = await refusal(second.use(() => Promise.resolve()));
     expect(message).to.contain(path).and.contain(`this process (${process.pid})`);
     await keeper.close();
-    expect(await second.look()).to.deep.equal({ type: 'ready' });
+    expect(await second.probe()).to.deep.equal({ type: 'ready' });
   });
 
   it('adopts a directory of before that holds what the store places there', async () => {
@@ -148,13 +148,13 @@ describe('the keeper of a storage root', () => {
     const status = { driver: 'local', handle: `/old/${uid}`, status: 'Provisioning' } as const;
     await store.updateStatus(volumes, volume, status);
     await mkdir(path);
-    expect(await keeper.look()).to.include({ reason: 'StorageRootUnmarked' });
+    expect(await keeper.probe()).to.include({ reason: 'StorageRootUnmarked' });
     expect(await readdir(path)).to.deep.equal([]);
     await mkdir(join(path, uid));
     await writeFile(join(path, uid, 'x'), 'kept');
     expect(await names()).to.have.members(['.kedge', uid]);
     // Once: the next directory without a mark is a mount point, whatever it holds.
     await rm(join(path, '.kedge'), { recursive: true });
-    expect(await make().look()).to.include({ reason: 'StorageRootUnmarked' });
+    expect(await make().probe()).to.include({ reason: 'StorageRootUnmarked' });
   });
 });

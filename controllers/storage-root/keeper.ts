@@ -54,7 +54,7 @@ export class StorageRootKeeper implements StorageRoot {
   readonly #options: StorageRootOptions;
   #held: Held | undefined;
   #state: RootState | undefined;
-  /** Settles when every establishment so far has; never rejects. */
+  /** Settles after all establishments so far; never rejects. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: StorageRootOptions) {
@@ -71,8 +71,8 @@ export class StorageRootKeeper implements StorageRoot {
     }
   }
 
-  /** Looks at the root now. */
-  async look(): Promise<RootState> {
+  /** Checks the root. */
+  async probe(): Promise<RootState> {
     try {
       await (await this.#enter()).close();
     } catch (error) {
@@ -89,13 +89,13 @@ export class StorageRootKeeper implements StorageRoot {
     return { name: 'storage root', healthy, message };
   }
 
-  /** Frees the lock. */
+  /** Releases the lock. */
   async close(): Promise<void> {
     await this.#turn;
     await this.#release();
   }
 
-  /** The root, opened and found to be ours. @throws DriverError Unavailable */
+  /** Opens the root and verifies its identity. @throws DriverError Unavailable */
   async #enter(): Promise<FileHandle> {
     const known = await this.#openKnown();
     if (known) return known;
@@ -109,7 +109,7 @@ export class StorageRootKeeper implements StorageRoot {
     // Another use may find the root missing meanwhile and release the lock.
     const held = this.#held;
     if (!held) return undefined;
-    // The following establishment finds and reports errors of this step again.
+    // The following establishment reports errors of this step.
     const opened = await openRoot(this.path).catch(() => undefined);
     if (opened?.type !== 'present') return undefined;
     const { clusterId } = this.#options.store;
@@ -201,7 +201,7 @@ export class StorageRootKeeper implements StorageRoot {
     if (state.type === 'ready') {
       if (before?.type === 'refused') logger.info('the storage root is usable again', { path });
     } else if (before?.type !== 'refused' || before.message !== state.message)
-      logger.error('the storage root can not be used', {
+      logger.error("the storage root can't be used", {
         path,
         reason: state.reason,
         error: state.message,
@@ -209,7 +209,7 @@ export class StorageRootKeeper implements StorageRoot {
   }
 }
 
-/** Carries a refusal out of nested steps. */
+/** Propagates a refusal out of nested steps. */
 class Refused extends Error {
   readonly refusal: Refusal;
 

@@ -11,7 +11,7 @@ export const rootDriver = 'local';
 /** Reason of a volume whose data was found missing earlier. */
 const lostReason = 'VolumeLost';
 
-/** Whether a volume's data is in the root of a node; also one of a release without recorded nodes. */
+/** Whether a volume's data is in the root of a node. Volumes of earlier releases have no recorded node. */
 export function isPlacedOn(volume: Volume, node: string): boolean {
   if (volume.driver !== rootDriver) return false;
   const placed = volume.topology?.[nodeTopologyKey];

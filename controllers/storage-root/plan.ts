@@ -25,7 +25,7 @@ export interface RootSituation {
   readonly copied?: boolean;
 }
 
-/** The reason why a storage root is not used. */
+/** The reason why a storage root is refused. */
 export type RootReason =
   | 'StorageRootMissing'
   | 'StorageRootUnmarked'
@@ -54,7 +54,7 @@ const ownEntry =
 /** Entry of a volume, also one in creation or deletion. */
 const volumeEntry = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.img)?$/;
 
-/** Decides whether a root is used, made, marked or refused. Pure. */
+/** Decides whether a root is used, created, marked or refused. Pure. */
 export function planRoot(situation: RootSituation): RootPlan {
   const { path, clusterId, found, recorded, placed } = situation;
   const mark = `${path}/${rootFolder}/${markFile}`;

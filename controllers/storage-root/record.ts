@@ -7,7 +7,7 @@ export interface StorageRootRecord extends ApiObject {
   readonly path: string;
 }
 
-/** Kept in the store, and so in backups; no API shows it. */
+/** Stored records, included in backups and hidden from the API. */
 export const storageRootRecords = defineKind<StorageRootRecord>({
   kind: 'StorageRootRecord',
   plural: 'storagerootrecords',

@@ -36,7 +36,7 @@ export class StorageRootWatch implements Runnable {
   readonly name = 'storage root';
   readonly #options: StorageRootWatchOptions;
   readonly #stop = new AbortController();
-  /** The condition of every volume shows that the root is ready. */
+  /** True once the condition of every volume reports a ready root. */
   #settled = false;
   #looking: Promise<void> | undefined;
 
@@ -45,7 +45,7 @@ export class StorageRootWatch implements Runnable {
   }
 
   async start(): Promise<void> {
-    await this.#look();
+    await this.#probe();
     this.#looking = this.#keepLooking();
   }
 
@@ -60,13 +60,13 @@ export class StorageRootWatch implements Runnable {
     for (;;) {
       await sleep(clock, policy.storageRootProbeMs, signal, { background: true });
       if (signal.aborted) return;
-      await this.#look();
+      await this.#probe();
     }
   }
 
-  async #look(): Promise<void> {
+  async #probe(): Promise<void> {
     try {
-      const state = await this.#options.keeper.look();
+      const state = await this.#options.keeper.probe();
       if (state.type === 'ready' && this.#settled) return;
       await this.#tell(state);
       this.#settled = state.type === 'ready';
@@ -104,7 +104,7 @@ function conditionOf(state: RootState): NewCondition {
 
 /** Whether a volume's condition is up to date; a volume without problems has none. */
 function knows(volume: Volume, state: RootState): boolean {
-  const told = findCondition(volume.conditions, rootCondition);
-  if (state.type === 'ready') return told?.status !== 'False';
-  return told?.status === 'False' && told.message === state.message;
+  const report = findCondition(volume.conditions, rootCondition);
+  if (state.type === 'ready') return report?.status !== 'False';
+  return report?.status === 'False' && report.message === state.message;
 }

@@ -4,21 +4,21 @@ import type { Duplex } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Answers a call for a test. `url` has the API version and the query. */
+/** Answers a request. `url` includes the API version and the query. */
 export type EngineAnswer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A container engine with answers of the test, for cases that a real one does not produce on request. */
+/** A fake container engine, for answers that a real one does not produce on request. */
 export class FakeEngine {
   readonly socketPath: string;
-  /** Every call: `GET /v1.41/containers/json?all=true`. */
+  /** Recorded requests: `GET /v1.41/containers/json?all=true`. */
   readonly calls: string[] = [];
   /** The answer of `/version`. */
   version: unknown = { Version: '20.10.24', ApiVersion: '1.41', MinAPIVersion: '1.12' };
-  /** Everything but `/version`. */
+  /** Answers all requests except `/version`. */
   answer: EngineAnswer = (_request, response) => {
     response.writeHead(404).end(JSON.stringify({ message: 'page not found' }));
   };
-  /** Handles a call that requests a connection upgrade; undefined: it is refused. */
+  /** Handles a request that asks for a connection upgrade; undefined rejects it. */
   upgrade: ((request: IncomingMessage, socket: Duplex) => void) | undefined;
   readonly #directory: string;
   readonly #server: Server;
@@ -38,14 +38,14 @@ export class FakeEngine {
     });
   }
 
-  /** One that listens. */
+  /** Starts an engine that listens on a socket. */
   static async start(): Promise<FakeEngine> {
     const engine = new FakeEngine(await mkdtemp(join(tmpdir(), 'kedge-engine-')));
     await new Promise<void>((resolve) => engine.#server.listen(engine.socketPath, resolve));
     return engine;
   }
 
-  /** Ends it with all its connections. */
+  /** Stops the engine and closes its connections. */
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
@@ -58,7 +58,7 @@ export function json(response: ServerResponse, status: number, body: unknown): v
   response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
 }
 
-/** A frame of a container's stream; 1 is standard output, 2 its errors, 3 the engine's own. */
+/** A frame of a container's stream. Type 1 is standard output, 2 standard error, 3 an error of the engine. */
 export function frame(type: number, data: string | Buffer): Buffer {
   const bytes = Buffer.from(data);
   const header = Buffer.from([type, 0, 0, 0, 0, 0, 0, 0]);

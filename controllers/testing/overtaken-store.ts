@@ -1,13 +1,13 @@
 import { type AnyKind, keyString, type ObjectKey, type ObjectStore, type Operation } from 'kedge';
 
-/** A store whose callers lose races, and whose commits are counted. */
+/** A store that lets other writes overtake those of its callers, and counts commits. */
 export interface OvertakenStore {
   readonly store: ObjectStore;
-  /** Does `other` right before the next commit that has an operation like this, once. */
+  /** Runs `other` once, before the next commit with a matching operation. */
   overtake(isMeant: (operation: Operation) => boolean, other: () => Promise<unknown>): void;
-  /** Like `overtake`, before the next read of this object outside of a list. */
+  /** Like `overtake`, before the next get of this object. */
   overtakeRead(kind: AnyKind, key: ObjectKey, other: () => Promise<unknown>): void;
-  /** Transactions that changed something, and single writes, that came through this store so far. */
+  /** Number of transactions with changes, and of single writes, through this store. */
   readonly commits: number;
 }
 
@@ -15,7 +15,7 @@ const singleWrites: readonly PropertyKey[] = ['create', 'update', 'updateStatus'
 
 type Transact = ObjectStore['transact'];
 
-/** Wraps a store: its other users do not see the difference. */
+/** Wraps a store with an otherwise unchanged behaviour. */
 export function overtakenStore(inner: ObjectStore): OvertakenStore {
   let race:
     | { isMeant: (operation: Operation) => boolean; other: () => Promise<unknown> }

@@ -7,28 +7,28 @@ import {
   type OperationKind,
 } from '@kedge/driver-sdk';
 
-/** A driver that does as the test says, and counts. */
+/** A fake driver with configurable results that records its calls. */
 export class PlayedDriver {
   readonly calls: string[] = [];
   /** Error of every call. */
   fails: DriverErrorKind | undefined;
   /** The retry delay of an error; undefined: none. */
   retryAfterMs: number | undefined;
-  /** Whether attaching gives a device that must be formatted. */
+  /** Whether attach returns a device that must be formatted. */
   blockDevice = false;
-  /** Labels of nodes that it places volumes by. */
+  /** Labels of nodes for the topology of its volumes. */
   topologyKeys: readonly string[] = [];
   /** Errors of single calls. */
   failsOn: Partial<Record<string, DriverErrorKind>> = {};
   /** Number of pending answers to the calls of a name, under one stored id. */
   slow: Partial<Record<OperationKind, number>> = {};
-  /** Ids of operations that were begun. */
+  /** Ids of started operations. */
   readonly begun: string[] = [];
-  /** Awaited in every call, before it does anything. */
+  /** Awaited at the beginning of every call. */
   onCall: ((call: string) => Promise<void>) | undefined;
-  /** Attaching waits for it. */
+  /** Awaited by attach. */
   attaching: Promise<void> = Promise.resolve();
-  /** Calls with the token they came with. */
+  /** Calls with their tokens. */
   readonly tokens: (readonly [string, string | undefined])[] = [];
   /** Uids of the volumes that the provider has. */
   readonly made = new Set<string>();
@@ -39,7 +39,7 @@ export class PlayedDriver {
       await this.onCall?.(name);
       this.tokens.push([name, token]);
       const fails = this.failsOn[name] ?? this.fails;
-      // A message of its own each time, as providers' request ids make them.
+      // Each error has a different message, because the messages of providers contain request ids.
       const { retryAfterMs } = this;
       const options = retryAfterMs === undefined ? {} : { retryAfterMs };
       if (fails) throw new DriverError(fails, `call ${this.calls.length}`, options);

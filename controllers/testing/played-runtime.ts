@@ -6,7 +6,7 @@ import type {
   WorkloadState,
 } from '../agent/index.js';
 
-/** A runtime whose workloads do as the test says. */
+/** A fake runtime with configurable results. */
 export class PlayedRuntime implements Runtime {
   readonly name = 'process';
   readonly states = new Map<string, WorkloadState>();
@@ -16,19 +16,19 @@ export class PlayedRuntime implements Runtime {
   startsFail: string | undefined;
   /** The reason why the runtime can't be used; undefined: it can. */
   unavailable: string | undefined;
-  /** Whether starts never come to an outcome. */
+  /** Whether starts hang. */
   startsHang = false;
-  /** Whether runs end with an error before anybody looks. */
+  /** Whether workloads end with an error before the first probe. */
   endsAtOnce = false;
-  /** A start waits for it. */
+  /** Awaited by starts. */
   startsWait: Promise<void> = Promise.resolve();
-  /** Looks at a workload. */
+  /** Number of probes. */
   looks = 0;
-  /** Questions whether it can be used. */
+  /** Number of availability checks. */
   asks = 0;
-  /** Whether workloads go on after they were asked to end. */
+  /** Whether workloads ignore stop requests. */
   deaf = false;
-  /** Milliseconds since the epoch that runs begin at. */
+  /** Start time of workloads, milliseconds since the epoch. */
   now: () => number = () => 1;
   #listener: (id: string) => void = () => undefined;
 
@@ -69,7 +69,7 @@ export class PlayedRuntime implements Runtime {
     return Promise.resolve({ type: 'gone' });
   }
 
-  /** Resolves never while workloads are deaf. */
+  /** Never resolves while workloads ignore stop requests. */
   stop(id: string): Promise<void> {
     if (this.deaf && this.states.get(id)?.state === 'running') return new Promise(() => undefined);
     this.states.delete(id);

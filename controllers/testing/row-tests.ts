@@ -9,13 +9,13 @@ export type RowName<R extends TransitionRow> = R extends unknown
   ? `${R['id']} ${R['from']} ${R['event']}`
   : never;
 
-/** Makes the event of a row happen; of one whose phase stays, shows what happens instead. */
+/** Causes the event of a row. If the phase does not change, asserts the effect. */
 export type RowStory = (world: StorageWorld) => Promise<void>;
 
 type Phased = ApiObject & { readonly status?: string };
 type Step = readonly [from: string, to: string];
 
-/** Every change of phase that the store has seen in objects of a kind, in order. */
+/** Every transition of a kind's objects in the store, in order. */
 async function stepsOf(world: StorageWorld, kind: Kind<Phased>): Promise<readonly Step[]> {
   const { store } = world;
   const steps: Step[] = [];
@@ -39,8 +39,8 @@ async function stepsOf(world: StorageWorld, kind: Kind<Phased>): Promise<readonl
 }
 
 /**
- * One test for each row of a table, in a world of its own: the store sees the move of the row, or the
- * object is in its phase at the end where that stays. A row without a story does not compile.
+ * One test for each row of a table, in a separate world. Either the store records the transition of the row, or the
+ * object is in the phase at the end, if the phase does not change. A missing story does not compile.
  */
 export function testRows<const R extends TransitionRow>(
   kind: Kind<Phased>,

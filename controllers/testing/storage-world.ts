@@ -23,17 +23,20 @@ import { PlayedDriver } from './played-driver.js';
 
 /** Options of a world. */
 export interface StorageWorldOptions {
-  /** Default: nothing is logged. */
+  /** Default: no logs. */
   readonly logger?: Logger;
-  /** Default: kept in memory. */
+  /** Default: in memory. */
   readonly used?: () => UsedParameters;
-  /** The store that the controllers use. Default: the store itself. */
+  /** Wraps the store for the controllers. Default: no wrapper. */
   readonly seenBy?: (store: ObjectStore) => ObjectStore;
-  /** Which part of the controllers runs, on node `n`. Default: that of the cluster. */
+  /** The part of the controllers to run, on node `n`. Default: `cluster`. */
   readonly part?: Part;
 }
 
-/** The controllers of volumes and snapshots and a node's volume manager over a real store, a played driver and a fake clock. */
+/**
+ * The controllers of volumes and snapshots and the volume manager of a node, with a real store, a fake driver and a
+ * fake clock.
+ */
 export class StorageWorld {
   readonly clock = new FakeClock();
   readonly driver = new PlayedDriver();
@@ -47,7 +50,7 @@ export class StorageWorld {
     this.#options = options;
   }
 
-  /** With a class `c` whose policy is delete. */
+  /** Starts a world with a class `c`, whose reclaim policy is delete. */
   static async start(options: StorageWorldOptions = {}): Promise<StorageWorld> {
     const world = new StorageWorld(options);
     world.#store = await openStore({ engine: new MemoryEngine(), clock: world.clock });
@@ -98,13 +101,13 @@ export class StorageWorld {
     await settle();
   }
 
-  /** Restarts like a killed daemon: the store is kept, memory is lost. */
+  /** Restarts like a killed daemon: the store is kept, state in memory is lost. */
   async restart(): Promise<void> {
     await this.#stopManager();
     await this.#run();
   }
 
-  /** Like {@link restart}, while a call of a driver never returns. */
+  /** Like {@link restart}, while a driver call hangs. */
   async restartDuringCall(): Promise<void> {
     // The run with the call is abandoned.
     const stopping = present(this.#manager)
@@ -126,7 +129,7 @@ export class StorageWorld {
     await this.store.close();
   }
 
-  /** A volume `default/v` of 1 GiB in class `c`, unless `more` says otherwise. */
+  /** Creates volume `default/v` of 1 GiB in class `c`, with the fields of `more`. */
   async createVolume(more: Partial<NewObject<Volume>> = {}): Promise<void> {
     await this.store.create(volumes, {
       namespace: 'default',
@@ -149,7 +152,7 @@ export class StorageWorld {
     await settle();
   }
 
-  /** A service without instances: nothing runs it here. */
+  /** Creates a service without instances. */
   async createService(name: string): Promise<void> {
     await this.store.create(services, { namespace: 'default', name, scale: 1 });
     await settle();
@@ -177,7 +180,7 @@ export class StorageWorld {
   }
 }
 
-/** Replica 0 of the service `service`, as far as the volume manager looks at it. */
+/** Replica 0 of a service, with the fields that the volume manager reads. */
 export function instanceOf(service: string): Instance {
   const metadata = {
     uid: service,

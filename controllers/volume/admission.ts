@@ -46,7 +46,7 @@ function updateViolations(object: Volume, before: Volume, driver: Driver): Field
   const violations: FieldViolation[] = [];
   const now = parseQuantity(object.size) ?? 0n;
   const then = parseQuantity(before.size) ?? 0n;
-  // A growth that does not succeed may be taken back: what the volume has stays. What was not made has nothing yet.
+  // A failed resize may be reverted to the provisioned size. A volume without a provisioned size may not shrink.
   const least = before.handle && before.sizeBytes ? BigInt(before.sizeBytes) : then;
   if (now < then && now < least)
     violations.push({
@@ -135,7 +135,7 @@ function demandGrowable(object: Volume, before: Volume, driver: Driver): void {
     );
 }
 
-/** The class of a volume, filled in when none is named. @throws StatusError InvalidArgument. */
+/** The class of a volume; the default class if none is given. @throws StatusError InvalidArgument. */
 export async function classNameOf(
   context: AdmissionContext,
   named: string | undefined,
@@ -162,7 +162,7 @@ async function basisOf(
 ): Promise<{ readonly driver: string; readonly basis: ShapeBasis | undefined } | undefined> {
   const storageClass = await classNamed(context, object.storageClassName);
   const captured = before?.driver;
-  // Another class may have the name by now: the captured driver has the data.
+  // A class of the same name may have been created with another driver. The data belongs to the captured driver.
   if (storageClass && (!captured || captured === storageClass.driver)) {
     const driver = await drivers.get(storageClass.driver);
     return { driver: storageClass.driver, basis: driver && classBasis(storageClass, driver) };
@@ -192,10 +192,7 @@ async function classViolations(
   ];
 }
 
-/**
- * A volume without a policy is shown with the effective one. Sending that back is not a choice: the policy stays
- * unset.
- */
+/** A volume without a policy is returned with the effective one. A write with the returned policy leaves it unset. */
 function withoutShownPolicy(volume: Volume, before: Volume | undefined): Volume {
   const { reclaimPolicy, ...rest } = volume;
   const isShown =
@@ -257,7 +254,7 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
       } else await demandUnreservedName(context, object);
       return [];
     },
-    // Its deletion may wait for a change: of its policy, where the data can't be deleted, or of a credential.
+    // A pending deletion may need a new policy, if the data can't be deleted, or a new credential.
     neededWhileTerminating: (_context, _object, before) =>
       Promise.resolve(before !== undefined && isDeleting(before)),
     async validateDelete(context, volume) {

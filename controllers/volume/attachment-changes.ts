@@ -3,11 +3,11 @@ import type { Attachment, Volume } from './kind.js';
 
 /** The difference between the attachments of two states of a volume. */
 export interface AttachmentChanges {
-  /** Claims with an attachment that only one of the states has, or that differs. */
+  /** Claims whose attachment was added, removed or changed. */
   readonly claims: readonly string[];
-  /** Whether only one of the states has some attachment. */
+  /** Whether an attachment was added or removed. */
   readonly isMoved: boolean;
-  /** Whether nothing else differs that users of the volume depend on. */
+  /** Whether only fields of attachments differ. */
   readonly isAll: boolean;
 }
 
@@ -31,7 +31,7 @@ function byPlace({ attachments = [] }: Volume): ReadonlyMap<string, Attachment> 
   return new Map(attachments.map((a) => [`${a.claim} ${a.node}`, a]));
 }
 
-/** Also without what each attachment changes beside the list of them, and the version of the volume. */
+/** The volume without its attachments, the fields that each attachment changes, and its version. */
 function withoutAttachments(volume: Volume): object {
   const { metadata, conditions = [] } = volume;
   return {

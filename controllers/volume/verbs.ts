@@ -143,15 +143,15 @@ async function detach(
       if (refusal) refusals.push(refusal);
       attachments.push(refusal ? attachment : { ...attachment, state: 'Detaching' });
     }
-    // Report the one that force would solve.
-    const told = refusals.find(({ reason }) => reason === 'NodeLost') ?? refusals[0];
-    if (told && refusals.length === all.length) throw told;
+    // Report a refusal that force would solve first.
+    const report = refusals.find(({ reason }) => reason === 'NodeLost') ?? refusals[0];
+    if (report && refusals.length === all.length) throw report;
     return statusChange(parts, volume, { attachments });
   });
 }
 
 /**
- * The error why a volume can't be detached from a claim: FailedPrecondition (InUse, NodeLost); undefined if it can.
+ * The reason why a volume can't be detached from a claim: FailedPrecondition (InUse, NodeLost). Undefined if it can.
  */
 async function refusalOf(
   context: AdmissionContext,

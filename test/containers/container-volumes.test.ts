@@ -159,7 +159,7 @@ describe('volumes of every driver in containers', function () {
     const readOnly = [{ ...mounts[0], readOnly: true }];
     const refused = await daemon.rest('POST', `${base}/services`, service('ro', 'true', readOnly));
     expect(refused.status).to.equal(400);
-    expect(JSON.stringify(refused.body)).to.match(/fsUser.*is not for a mount that is read-only/);
+    expect(JSON.stringify(refused.body)).to.match(/fsUser.*is not allowed for a read-only mount/);
 
     await daemon.ok('POST', `${base}/volumes`, {
       name: 'shared',

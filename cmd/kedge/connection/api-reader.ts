@@ -8,7 +8,7 @@ import {
   type Readable,
   type Reader,
   type Subject,
-  type ToldEvent,
+  type ReportedEvent,
 } from '@kedge/controllers/cause';
 import { events } from '@kedge/controllers/kinds';
 import { kindNamed } from './api.js';
@@ -43,7 +43,7 @@ export function apiReader(client: ApiClient): Reader {
 async function eventsOf(
   client: ApiClient,
   { kind, object }: Subject,
-): Promise<readonly ToldEvent[]> {
+): Promise<readonly ReportedEvent[]> {
   const namespace = 'namespace' in object ? object.namespace : 'default';
   const fieldSelector = `regarding.kind=${kind},regarding.name=${object.name}`;
   const found = await readable(

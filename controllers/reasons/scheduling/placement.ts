@@ -62,7 +62,7 @@ export function noNodeFits({ object, world }: About<'Instance'>): Remedy {
   );
 }
 
-/** The remedy for a volume that no node may have by the class's allowedTopologies. */
+/** The remedy for a volume whose class permits no node by allowedTopologies. */
 export function topologyUnsatisfied({ object, world }: About<'Volume'>): Remedy {
   const { storageClassName: name } = object;
   const storageClass = world.storageClasses.find((each) => each.name === name);

@@ -1,12 +1,12 @@
-/** An image as a service names it. */
+/** A parsed image reference. */
 export interface ImageReference {
-  /** With the host unless it is Docker Hub's, such as `redis` or `registry.example.com/team/app`. */
+  /** Repository, with the host unless it is Docker Hub: `redis`, `registry.example.com/team/app`. */
   readonly repository: string;
-  /** Host of the registry, with a port where it has one. */
+  /** Host of the registry, with its port if given. */
   readonly host: string;
-  /** Tag or digest; `latest` where none is given. */
+  /** Tag or digest; default: `latest`. */
   readonly version: string;
-  /** Whether it names content that never changes. */
+  /** Whether the reference is immutable. */
   readonly isDigest: boolean;
 }
 
@@ -19,14 +19,14 @@ const pattern = new RegExp(
 );
 const charactersMax = 512;
 
-/** Reads `[host/]path[:tag][@digest]`; undefined for anything else. A digest counts, not the tag beside it. */
+/** Parses `[host/]path[:tag][@digest]`; undefined if malformed. A digest overrides a tag. */
 export function parseImage(text: string): ImageReference | undefined {
   if (text.length > charactersMax) return undefined;
   const [, first, path = '', tag, digest] = pattern.exec(text) ?? [];
   if (path === '') return undefined;
   const version = digest ?? tag ?? 'latest';
   const isDigest = digest !== undefined;
-  // The first part is a host where it can be nothing else, as Docker reads it.
+  // The first part is the host if it has a dot, a colon or a capital, or is localhost, as in Docker.
   const isHost =
     first !== undefined && (/[.:]/.test(first) || first === 'localhost' || /[A-Z]/.test(first));
   if (isHost) return { repository: `${first}/${path}`, host: first, version, isDigest };
@@ -34,7 +34,7 @@ export function parseImage(text: string): ImageReference | undefined {
   return { repository, host: hubHost, version, isDigest };
 }
 
-/** The name as the engine takes it. */
+/** The reference in the engine's form. */
 export function imageName({ repository, version, isDigest }: ImageReference): string {
   return `${repository}${isDigest ? '@' : ':'}${version}`;
 }

@@ -32,7 +32,7 @@ export function takenPorts(template: Needy): readonly TakenPort[] {
   });
 }
 
-/** Whether a workload takes anything of its node that others can't have then. */
+/** Whether a workload uses resources or ports of its node exclusively. */
 export function isNeedy(template: Needy): boolean {
   return template.resources !== undefined || takenPorts(template).length > 0;
 }

@@ -8,7 +8,7 @@ export type Needy = Pick<InstanceTemplate, 'runtime' | 'network' | 'ports' | 're
 export interface ResourceLimits {
   /** Thousandths of a processor. */
   readonly cpuMillis?: number;
-  /** The workload's share of the processors when they are busy, thousandths. */
+  /** The workload's share of the processors under contention, thousandths. */
   readonly cpuRequestMillis?: number;
   readonly memoryBytes?: number;
   readonly pids?: number;
@@ -48,7 +48,7 @@ export function limitsOf({ resources }: Needy): ResourceLimits {
   };
 }
 
-/** The resources of a node; undefined where it reports none. */
+/** The resources of a node; undefined if the node does not report them. */
 export function capacityOf(
   capacity: Readonly<Record<string, string>> = {},
 ): Partial<ResourceRequests> {

@@ -33,7 +33,7 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
     store: options.store,
     reconcile: (context) => reconciler.reconcile(context),
     concurrency: 8,
-    // A copy takes its time.
+    // Copying data takes longer than other reconciles.
     timeoutMs: options.policy.snapshotTimeoutMs,
     backoff: backoffOf(options.policy, 'driver'),
   })

@@ -15,7 +15,7 @@ export type SnapshotControllerOptions = ProvisionedOptions;
 /** Name of the controller: operations are recorded under it. */
 export const controllerName = 'snapshot';
 
-/** The status field of a volume that lists the snapshots that are being taken of it. */
+/** The status field of a volume with the snapshots that are being created from it. */
 export const beingCopied = { kind: volumes, field: 'snapshotsInFlight' } as const;
 
 /** The key of a snapshot. */
@@ -23,7 +23,7 @@ export function keyOfSnapshot(snapshot: Snapshot): { namespace: string; name: st
   return { namespace: snapshot.namespace, name: snapshot.name };
 }
 
-/** A snapshot in progress of an earlier release without a recorded place is at `known`. */
+/** Adds the node to a snapshot in progress of an earlier release, which did not record it. */
 export function withHome(
   snapshot: Snapshot,
   known: Pick<Snapshot, 'topology'> | undefined,
@@ -33,7 +33,7 @@ export function withHome(
   return known?.topology === undefined ? snapshot : { ...snapshot, topology: known.topology };
 }
 
-/** A driver with all that a call of it needs. */
+/** A driver with the inputs of a call. */
 export interface PreparedCall {
   readonly driver: Driver;
   readonly request: SnapshotHandleRequest;
@@ -52,7 +52,7 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
     });
   }
 
-  /** The snapshot's status, and its source free again, in one transaction. */
+  /** Writes the snapshot's status and releases its source, in one transaction. */
   settle(
     context: ReconcileContext,
     snapshot: Snapshot,
@@ -80,7 +80,10 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
     return prepared;
   }
 
-  /** Placement as captured, credentials from the live class. @throws DriverError */
+  /**
+   * Resolves the driver and the inputs of a call: placement as captured, credentials from the live class.
+   * @throws DriverError
+   */
   async prepare(snapshot: Snapshot, signal: AbortSignal): Promise<PreparedCall> {
     const { manager, node } = this.options;
     const { driver: name = '', driverParameters = {}, storageClassName = '', handle } = snapshot;

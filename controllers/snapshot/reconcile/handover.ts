@@ -12,11 +12,11 @@ import { type Snapshot, snapshots } from '../kind.js';
 import type { GoneNodes } from '../../node/gone.js';
 import {
   deletedCondition,
-  isUntold,
+  isNewWait,
   type Waits,
   waitsReason,
 } from '../../provisioned/conditions.js';
-import { letGoOf } from '../../provisioned/in-flight.js';
+import { releaseInFlight } from '../../provisioned/in-flight.js';
 import { releaseObject } from '../../provisioned/operations.js';
 import { snapshotFinalizer } from '../admission.js';
 import { beingCopied, type SnapshotEffects } from './effects.js';
@@ -25,10 +25,10 @@ import type { SnapshotAction, SnapshotSituation } from '../plan.js';
 
 /** Whether an action on a snapshot is a driver call. */
 function callsDriver({ type }: SnapshotAction): boolean {
-  return type === 'create' || type === 'look' || type === 'delete';
+  return type === 'create' || type === 'probe' || type === 'delete';
 }
 
-/** Actions for a snapshot whose driver another process must call. */
+/** Decides for each action whether another process must call the driver, and reports the wait for it. */
 export class Handover {
   readonly #effects: SnapshotEffects;
   readonly #gone: GoneNodes;
@@ -38,7 +38,7 @@ export class Handover {
     this.#gone = gone;
   }
 
-  /** Whether a node's part must do it. */
+  /** Whether the node's part must execute the action. */
   isAsked(snapshot: Snapshot, action: SnapshotAction): boolean {
     if (this.#effects.turn(snapshot).type !== 'here') return false;
     if (action.type === 'delete') return snapshot.status === 'Deleting';
@@ -49,14 +49,13 @@ export class Handover {
   waitsFor({ snapshot, source }: SnapshotSituation, action: SnapshotAction): Waits | undefined {
     const of = action.type === 'start' ? source : callsDriver(action) ? snapshot : undefined;
     const turn = of && this.#effects.turn(of);
-    // A volume on another node is copied there, once the snapshot is requested.
+    // A snapshot of a volume on another node is created there, once its intent is stored.
     const isIntent = action.type === 'start' && turn?.type === 'waits' && turn.home !== undefined;
     return turn?.type === 'waits' && !isIntent ? turn : undefined;
   }
 
   /**
-   * Reports the awaited node; a change of snapshot, source or node queues its key. It does not wait for a removed
-   * node.
+   * Reports the awaited node. A change of snapshot, source or node queues the key. It does not wait for a deleted node.
    */
   async wait(
     situation: SnapshotSituation,
@@ -64,17 +63,17 @@ export class Handover {
     waits: Waits,
     request: ReconcileContext,
   ): Promise<Result> {
-    // Nothing waits for a look.
-    if (action.type === 'look') return done();
+    // Probes are not handed over.
+    if (action.type === 'probe') return done();
     const { home } = waits;
     if (home === undefined) return this.#tell(situation, action, waits, request);
     const { gone, leftMs } = this.#gone.among([home]);
     if (gone.length > 0) return this.#withoutNode(situation, action, home, request);
-    const told = await this.#tell(situation, action, waits, request);
-    return leftMs === undefined ? told : requeueAfter(leftMs);
+    const report = await this.#tell(situation, action, waits, request);
+    return leftMs === undefined ? report : requeueAfter(leftMs);
   }
 
-  /** S6, S11: the snapshot can't be completed, and its data can't be reached. */
+  /** S6, S11: without its node the snapshot can't be completed, and its data is unreachable. */
   async #withoutNode(
     { snapshot, source, inputs }: SnapshotSituation,
     { type }: SnapshotAction,
@@ -86,10 +85,13 @@ export class Handover {
     const { namespace, name } = snapshot;
     if (type === 'delete') {
       const label = `${namespace}/${name}`;
-      logger.warn('a snapshot is removed without deletion of its data: its node was deleted', {
-        snapshot: label,
-        home,
-      });
+      logger.warn(
+        'the snapshot is removed without deletion of its data, because its node was deleted',
+        {
+          snapshot: label,
+          home,
+        },
+      );
       return releaseObject(request, snapshots, snapshot, snapshotFinalizer);
     }
     const message = `node ${home}, which has the data of its source, was deleted`;
@@ -112,18 +114,18 @@ export class Handover {
     request: ReconcileContext,
   ): Promise<Result> {
     const type = action.type === 'delete' ? deletedCondition : 'Ready';
-    if (!isUntold(findCondition(snapshot.conditions, type), 'False', { message, ready }))
+    if (!isNewWait(findCondition(snapshot.conditions, type), 'False', { message, ready }))
       return done();
-    const told = this.#effects.condition(snapshot, type, 'False', waitsReason, message);
-    await this.#effects.write(request, snapshot, told);
+    const report = this.#effects.condition(snapshot, type, 'False', waitsReason, message);
+    await this.#effects.write(request, snapshot, report);
     return done();
   }
 
-  /** Its node finished the copy: releases the source. */
-  async letGoOfSource(snapshot: Snapshot, request: ReconcileContext): Promise<void> {
+  /** Releases the source, after its node finished the copy. */
+  async releaseSource(snapshot: Snapshot, request: ReconcileContext): Promise<void> {
     const { namespace, source, metadata } = snapshot;
     const { lister } = this.#effects.options.manager.informer(volumes);
     const shown = lister.get(keyString({ namespace, name: source.volume }));
-    await letGoOf(request, beingCopied, shown, metadata.uid);
+    await releaseInFlight(request, beingCopied, shown, metadata.uid);
   }
 }

@@ -11,7 +11,7 @@ import { type Snapshot, type SnapshotStatus, snapshots } from '../kind.js';
 import { nextPhase } from '../phases.js';
 import type { SnapshotSituation } from '../plan.js';
 
-/** From Pending to a known outcome: S3 to S6, S9. */
+/** Transitions from Pending to a known outcome: S3 to S6, S9. */
 export class Making {
   readonly #effects: SnapshotEffects;
 
@@ -20,8 +20,8 @@ export class Making {
   }
 
   /**
-   * S3: one transaction writes snapshot and source, so that the source is not deleted during the copy. It runs
-   * after the secrets were resolved, so that no driver knows a snapshot without a captured driver.
+   * S3: one transaction writes snapshot and source, so that the source is not deleted during the copy. The secrets are
+   * resolved first, so that no driver is called for a snapshot without a captured driver.
    */
   async start(
     situation: SnapshotSituation,
@@ -93,7 +93,7 @@ export class Making {
         const context = { ...prepared.request, volume: identityOf(source), handle };
         const answer = await driver.createSnapshot(context);
         if (isPending(answer)) {
-          return await this.#effects.goesOn(request, snapshot, 'createSnapshot', answer);
+          return await this.#effects.reportInProgress(request, snapshot, 'createSnapshot', answer);
         }
         made = answer;
       }
@@ -126,7 +126,7 @@ export class Making {
     return requeueAfter(0);
   }
 
-  /** The stored source: the cache of a node's part may lag. */
+  /** The source from the store, because the cache of a node's part may lag. */
   async #inFlight(snapshot: Snapshot): Promise<Volume | undefined> {
     const key = { namespace: snapshot.namespace, name: snapshot.source.volume };
     const found = await this.#effects.options.store.get(volumes, key);
@@ -147,20 +147,20 @@ export class Making {
       { call: 'createSnapshot', startedAt, error },
       { unknownMs: 0, finalMs: undefined },
     );
-    const { reason, message, againMs, told } = judged;
+    const { reason, message, againMs, report } = judged;
     if (againMs !== undefined) {
-      await this.#effects.write(request, snapshot, told);
+      await this.#effects.write(request, snapshot, report);
       return callAgain(error, againMs);
     }
     await this.#effects.settle(request, snapshot, source, {
-      ...told,
-      // Tried again, it is of this volume and of no namesake.
+      ...report,
+      // A retry uses this volume, never another one of the same name.
       ...(source ? { sourceUid: source.metadata.uid } : {}),
       status: nextPhase(from, 'failedForGood'),
       failureMessage: message,
       failedWith: inputs,
     });
-    // Continues a deletion from here.
+    // The next reconcile continues the deletion.
     return isDeleting(snapshot) ? requeueAfter(0) : fail(reason, message);
   }
 }

@@ -22,7 +22,7 @@ export class SnapshotReconciler {
   readonly #making: Making;
   readonly #removal: Removal;
   readonly #probes: Probes;
-  /** Those that the last look did not find, by uid. */
+  /** Uids of snapshots that the last probe did not find. */
   readonly #missing = new Set<string>();
 
   constructor(options: SnapshotControllerOptions, gone: GoneNodes) {
@@ -40,7 +40,7 @@ export class SnapshotReconciler {
     const situation = this.#situation(snapshot);
     const isSettled = snapshot.status === 'Ready' || snapshot.status === 'Failed';
     if (isSettled && this.#effects.turn(situation.snapshot).type === 'waits')
-      await this.#handover.letGoOfSource(snapshot, request);
+      await this.#handover.releaseSource(snapshot, request);
     const action = planSnapshot(situation);
     if (this.#effects.part === 'node' && !this.#handover.isAsked(situation.snapshot, action))
       return done();
@@ -48,7 +48,7 @@ export class SnapshotReconciler {
     if (waits) return this.#handover.wait(situation, action, waits, request);
     switch (action.type) {
       case 'none':
-        return this.#untilLook(snapshot);
+        return this.#untilProbe(snapshot);
       case 'wait':
         return this.#wait(request, snapshot, action.reason, action.message);
       case 'waitForRestores':
@@ -71,8 +71,8 @@ export class SnapshotReconciler {
           reason: 'Retried',
         });
         return requeueAfter(0);
-      case 'look':
-        return this.#look(situation, request);
+      case 'probe':
+        return this.#probe(situation, request);
       case 'startDeleting':
         this.#forgetLooks(snapshot);
         return this.#removal.start(situation, action.status, request);
@@ -88,18 +88,18 @@ export class SnapshotReconciler {
     const { manager } = this.#options;
     const key = `${given.namespace}/${given.source.volume}`;
     const named = manager.informer(volumes).lister.get(key);
-    // A later volume of the same name is not the intended source.
+    // A later volume of the same name is not the source.
     const source = !given.sourceUid || named?.metadata.uid === given.sourceUid ? named : undefined;
     const snapshot = given.status === 'Pending' ? given : withHome(given, source);
     const storageClass = manager
       .informer(storageClasses)
       .lister.get(snapshot.storageClassName ?? named?.storageClassName ?? '');
-    // Before it was begun it depends on what its source captured.
+    // Without captured parameters of its own, it depends on those of its source.
     const captured = snapshot.driverParameters ?? source?.driverParameters;
     const parameters = { ...storageClass?.parameters, ...captured };
     const versions = secretVersions(manager, parameters, snapshot);
     const inputs = [`snapshot@${snapshot.metadata.generation}`, ...versions].join(' ');
-    return { snapshot, source, inputs, lookDue: this.#probes.isDue(snapshot.metadata.uid) };
+    return { snapshot, source, inputs, probeDue: this.#probes.isDue(snapshot.metadata.uid) };
   }
 
   #wait(
@@ -112,7 +112,7 @@ export class SnapshotReconciler {
     return this.#effects.waitFor(request, snapshot, waits, { reason });
   }
 
-  #untilLook(snapshot: Snapshot): Result {
+  #untilProbe(snapshot: Snapshot): Result {
     if (snapshot.status !== 'Ready' || this.#effects.turn(snapshot).type !== 'here') return done();
     return this.#probes.untilNext(snapshot.metadata.uid);
   }
@@ -122,8 +122,8 @@ export class SnapshotReconciler {
     this.#missing.delete(uid);
   }
 
-  /** S13: seen absent twice. */
-  async #look(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
+  /** S13: two probes found it absent. */
+  async #probe(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
     const { snapshot } = situation;
     const { uid } = snapshot.metadata;
     const startedAt = this.#effects.now;
@@ -135,7 +135,7 @@ export class SnapshotReconciler {
       const error = driverErrorOf(thrown);
       if (error.kind !== 'NotFound') {
         this.#missing.delete(uid);
-        return this.#untilLook(snapshot);
+        return this.#untilProbe(snapshot);
       }
       if (!this.#missing.delete(uid)) {
         this.#missing.add(uid);
@@ -152,6 +152,6 @@ export class SnapshotReconciler {
       return done();
     }
     this.#missing.delete(uid);
-    return this.#untilLook(snapshot);
+    return this.#untilProbe(snapshot);
   }
 }

@@ -7,7 +7,7 @@ import { type Snapshot, snapshots } from '../kind.js';
 import { nextPhase, type NextSnapshotPhase } from '../phases.js';
 import type { SnapshotSituation } from '../plan.js';
 
-/** The way out: S8, S10 to S12. */
+/** Deletion: S8, S10 to S12. */
 export class Removal {
   readonly #effects: SnapshotEffects;
 
@@ -15,7 +15,9 @@ export class Removal {
     this.#effects = effects;
   }
 
-  /** S8, S10. The driver is called in the same run: a run that succeeds between two calls ends their backoff. */
+  /**
+   * S8, S10. Calls the driver in the same run, because a successful run between two calls would reset their backoff.
+   */
   async start(
     situation: SnapshotSituation,
     status: NextSnapshotPhase,
@@ -42,13 +44,13 @@ export class Removal {
       const prepared = await this.#effects.begin(snapshot, request);
       const answer = await prepared.driver.deleteSnapshot(prepared.request);
       if (isPending(answer)) {
-        return await this.#effects.goesOn(request, snapshot, 'deleteSnapshot', answer);
+        return await this.#effects.reportInProgress(request, snapshot, 'deleteSnapshot', answer);
       }
     } catch (thrown) {
       const call = { call: 'deleteSnapshot', startedAt };
       return this.#effects.retried(request, snapshot, call, thrown, ({ kind, message }) => ({
         reason: kind,
-        // A node would retry a repeated request from Failed at once.
+        // A node would retry a repeated request of a Failed snapshot immediately.
         ...(errorClasses[kind] === 'final' && this.#effects.part === 'cluster'
           ? { status: nextPhase('Deleting', 'deleteFailed'), failureMessage: message }
           : {}),

@@ -41,7 +41,7 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     concurrency: 16,
     backoff: backoffOf(options.policy, 'driver'),
   })
-    .for(volumeInformer, tellsMore)
+    .for(volumeInformer, isMoreThanCallRecord)
     .watches(manager.informer(storageClasses), (c) =>
       lister.byIndex('storageClass', c.name).map(keyOfVolume),
     )
@@ -85,7 +85,7 @@ export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume 
  * Whether a change is more than a call record: the node's agent writes one per failure, which must not trigger
  * retries here. A record that the volume is missing triggers a probe.
  */
-function tellsMore(before: Volume, volume: Volume): boolean {
+function isMoreThanCallRecord(before: Volume, volume: Volume): boolean {
   if (missedBy(volume) !== undefined && missedBy(before) === undefined) return true;
   return !jsonEqual(withoutRecord(before), withoutRecord(volume));
 }

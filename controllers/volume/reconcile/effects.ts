@@ -20,7 +20,7 @@ export function keyOfVolume(volume: Volume): { namespace: string; name: string }
   return { namespace: volume.namespace, name: volume.name };
 }
 
-/** A driver with all that a call of it needs. */
+/** A driver with the inputs of a call. */
 export interface PreparedCall {
   readonly driver: Driver;
   /** Parameters with unresolved secret references, which may be stored. */
@@ -32,7 +32,7 @@ type VolumeField = (typeof volumes)['statusFields'][number];
 
 /** Shared by the parts of the volume controller: status writes and driver calls. */
 export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, VolumeStatus> {
-  /** For volumes of a node's part, by uid. */
+  /** Times of a node's part that the API does not return, by uid of the volume. */
   readonly #missingSince = new Map<string, string>();
 
   constructor(options: VolumeControllerOptions) {
@@ -59,7 +59,7 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
   /** A volume with the state of a node's part that the API does not return. */
   recalled(volume: Volume): Volume {
     const missingSince = this.#missingSince.get(volume.metadata.uid);
-    // The controllers of the cluster decided it, whatever the policy says.
+    // The controllers of the cluster requested the deletion, regardless of the policy.
     const neverUsed = isDeletionAsked(volume);
     return { ...volume, neverUsed, ...(missingSince === undefined ? {} : { missingSince }) };
   }
@@ -83,7 +83,7 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
     return prepared;
   }
 
-  /** The driver and the context of a call; secrets are resolved now. @throws DriverError */
+  /** Resolves the driver, the parameters and the present secrets of a call. @throws DriverError */
   async prepare(
     { volume, storageClass }: VolumeSituation,
     signal: AbortSignal,

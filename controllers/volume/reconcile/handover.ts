@@ -11,7 +11,7 @@ import { nodes } from '../../node/kind.js';
 import { type Volume, type VolumeStatus, volumes } from '../kind.js';
 import {
   deletedCondition,
-  isUntold,
+  isNewWait,
   type Waits,
   waitsReason,
 } from '../../provisioned/conditions.js';
@@ -47,7 +47,7 @@ export function callsDriver(action: VolumeAction, volume: Volume): boolean {
     case 'provision':
     case 'observe':
     case 'expand':
-    case 'look':
+    case 'probe':
     case 'detach':
       return true;
     case 'reclaim':
@@ -57,7 +57,7 @@ export function callsDriver(action: VolumeAction, volume: Volume): boolean {
   }
 }
 
-/** Actions for a volume whose driver another process must call. */
+/** Decides for each action whether another process must call the driver, and reports the wait for it. */
 export class Handover {
   readonly #effects: VolumeEffects;
 
@@ -74,14 +74,14 @@ export class Handover {
   ): Promise<Result> {
     const { volume } = situation;
     if (action.type === 'detach' && waits.home !== undefined && !waits.ready)
-      return this.#takeFromSilent(volume, waits.home, request);
+      return this.#detachFromSilent(volume, waits.home, request);
     if (!isAsking(action.type)) return done();
     const { type, status } = asking[action.type];
-    const message = action.type === 'reclaim' ? withWayOut(situation, waits) : waits.message;
-    const told = findCondition(volume.conditions, type);
-    // One that does not answer is not asked: until it is, the policy may still be changed.
+    const message = action.type === 'reclaim' ? withRemedy(situation, waits) : waits.message;
+    const report = findCondition(volume.conditions, type);
+    // A silent node gets no request, so that the policy can still be changed.
     const asked = action.type === 'reclaim' && waits.ready && !isDeletionAsked(volume);
-    if (!asked && !isUntold(told, status, { ...waits, message })) return done();
+    if (!asked && !isNewWait(report, status, { ...waits, message })) return done();
     // V9: it was never usable, so there is no data to retain.
     const neverUsed: VolumeStatus = isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
     const condition = this.#effects.condition(volume, type, status, waitsReason, message);
@@ -90,7 +90,7 @@ export class Handover {
     return done();
   }
 
-  /** A node that was taken out of the cluster deletes nothing any more: the policy decides again. */
+  /** Withdraws the deletion request to a node that was removed from the cluster. The policy applies again. */
   withdrawDeletion(volume: Volume, home: string, request: ReconcileContext): Promise<Result> {
     return request.txn(async (txn) => {
       requireSeen(volumes, volume, await txn.get(volumes, keyOfVolume(volume)));
@@ -104,7 +104,7 @@ export class Handover {
    * V19 for a volume whose data is on a silent node: no provider can detach it, and no other node can reach it.
    * When the node returns, it unmounts volumes without an attachment.
    */
-  #takeFromSilent(volume: Volume, home: string, request: ReconcileContext): Promise<Result> {
+  #detachFromSilent(volume: Volume, home: string, request: ReconcileContext): Promise<Result> {
     return request.txn(async (txn) => {
       const current = await txn.get(volumes, keyOfVolume(volume));
       requireSeen(volumes, volume, current);
@@ -122,8 +122,8 @@ export class Handover {
   }
 }
 
-/** Without its node the data stays, but the object can be removed. */
-function withWayOut({ volume, storageClass }: VolumeSituation, { message, ready }: Waits): string {
+/** Adds a remedy for a missing node: the object can be removed without its data. */
+function withRemedy({ volume, storageClass }: VolumeSituation, { message, ready }: Waits): string {
   const keeps = volume.neverUsed !== true && (volume.handle ?? '') !== '';
   if (ready || !keeps || effectivePolicy(volume, storageClass) === 'retain') return message;
   if (isDeletionUnderWay(volume)) return `${message}; the node may already be deleting the data`;

@@ -34,7 +34,7 @@ import type { Reason } from '../../reasons/index.js';
 /** The step from Pending or Failed to Provisioning. */
 type Start = Extract<VolumeAction, { readonly type: 'startProvisioning' }>;
 
-/** From Pending to a known outcome: V2 to V10, V20, V21. */
+/** Transitions from Pending to a known outcome: V2 to V10, V20, V21. */
 export class Provisioning {
   readonly #effects: VolumeEffects;
 
@@ -43,8 +43,8 @@ export class Provisioning {
   }
 
   /**
-   * V3, V10: the intent is stored before the driver is called, so that a crash leaks nothing, and after the secrets
-   * were resolved, so that no driver knows a volume without an intent.
+   * V3, V10: the intent is stored before the driver is called, so that a crash leaks nothing. The secrets are resolved
+   * before that, so that no driver is called without a stored intent.
    */
   async start(
     situation: VolumeSituation,
@@ -84,7 +84,7 @@ export class Provisioning {
       attempts: 0,
       ...(turn.type === 'waits'
         ? {
-            // The node provisions it with the written values, and failures are recorded with the present inputs.
+            // The node provisions the volume with these values. Failures are recorded with the present inputs.
             driverParameters: prepared.parameters,
             failedWith: situation.inputs,
             ...this.#effects.made(volume, 'False', waitsReason, turn.message),
@@ -130,13 +130,15 @@ export class Provisioning {
       const answer = volume.source
         ? await driver.restore({ ...wanted, snapshot: await this.#restored(volume) })
         : await driver.provision(wanted);
-      if (isPending(answer)) return await this.#effects.goesOn(request, volume, call, answer);
+      if (isPending(answer))
+        return await this.#effects.reportInProgress(request, volume, call, answer);
       made = answer;
       const { ownsData, expand } = driver.capabilities();
       // An earlier attempt provisioned it before the size was raised: it is expanded next, or provisioned again.
       if (made.sizeBytes < sizeBytes && ownsData && !expand) {
         const gone = await driver.delete({ ...context, handle: made.handle });
-        if (isPending(gone)) return await this.#effects.goesOn(request, volume, call, gone);
+        if (isPending(gone))
+          return await this.#effects.reportInProgress(request, volume, call, gone);
         throw new DriverError(
           'Internal',
           `driver ${driver.name} provisioned ${made.sizeBytes} bytes instead of ${sizeBytes}; the volume is provisioned again`,
@@ -216,9 +218,9 @@ export class Provisioning {
     const { stalledProbeMs: unknownMs, failedRecheckMs: finalMs } = policy;
     const failed = { call, startedAt, error };
     const judged = this.#effects.judged(request, volume, failed, { unknownMs, finalMs });
-    const { event, reason, message, againMs, told } = judged;
+    const { event, reason, message, againMs, report } = judged;
     await this.#effects.write(request, volume, {
-      ...told,
+      ...report,
       status: next(event),
       // Only Failed and Stalled have one (specification section 2.2); the rest is in lastOperation.
       failureMessage: event === 'failedForNow' ? '' : message,

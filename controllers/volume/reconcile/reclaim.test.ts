@@ -17,7 +17,7 @@ describe('a volume that lets go of the snapshot it was made from', () => {
     const txn: ReconcileContext['txn'] = (work) => runTxn(store, work);
     const volume = { ...key, name: 'v', source: { snapshot: 's' }, metadata: { uid: 'mine' } };
     for (let times = 1; times <= 2; times += 1) {
-      await reclaim.letGoOfSource(volume as unknown as Volume, { txn } as ReconcileContext);
+      await reclaim.releaseSource(volume as unknown as Volume, { txn } as ReconcileContext);
       expect(await store.get(snapshots, key)).to.have.deep.property('restoresInFlight', ['other']);
     }
   });

@@ -22,13 +22,13 @@ import {
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { deletedCondition } from '../../provisioned/conditions.js';
 import { isRefusal } from '../../provisioned/failure.js';
-import { letGoOf } from '../../provisioned/in-flight.js';
+import { releaseInFlight } from '../../provisioned/in-flight.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
 import { effectOf, releaseObject } from '../../provisioned/operations.js';
 import { nextPhase } from '../states/phases.js';
 import type { ReclaimedFrom, VolumeSituation } from '../states/plan.js';
 
-/** A call that failed. */
+/** A failed deletion call. */
 interface FailedDeletion {
   readonly thrown: unknown;
   readonly startedAt: string;
@@ -60,7 +60,7 @@ export class Reclaim {
     // V23 for an owned volume whose service was deleted: deletes the object with its data.
     if (!isDeleting(volume)) return this.#requestUnused(volume, request);
     const begun = await this.#begin(situation, request);
-    // A node does not ask itself.
+    // A node does not request deletions itself.
     if (!begun) return this.#effects.part === 'node' ? done() : requeueAfter(0);
     const isOpen = isEarlierCallOpen(volume);
     const startedAt = startOfDeletion(begun.volume, this.#effects.now);
@@ -68,7 +68,7 @@ export class Reclaim {
       const { driver, context } = await this.#effects.begin(request, begun);
       const answer = await driver.delete({ ...context, handle: volume.handle || undefined });
       if (isPending(answer))
-        return await this.#effects.goesOn(request, begun.volume, 'delete', answer);
+        return await this.#effects.reportInProgress(request, begun.volume, 'delete', answer);
     } catch (thrown) {
       return this.#failed(begun, from, { thrown, startedAt, isOpen }, request);
     }
@@ -77,9 +77,9 @@ export class Reclaim {
   }
 
   /**
-   * Writes, before the driver is called, that a call may be under way, unless that is so already: from then on the
-   * policy can't be changed. In the same run: a run that succeeds between two calls ends their backoff.
-   * @returns the volume as it is then; undefined when it is another one, or was changed since
+   * Records before the driver call that one may be in progress, which locks the policy. No-op if it is recorded
+   * already. The call follows in the same run, because a successful run between two calls would reset their backoff.
+   * @returns the volume after the write; undefined if it was changed or replaced meanwhile
    */
   async #begin(
     situation: VolumeSituation,
@@ -90,7 +90,7 @@ export class Reclaim {
     const isRepeated = isDeletionAsked(volume) && isDeletionRefused(volume);
     if (isDeletionAsked(volume) && !isRepeated) return situation;
     const call = { call: 'delete', startedAt: now, message: '', nextTryAt: '' } as const;
-    // In place of the outcome of an earlier call, which says nothing of this one.
+    // Replaces the outcome of an earlier call, which is irrelevant for this one.
     const started =
       volume.lastOperation?.call === 'delete'
         ? { lastOperation: { ...call, outcome: startedOutcome } }
@@ -104,7 +104,7 @@ export class Reclaim {
     return { ...situation, volume: seen };
   }
 
-  /** A deletion reports what blocks it; the end of that queues its key. */
+  /** Reports the blockers of a deletion. Their end queues the key. */
   async waitForUsers(volume: Volume, request: ReconcileContext): Promise<Result> {
     const of = { index: 'sourceVolume', value: sourceValue(volume) } as const;
     const { items } = await this.#effects.options.store.list(snapshots, of);
@@ -113,7 +113,7 @@ export class Reclaim {
     return this.#effects.waitFor(request, volume, waits);
   }
 
-  /** A pending snapshot is made first: the volume's snapshots queue this key. */
+  /** Requests the deletion of an unused volume. Pending snapshots of it are created first; they queue this key. */
   async #requestUnused(volume: Volume, request: ReconcileContext): Promise<Result> {
     const obstacle = await deleteUnused(this.#effects.options.store, volume);
     if (obstacle === undefined) return done();
@@ -123,7 +123,7 @@ export class Reclaim {
 
   /**
    * Requests the deletion of an empty volume in the version that was read, so that no snapshot of it can start.
-   * @throws StatusError Aborted when it changed
+   * @throws StatusError Aborted if it changed
    */
   async requestDeletion(volume: Volume): Promise<Result> {
     const { resourceVersion } = volume.metadata;
@@ -143,12 +143,12 @@ export class Reclaim {
       volume,
       { call: 'delete', startedAt },
       thrown,
-      (error, told) => {
-        const isTold = errorClasses[error.kind] === 'final' || from === 'Failed';
+      (error, report) => {
+        const isReported = errorClasses[error.kind] === 'final' || from === 'Failed';
         return {
           reason: error.kind,
-          ...(isOpen && isRefusal(error.kind) ? this.#stillOpen(volume, told) : {}),
-          ...(isTold
+          ...(isOpen && isRefusal(error.kind) ? this.#stillOpen(volume, report) : {}),
+          ...(isReported
             ? {
                 status: nextPhase(from, 'deleteFailed'),
                 failureMessage: messageWithRemedy(situation, error),
@@ -159,11 +159,14 @@ export class Reclaim {
     );
   }
 
-  /** A refusal that does not end the deletion. A node does not ask itself, but says when its call was. */
-  #stillOpen(volume: Volume, told: Pick<Volume, 'lastOperation'>): VolumeStatus {
+  /**
+   * The status after a refusal that does not end the deletion. A node does not request deletions, but reports the time
+   * of its call.
+   */
+  #stillOpen(volume: Volume, report: Pick<Volume, 'lastOperation'>): VolumeStatus {
     if (this.#effects.part === 'cluster')
-      return deletionOf({ ...volume, ...told }, this.#effects.now);
-    const { lastOperation } = told;
+      return deletionOf({ ...volume, ...report }, this.#effects.now);
+    const { lastOperation } = report;
     return lastOperation
       ? { lastOperation: { ...lastOperation, startedAt: beforeDeletion(volume) } }
       : {};
@@ -187,16 +190,16 @@ export class Reclaim {
    * driver operations are irrelevant: the volume is unused and its state at the provider is known.
    */
   async release(volume: Volume, request: ReconcileContext): Promise<Result> {
-    await this.letGoOfSource(volume, request);
+    await this.releaseSource(volume, request);
     return releaseObject(request, volumes, volume, volumeFinalizer);
   }
 
   /** Releases the source snapshot of a volume. Idempotent. */
-  async letGoOfSource(volume: Volume, request: ReconcileContext): Promise<void> {
+  async releaseSource(volume: Volume, request: ReconcileContext): Promise<void> {
     const key = sourceSnapshot(volume);
     if (!key) return;
     const { lister } = this.#effects.options.manager.informer(snapshots);
-    await letGoOf(request, beingRestored, lister.get(keyString(key)), volume.metadata.uid);
+    await releaseInFlight(request, beingRestored, lister.get(keyString(key)), volume.metadata.uid);
   }
 }
 

@@ -32,7 +32,7 @@ function isUnplaced({ driver = '', handle = '', topology }: Volume): boolean {
   return nodeDrivers.includes(driver) && handle !== '' && topology?.[nodeTopologyKey] === undefined;
 }
 
-/** The other nodes that hold a volume; this node exists because this code runs. */
+/** The other nodes with an attachment of a volume. The node of this process exists. */
 function holdingNodes({ attachments = [] }: Volume, node: string): readonly string[] {
   return attachments
     .filter((attachment) => attachment.state !== 'Detaching' && attachment.node !== node)
@@ -74,16 +74,16 @@ export class VolumeReconciler {
     if (!volume) return done();
     if (this.#effects.part === 'node') return this.#serve(this.#effects.recalled(volume), request);
     const { gone, leftMs } = this.#gone.among(holdingNodes(volume, this.#options.node));
-    if (gone.length > 0) return this.#upkeep.takeFromGone(volume, gone, request);
+    if (gone.length > 0) return this.#upkeep.detachFromDeleted(volume, gone, request);
     const result = await this.#act(volume, request);
     return leftMs === undefined ? result : within(result, leftMs);
   }
 
-  /** The part of a node: makes the requested calls for volumes whose data it has. */
+  /** The part of a node: executes the requested calls for volumes whose data is here. */
   async #serve(volume: Volume, request: ReconcileContext): Promise<Result> {
     if (this.#effects.turn(volume).type !== 'here') return done();
     const action = planVolume(this.#situation(volume));
-    if (action.type === 'none') return this.#untilLook(volume);
+    if (action.type === 'none') return this.#untilProbe(volume);
     const isAsked = action.type !== 'reclaim' || isDeletionAsked(volume);
     return callsDriver(action, volume) && isAsked ? this.#act(volume, request) : done();
   }
@@ -94,14 +94,14 @@ export class VolumeReconciler {
     const { uid } = volume.metadata;
     const isSettled = volume.status === 'Available' || volume.status === 'Failed';
     if (isSettled && this.#effects.part === 'cluster')
-      await this.#reclaim.letGoOfSource(volume, request);
+      await this.#reclaim.releaseSource(volume, request);
     if (callsDriver(action, volume)) {
       const turn = this.#effects.turn(volume);
       if (turn.type === 'waits') return this.#handOver(situation, action, turn, request);
     }
     switch (action.type) {
       case 'none':
-        return this.#untilLook(volume);
+        return this.#untilProbe(volume);
       case 'waitForUsers':
         return this.#reclaim.waitForUsers(volume, request);
       case 'recheckLater':
@@ -114,8 +114,8 @@ export class VolumeReconciler {
         return this.#provisioning.observe(situation, request);
       case 'expand':
         return this.#upkeep.expand(situation, action.sizeBytes, request);
-      case 'look':
-        return this.#look(situation, request);
+      case 'probe':
+        return this.#probe(situation, request);
       case 'detach':
         return this.#upkeep.detach(situation, request);
       case 'release':
@@ -141,11 +141,11 @@ export class VolumeReconciler {
     const storageClass = this.#effects.classes().get(volume.storageClassName);
     const missed = missedBy(volume);
     const isMissed = missed !== undefined && this.#missed.get(uid) !== missed;
-    const isLookDue = isMissed || this.#probes.isDue(uid);
+    const isProbeDue = isMissed || this.#probes.isDue(uid);
     if (this.#effects.part === 'node') {
       // The cluster part handles owners and failure inputs.
-      const lookDue = isLookDue || Boolean(volume.missingSince);
-      return { volume, storageClass, owner: 'wanted', inputs: '', lookDue };
+      const probeDue = isProbeDue || Boolean(volume.missingSince);
+      return { volume, storageClass, owner: 'wanted', inputs: '', probeDue };
     }
     const service = volume.ownerService
       ? manager.informer(services).lister.get(volume.ownerService)
@@ -168,11 +168,11 @@ export class VolumeReconciler {
     ].join(' ');
     // The first probe of a process also determines the node of volumes of earlier releases.
     const unplaced = !this.#probes.has(uid) && isUnplaced(volume);
-    const lookDue = unplaced || Boolean(volume.missingSince) || isLookDue;
-    return { volume, storageClass, owner: present ?? 'gone', inputs, lookDue };
+    const probeDue = unplaced || Boolean(volume.missingSince) || isProbeDue;
+    return { volume, storageClass, owner: present ?? 'gone', inputs, probeDue };
   }
 
-  /** Another node, present or not, must call the driver. */
+  /** Hands the action over if another node must call the driver, whether that node exists or not. */
   #handOver(
     situation: VolumeSituation,
     action: VolumeAction,
@@ -185,37 +185,37 @@ export class VolumeReconciler {
     const isAsked = type === 'reclaim' && isDeletionUnderWay(volume);
     if ((!isUnmade && !isAsked) || turn.home === undefined)
       return this.#handover.wait(situation, action, turn, request);
-    // Remains of an attempt are lost with a node that was removed from the cluster.
+    // Remains of an attempt are lost if its node is removed from the cluster.
     const { gone, leftMs } = this.#gone.among([turn.home]);
     if (gone.length > 0) {
       if (!isUnmade) return this.#handover.withdrawDeletion(volume, turn.home, request);
       return type === 'reclaim'
         ? this.#reclaim.release(volume, request)
-        : this.#upkeep.giveUpOn(turn.home, volume, request);
+        : this.#upkeep.leaveDeletedNode(turn.home, volume, request);
     }
-    const told = this.#handover.wait(situation, action, turn, request);
-    return leftMs === undefined ? told : told.then((result) => within(result, leftMs));
+    const report = this.#handover.wait(situation, action, turn, request);
+    return leftMs === undefined ? report : report.then((result) => within(result, leftMs));
   }
 
   /** Nothing to do until the next probe. */
-  #untilLook(volume: Volume): Result {
+  #untilProbe(volume: Volume): Result {
     if (volume.status !== 'Available' && volume.status !== 'Bound') return done();
     if (this.#effects.turn(volume).type !== 'here') return done();
     return this.#probes.untilNext(volume.metadata.uid);
   }
 
-  async #look(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
+  async #probe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const { uid } = volume.metadata;
     this.#probes.forget(uid);
     const missed = missedBy(volume);
     if (missed !== undefined) this.#missed.set(uid, missed);
-    const result = await this.#upkeep.look(situation, request);
+    const result = await this.#upkeep.probe(situation, request);
     if (result.type !== 'done') return result;
     // A lost volume may return, for example when its disk is mounted again.
     return volume.status === 'Failed'
       ? requeueAfter(this.#options.policy.lostProbeMs)
-      : this.#untilLook(volume);
+      : this.#untilProbe(volume);
   }
 
   async #move(

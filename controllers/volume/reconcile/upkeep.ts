@@ -28,7 +28,8 @@ export class Upkeep {
       const { driver, context } = await this.#effects.begin(request, situation);
       if (!driver.capabilities().expand) return done();
       const reached = await driver.expand({ ...context, handle: volume.handle ?? '', sizeBytes });
-      if (isPending(reached)) return await this.#effects.goesOn(request, volume, 'expand', reached);
+      if (isPending(reached))
+        return await this.#effects.reportInProgress(request, volume, 'expand', reached);
       const pending = reached.fileSystemPending;
       const now = this.#effects.now;
       const resized = {
@@ -53,12 +54,13 @@ export class Upkeep {
     } catch (thrown) {
       const error = driverErrorOf(thrown);
       if (error.kind === 'NotFound') {
-        const looked = await this.look(situation, request);
+        const looked = await this.probe(situation, request);
         if (looked.type !== 'done') return looked;
       }
       const has = BigInt(volume.sizeBytes ?? '0');
-      const wayBack = sizeBytes > has ? `; to cancel the resize, set its size to ${has} bytes` : '';
-      const message = `resize to ${sizeBytes} bytes failed: ${error.message}${wayBack}`;
+      const cancelHint =
+        sizeBytes > has ? `; to cancel the resize, set its size to ${has} bytes` : '';
+      const message = `resize to ${sizeBytes} bytes failed: ${error.message}${cancelHint}`;
       return this.#effects.retried(request, volume, { call: 'expand', startedAt }, error, () =>
         this.#effects.condition(volume, 'Resizing', 'True', error.kind, message),
       );
@@ -66,7 +68,7 @@ export class Upkeep {
   }
 
   /** V27: a volume that two probes found absent is lost; one that reappears is Available again. */
-  async look(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
+  async probe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const { status } = volume;
     const startedAt = this.#effects.now;
@@ -82,7 +84,7 @@ export class Upkeep {
         return done();
       return this.#missing(volume, status, error, startedAt, request);
     }
-    // A reservation is not on a node yet: its claim continues from Available.
+    // A reservation has no attachment on a node yet: its claim continues from Available.
     const held = volume.attachments?.some((attachment) => attachment.state !== 'Reserved') === true;
     if (status === 'Failed')
       await this.#effects.write(request, volume, {
@@ -124,8 +126,8 @@ export class Upkeep {
     return requeueAfter(0);
   }
 
-  /** V19: a node that was removed from the cluster holds no volumes. */
-  takeFromGone(
+  /** V19: detaches a volume from a node that was removed from the cluster. */
+  detachFromDeleted(
     volume: Volume,
     gone: readonly string[],
     request: ReconcileContext,
@@ -154,7 +156,7 @@ export class Upkeep {
    * V4, V21 for a volume that a removed node was to provision: it is provisioned elsewhere, or deleted. Remains of
    * an attempt are lost with the node.
    */
-  giveUpOn(home: string, volume: Volume, request: ReconcileContext): Promise<Result> {
+  leaveDeletedNode(home: string, volume: Volume, request: ReconcileContext): Promise<Result> {
     return request.txn(async (txn) => {
       const current = await txn.get(volumes, keyOfVolume(volume));
       requireSeen(volumes, volume, current);
@@ -200,7 +202,13 @@ export class Upkeep {
         const { driver, context } = await this.#effects.begin(request, situation, leaving.node);
         const gone = await driver.detach({ ...context, handle: volume.handle ?? '' });
         if (isPending(gone))
-          return await this.#effects.goesOn(request, volume, 'detach', gone, leaving.node);
+          return await this.#effects.reportInProgress(
+            request,
+            volume,
+            'detach',
+            gone,
+            leaving.node,
+          );
       }
     } catch (thrown) {
       return this.#effects.retried(request, volume, { call: 'detach', startedAt }, thrown);
@@ -220,14 +228,14 @@ export class Upkeep {
   }
 }
 
-/** The place of a volume of an earlier release without a recorded place: the node that was seen to have it. */
+/** Records the node of a volume of an earlier release without a topology: the node on which it was observed. */
 function adoption(volume: Volume, driver: Driver, node: string): VolumeStatus {
   const placedByNode = driver.capabilities().topologyKeys.includes(nodeTopologyKey);
   if (!placedByNode || volume.topology?.[nodeTopologyKey] !== undefined) return {};
   return { topology: { ...volume.topology, [nodeTopologyKey]: node } };
 }
 
-/** Status of a volume that lost a user: V15 when it was the last. */
+/** The status of a volume after a detach; V15 if it was the last attachment. */
 export function detached(volume: Volume, left: readonly Attachment[]): VolumeStatus {
   const [first] = left;
   if (first) return { attachments: left, boundClaim: first.claim, boundNode: first.node };
@@ -243,7 +251,7 @@ export function detached(volume: Volume, left: readonly Attachment[]): VolumeSta
   };
 }
 
-/** Whether the file system must still grow on its node. */
+/** Whether the node must still grow the file system. */
 export function fileSystemPending(volume: Volume): boolean {
   return findCondition(volume.conditions, 'FileSystemResizePending')?.status === 'True';
 }

@@ -4,7 +4,7 @@ import { services } from '../../service/kind.js';
 import { replicaName, type Volume } from '../kind.js';
 import { processViolations } from '../../storage-class/index.js';
 
-/** Rules 3 and 7 for services that claim a volume that is created or changed after them. */
+/** Rules 3 and 7 for services that already claim a new or changed volume. */
 export async function claimViolations(
   context: AdmissionContext,
   volume: Volume,
@@ -28,7 +28,7 @@ export async function claimViolations(
 }
 
 /**
- * Reserves the volume names of a service's replicas.
+ * Rejects a volume name that a service reserves for its replicas.
  * @throws StatusError FailedPrecondition (NameTaken)
  */
 export async function demandUnreservedName(

@@ -106,7 +106,7 @@ export async function deleteUnused(
   return undefined;
 }
 
-/** A retry moves a failed snapshot to Pending, which changes only its status. */
+/** Whether a failed snapshot may become Pending again. A retry changes only its status. */
 function mayWaitAgain(snapshot: Snapshot): boolean {
   return snapshot.status === 'Failed' && !isDeleting(snapshot);
 }

@@ -6,7 +6,10 @@ import { chooseTopology, type TopologyChoice } from '../../storage-class/topolog
 import type { Volume } from '../kind.js';
 import { homeOf } from '../../provisioned/owner.js';
 
-/** The topology of a new volume: the node of its snapshot, else of its first attempt or of this process, if suitable. */
+/**
+ * The topology of a new volume: the node of its snapshot, else the node of its first attempt or of this process if
+ * allowed.
+ */
 export function choosePlace(
   volume: Volume,
   storageClass: StorageClass,
@@ -29,7 +32,7 @@ export function choosePlace(
   return { type: 'none', message };
 }
 
-/** The labels of the place that parameters name. */
+/** The topology labels that the parameters contain. */
 function placeIn(
   parameters: Parameters,
   keysOf: Readonly<Record<string, readonly string[]>>,
@@ -43,8 +46,8 @@ function placeIn(
 }
 
 /**
- * What a try may have made is with the driver that the volume was begun with.
- * @throws DriverError InvalidParameters when the class names another driver by now
+ * Requires the driver of the first attempt, because that driver may have created resources.
+ * @throws DriverError InvalidParameters if the class has another driver now
  */
 export function requireSameDriver({ driver = '' }: Volume, storageClass: StorageClass): void {
   if (driver === '' || driver === storageClass.driver) return;

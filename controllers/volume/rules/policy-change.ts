@@ -3,7 +3,7 @@ import type { Volume } from '../kind.js';
 import { isDeletionUnderWay } from '../states/deletion-report.js';
 
 /**
- * A policy change while the driver may delete the data could not be honoured.
+ * Rejects a policy change while the driver may be deleting the data.
  * @throws StatusError FailedPrecondition (DataDeletionBegun)
  */
 export function demandPolicyOpen(object: Volume, before: Volume): void {

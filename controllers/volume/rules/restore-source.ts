@@ -3,12 +3,12 @@ import { isDeleting, keyString, type Lister, parseQuantity } from 'kedge';
 import type { Snapshot } from '../../snapshot/kind.js';
 import { sourceSnapshot, type Volume } from '../kind.js';
 
-/** The snapshot that a volume is made from, or why it can't be made from it yet. */
+/** The source snapshot of a volume, or the reason why the volume can't be restored from it yet. */
 export type RestoreSource =
   | { readonly type: 'ready'; readonly snapshot: Snapshot }
   | { readonly type: 'waits'; readonly reason: Reason; readonly message: string };
 
-/** The Ready snapshot a volume is made from; undefined for a volume that is made empty. */
+/** The source snapshot of a volume; undefined for a volume without one. */
 export function sourceOf(volume: Volume, lister: Lister<Snapshot>): RestoreSource | undefined {
   if (!volume.source) return undefined;
   const key = keyString(sourceSnapshot(volume) ?? { name: volume.source.snapshot });
@@ -32,8 +32,8 @@ function notReady(key: string, snapshot: Snapshot | undefined): string | undefin
 }
 
 /**
- * Why a volume can't be made from a snapshot, with the remedy. Its creation can't be judged by it: what a snapshot
- * needs is known once it is Ready.
+ * The reason why a volume is too small for its snapshot, with the remedy. Admission can't check it: the required size
+ * is known once the snapshot is Ready.
  */
 function sizeObstacle(
   { namespace, name, size }: Volume,

@@ -1,12 +1,14 @@
 import type { Volume } from '../kind.js';
 import { isRefusal } from '../../provisioned/failure.js';
 
-/** Outcome of a call that is about to be made. */
+/** Outcome of a call before its end. */
 export const startedOutcome = 'Started';
 
 type Deleting = Pick<Volume, 'dataDeletion' | 'lastOperation' | 'metadata'>;
 
-/** Whether it was decided, for the volume as it is, that its data goes: then its driver may be called. */
+/**
+ * Whether the deletion of the data was requested for this generation of the volume, so that the driver may be called.
+ */
 export function isDeletionAsked({
   dataDeletion,
   metadata,
@@ -14,7 +16,7 @@ export function isDeletionAsked({
   return (dataDeletion?.askedAt ?? '') !== '' && dataDeletion?.generation === metadata.generation;
 }
 
-/** Whether the last call since the request of the deletion certainly deleted nothing. */
+/** Whether the last deletion call since the request is known to have deleted nothing. */
 export function isDeletionRefused({
   dataDeletion,
   lastOperation,
@@ -24,14 +26,14 @@ export function isDeletionRefused({
   return isSince && isRefusal(lastOperation.outcome);
 }
 
-/** Whether a call that deletes the data may be under way, or have been made: the policy decides nothing any more. */
+/** Whether a deletion call may be in progress or completed. The policy can't be changed then. */
 export function isDeletionUnderWay(volume: Deleting): boolean {
   return (volume.dataDeletion?.askedAt ?? '') !== '' && !isDeletionRefused(volume);
 }
 
 /**
- * Whether a call of an earlier run may still delete the data, whatever a call of now says of itself: its outcome is
- * not known, maybe because its process was killed. One refusal since leaves that open, a second does not.
+ * Whether an earlier deletion call may still delete the data, regardless of the current one: its outcome is unknown,
+ * for example because its process was killed. It counts as ended after the second refusal.
  */
 export function isEarlierCallOpen(volume: Deleting): boolean {
   const { lastOperation } = volume;
@@ -39,7 +41,7 @@ export function isEarlierCallOpen(volume: Deleting): boolean {
   return isDeletionUnderWay(volume) && !isAnswered;
 }
 
-/** When a call begins, by a clock that may be behind the one that the deletion was asked for by. */
+/** The start time of a call, not before the deletion request: the clocks of nodes differ. */
 export function startOfDeletion(
   { dataDeletion }: Pick<Volume, 'dataDeletion'>,
   now: string,
@@ -48,14 +50,14 @@ export function startOfDeletion(
   return askedAt !== '' && Date.parse(askedAt) > Date.parse(now) ? askedAt : now;
 }
 
-/** A time before the deletion was asked for: the outcome of a call of then says nothing of the deletion. */
+/** A time before the deletion request. The outcome of a call with this time is irrelevant for the request. */
 export function beforeDeletion({ dataDeletion }: Pick<Volume, 'dataDeletion'>): string {
   return new Date(Date.parse(dataDeletion?.askedAt ?? '') - 1).toISOString();
 }
 
 /**
- * The decision that the data of a volume goes, for the volume as it is. One that is renewed while a call may be under
- * way is of the same time; another one is of after the last call, whose outcome says nothing of it.
+ * A deletion request for this generation of the volume. While a call may be in progress, it keeps its time. Otherwise
+ * its time is after the last call, so that the outcome of that call is irrelevant.
  */
 export function deletionOf(volume: Deleting, now: string): Pick<Volume, 'dataDeletion'> {
   const { dataDeletion, lastOperation, metadata } = volume;
@@ -68,7 +70,7 @@ export function deletionOf(volume: Deleting, now: string): Pick<Volume, 'dataDel
   return { dataDeletion: { askedAt, generation } };
 }
 
-/** No call of the driver is requested. */
+/** No deletion is requested. */
 export const noDeletion: Pick<Volume, 'dataDeletion'> = {
   dataDeletion: { askedAt: '', generation: 0 },
 };

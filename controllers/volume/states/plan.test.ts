@@ -34,7 +34,7 @@ function situation(
     storageClass,
     owner: 'wanted',
     inputs: 'now',
-    lookDue: false,
+    probeDue: false,
     ...more,
   };
 }
@@ -103,7 +103,7 @@ describe('volume plan', () => {
     [
       'V27 a Failed volume with a handle whose failure was not recorded is looked at',
       situation({ status: 'Failed', handle: 'h' }),
-      'look',
+      'probe',
     ],
     [
       'a Failed volume with a handle and a recorded failure waits',
@@ -114,9 +114,9 @@ describe('volume plan', () => {
       'V27 a lost volume is looked at when that is due, whatever failed before',
       situation(
         { status: 'Failed', handle: 'h', failedWith: 'old', reason: 'VolumeLost' },
-        { lookDue: true },
+        { probeDue: true },
       ),
-      'look',
+      'probe',
     ],
     [
       'V10 Failed is tried again on change',

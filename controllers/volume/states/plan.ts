@@ -17,7 +17,7 @@ export interface VolumeSituation {
   /** The present inputs of a failure: volume, class and secrets by version. */
   readonly inputs: string;
   /** An existence probe is due. */
-  readonly lookDue: boolean;
+  readonly probeDue: boolean;
 }
 
 /** Phases in which the data of a volume may be deleted: it is unused, and its outcome is known. */
@@ -45,7 +45,7 @@ export type VolumeAction =
   /** Force-detaches it from a node. */
   | { readonly type: 'detach' }
   /** Probes whether the provider still has it. */
-  | { readonly type: 'look' }
+  | { readonly type: 'probe' }
   /** Delete the data, then the object. */
   | { readonly type: 'reclaim'; readonly from: ReclaimedFrom }
   /** Deletes the object, keeps the data. */
@@ -97,7 +97,7 @@ function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
     case 'Bound':
       return { type: 'unbind' };
     case 'Pending':
-      // The intent leaves Pending: no driver was called.
+      // Leaving Pending stores the intent, so no driver was called.
       return { type: 'forget', from };
     case 'Failed':
     case 'Available':
@@ -110,7 +110,7 @@ function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
   if (!handedOver(volume)) return { type: 'forget', from };
   // It never had data, but remains of an attempt must be deleted.
   if (!hasHandle(volume)) return { type: 'reclaim', from };
-  // What a driver may be deleting already is followed to its end.
+  // A deletion that may have started is completed.
   return volume.neverUsed === true ||
     isDeletionUnderWay(volume) ||
     effectivePolicy(volume, storageClass) === 'delete'
@@ -119,14 +119,14 @@ function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
 }
 
 function planReady(situation: VolumeSituation): VolumeAction {
-  const { volume, lookDue } = situation;
+  const { volume, probeDue } = situation;
   const wanted = parseQuantity(volume.size) ?? 0n;
   const has = BigInt(volume.sizeBytes ?? '0');
   if (wanted > has) return { type: 'expand', sizeBytes: wanted };
   // A resize was cancelled: the started expansion is completed, and the driver returns the reached size.
   if (findCondition(volume.conditions, 'Resizing')?.status === 'True')
     return { type: 'expand', sizeBytes: has };
-  return lookDue ? { type: 'look' } : { type: 'none' };
+  return probeDue ? { type: 'probe' } : { type: 'none' };
 }
 
 /** Decides the next action for a volume. Pure: the controller has all effects. */
@@ -154,14 +154,14 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
     case 'Failed':
       if (hasHandle(volume))
         // Without a recorded failure, for example after a manual status write, only the driver knows the state.
-        return !volume.failedWith || (volume.reason === lostReason && situation.lookDue)
-          ? { type: 'look' }
+        return !volume.failedWith || (volume.reason === lostReason && situation.probeDue)
+          ? { type: 'probe' }
           : { type: 'recheckLater' };
       return volume.failedWith === situation.inputs
         ? { type: 'recheckLater' }
         : { type: 'startProvisioning', from: phase, status: nextPhase(phase, 'rearmed') };
     case 'Released':
-      // Without a handle there is no data; its service, if recreated, creates it again.
+      // Without a handle there is no data. Its service recreates the volume.
       if (owned && !hasHandle(volume) && !inUse(volume)) return { type: 'abandon' };
       if (owned && owner === 'wanted')
         return { type: 'takeBack', status: nextPhase(phase, 'ownerBack') };

@@ -78,6 +78,6 @@ describe('what kedge get prints', function () {
       const { plural } = allKinds.find((known) => known.kind === kind)!;
       const { code, stderr } = await cast([await printed(plural)]);
       expect(code, stderr).to.equal(6);
-      expect(stderr).to.match(/are created by their service|is shown only once|can not be cast/);
+      expect(stderr).to.match(/are created by their service|is shown only once|can't be cast/);
     });
 });

@@ -132,7 +132,7 @@ describe('a storage root on a separate disk', function () {
     });
     try {
       expect(other.log)
-        .to.contain('the storage root can not be used')
+        .to.contain("the storage root can't be used")
         .and.contain('belongs to cluster');
     } finally {
       await other.dispose();
