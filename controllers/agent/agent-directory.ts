@@ -17,7 +17,7 @@ export interface AgentDirectoryOptions {
 /** The directory of an agent in a separate process, locked by this process. */
 export interface AgentDirectory {
   readonly life: AgentLife;
-  /** Frees the lock. */
+  /** Releases the lock. */
   release(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ async function bootIdOfKernel(): Promise<string> {
   return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 }
 
-/** The scope of an id: a copy of a directory has another inode or kernel. */
+/** Identifies a directory: a copy of it has another inode or kernel. */
 async function placeOf(directory: string, bootId: string): Promise<string> {
   const { dev, ino } = await stat(directory, { bigint: true });
   return `${bootId} ${dev}:${ino}`;
@@ -43,9 +43,9 @@ async function readId(file: string, place: string): Promise<string | undefined> 
 }
 
 /**
- * Locks the directory of an agent for this process. Processes of one directory have ids with a common prefix, and
- * only one of them runs at a time: the others have ended.
- * @throws StatusError FailedPrecondition (DirectoryLocked) while another process holds it
+ * Locks the directory of an agent for this process. The ids of processes with this directory share a prefix. Since only
+ * one of them runs at a time, all other ids with the prefix belong to ended processes.
+ * @throws StatusError FailedPrecondition (DirectoryLocked) while another process holds the lock
  */
 export async function openAgentDirectory(options: AgentDirectoryOptions): Promise<AgentDirectory> {
   const { directory, lock, random, bootId = bootIdOfKernel } = options;

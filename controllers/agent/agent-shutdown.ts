@@ -1,7 +1,7 @@
 import { type Clock, type Logger, type Manager, messageOf } from 'kedge';
 import { type Instance, instances } from '../instance/kind.js';
 import type { AbandonedWorkloads } from './recovery/abandoned-workloads.js';
-import { type InstanceNotes, told } from './instances/instance-notes.js';
+import { type InstanceNotes, noted } from './instances/instance-notes.js';
 import { graceMsOf, runtimeOf } from './instances/instance-runtime.js';
 import type { Runtime } from './runtime/runtime.js';
 import { claimOf, type VolumeManager } from './volumes/volume-manager.js';
@@ -51,8 +51,8 @@ export class AgentShutdown {
   }
 
   /**
-   * Also for a start, before mounts without an owner are removed. False if a workload without an instance may still
-   * run: its volumes are unknown.
+   * Stops workloads without instances. At a start it runs before mounts without an owner are removed. False if such a
+   * workload may still run: its volumes are unknown.
    */
   async endAbandoned(budgetMs?: number): Promise<boolean> {
     try {
@@ -66,7 +66,7 @@ export class AgentShutdown {
     }
   }
 
-  /** False if the workload of an instance may still run. */
+  /** Stops the workload of an instance. False if it may still run. */
   async #ends(instance: Instance, budgetMs: number): Promise<boolean> {
     const { runtimes, inputs, notes, logger } = this.#options;
     const graceMs = Math.min(graceMsOf(instance), budgetMs);
@@ -78,10 +78,10 @@ export class AgentShutdown {
         instance,
         'Stopped',
         [
-          told('ContainersReady', false, 'DaemonStopped', message),
-          told('Ready', false, 'DaemonStopped', message),
+          noted('ContainersReady', false, 'DaemonStopped', message),
+          noted('Ready', false, 'DaemonStopped', message),
         ],
-        // A volume that is released now was not taken from the workload: the next start attaches it again.
+        // These volumes are released, not lost: the next start attaches them again.
         { mounts: [] },
       );
       return true;

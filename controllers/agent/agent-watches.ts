@@ -28,8 +28,8 @@ function holdersOf(volume: Volume, node: string): readonly ObjectKey[] {
 }
 
 /**
- * The watches of instances: the instance, its volumes and others on their storage, and its secrets and configmaps.
- * Maps to keys by the uid of an instance.
+ * Watches the dependencies of instances: the instance, its volumes, other volumes with the same storage, and its
+ * secrets and configmaps. Maps uids of instances to keys.
  */
 export function watchInstances(
   controller: Controller,
@@ -45,7 +45,10 @@ export function watchInstances(
     found.map(({ namespace, name }) => ({ namespace, name }));
   const usersOf = (volume: Volume) => informer.lister.byIndex('volume', keyString(volume));
   const withTwins = (volume: Volume) => [volume, ...volumeManager.onStorageOf(volume)];
-  /** Instances without the volume that they mount: its holder, or that of its storage, may be what they wait for. */
+  /**
+   * Instances that do not have the volume that they mount. They may wait for the holder of this volume, or of another
+   * one with the same storage.
+   */
   const waitersFor = (volume: Volume): readonly Instance[] =>
     withTwins(volume).flatMap((twin) => {
       const attached = (twin.attachments ?? []).filter(({ state }) => state === 'Attached');
@@ -54,13 +57,13 @@ export function watchInstances(
     });
   const keysOfVolume = (volume: Volume, other?: Volume): readonly ObjectKey[] => {
     const changes = other && attachmentChanges(volume, other);
-    // Else of N instances with one volume, each that comes or goes would wake all others.
+    // Otherwise, with N instances on one volume, each attach or detach would queue all others.
     if (changes?.isAll)
       return [
         ...changes.claims.map(keyOfClaim),
         ...(changes.isMoved ? keysOf(waitersFor(volume)) : []),
       ];
-    // A deleted one is in no index: it is its own twin here.
+    // A deleted volume is in no index, so it is passed itself.
     return [...keysOf(withTwins(volume).flatMap(usersOf)), ...holdersOf(volume, node)];
   };
   controller

@@ -27,14 +27,14 @@ import { AgentShutdown } from './agent-shutdown.js';
 import { AbandonedWaits } from './recovery/abandoned-waits.js';
 import { AbandonedWorkloads } from './recovery/abandoned-workloads.js';
 import type { DataFiles } from './inputs/data-files.js';
-import { InstanceNotes, told } from './instances/instance-notes.js';
+import { InstanceNotes, noted } from './instances/instance-notes.js';
 import { graceMsOf, runtimeNameOf, runtimeOf } from './instances/instance-runtime.js';
 import { InstanceTeardown } from './instances/instance-teardown.js';
 import { crashPriority } from './instances/restart.js';
 import { RestartTurns } from './instances/restart-turns.js';
 import type { Runtime, WorkloadState } from './runtime/runtime.js';
 import { RuntimeWaits } from './instances/runtime-waits.js';
-import { takenVolume } from './volumes/taken-volumes.js';
+import { lostVolume } from './volumes/taken-volumes.js';
 import { pinnedImage } from './instances/pinned-image.js';
 import { StartBackoff } from './instances/start-backoff.js';
 import { claimOf, type VolumeManager } from './volumes/volume-manager.js';
@@ -159,7 +159,7 @@ export class Agent implements Runnable {
   async #reconcile(request: Request): Promise<Result> {
     this.#runtimeWaits.forget(request.key);
     const instance = await this.#instanceOf(request.key);
-    if (instance?.node !== this.#options.node) return this.#letGoOfOrphan(request);
+    if (instance?.node !== this.#options.node) return this.#releaseOrphan(request);
     if (isDeleting(instance)) return this.#teardown.run(instance);
     const runtime = runtimeOf(this.#options.runtimes, instance);
     if (!runtime) return this.#withoutRuntime(instance);
@@ -172,7 +172,7 @@ export class Agent implements Runnable {
     }
     const state = await runtime.observe(instance.metadata.uid).catch(messageOf);
     if (typeof state === 'string') return this.#unseen(instance, state);
-    const waits = await this.#leaveTaken(instance, runtime, state);
+    const waits = await this.#stopAfterLoss(instance, runtime, state);
     if (waits) return waits;
     switch (state.state) {
       case 'starting':
@@ -193,10 +193,10 @@ export class Agent implements Runnable {
   }
 
   /**
-   * Stops and unmounts a workload that lost its volume; it restarts when it has the volume again. Undefined if
-   * there is nothing to do.
+   * Stops and unmounts a workload that lost its volume. It restarts once the volume is attached again. Undefined if the
+   * workload lost no volume.
    */
-  async #leaveTaken(
+  async #stopAfterLoss(
     instance: Instance,
     runtime: Runtime,
     { state }: WorkloadState,
@@ -205,17 +205,17 @@ export class Agent implements Runnable {
     const claim = claimOf(instance);
     const mayWrite = state === 'running' || state === 'starting';
     if (!mayWrite && (state !== 'exited' || !volumeManager.holds(claim))) return undefined;
-    const taken = await takenVolume(this.#options, instance);
+    const taken = await lostVolume(this.#options, instance);
     if (!taken) return undefined;
     const { volume, isLeaving } = taken;
     const message = `volume ${volume} was force-detached while the node was not Ready; the workload is stopped and restarts once the volume is attached again`;
-    const lost = told('Ready', false, 'VolumeTaken', message);
+    const lost = noted('Ready', false, 'VolumeTaken', message);
     try {
       const stopping = await runtime.requestStop(instance.metadata.uid, graceMsOf(instance));
       await this.#notes.note(instance, undefined, [lost]);
       if (stopping.type === 'stopping') return requeueAfter(stopping.checkInMs);
-      // A change of the volume, or the end of the work, queues this key.
-      if (isLeaving || !(await volumeManager.letGo(claim))) return done();
+      // A change of the volume, or the end of the release, queues this key.
+      if (isLeaving || !(await volumeManager.releaseWithSoftTimeout(claim))) return done();
       return mayWrite ? requeueAfter(0) : undefined;
     } catch (error) {
       return retry(error);
@@ -232,13 +232,15 @@ export class Agent implements Runnable {
     return typeof state === 'string' || state?.state === 'running' || state?.state === 'starting';
   }
 
-  /** A workload that can't be observed: there is no notification when it can. */
+  /** Reports a workload that can't be observed. There is no notification when it can be, so the key is retried. */
   async #unseen(instance: Instance, message: string): Promise<Result> {
     await this.#notes.runtimeUnavailable(instance, message);
     return requeueAfter(this.#options.policy.workloadProbeMs);
   }
 
-  /** The runtimes of an agent are fixed: only a change of the instance can help. */
+  /**
+   * Reports a runtime that this agent does not have. Its runtimes are fixed: only a change of the instance can help.
+   */
   async #withoutRuntime(instance: Instance): Promise<Result> {
     const { node, runtimes } = this.#options;
     const names = runtimes.map(({ name }) => name).join(', ') || 'none';
@@ -247,7 +249,10 @@ export class Agent implements Runnable {
     return done();
   }
 
-  /** Also undefined if a node's token may not read it: then it was recreated on another node. */
+  /**
+   * The instance of a key. Also undefined if the node's token may not read it, because it was recreated on another
+   * node.
+   */
   async #instanceOf(key: Request['key']): Promise<Instance | undefined> {
     const { store, manager } = this.#options;
     try {
@@ -259,8 +264,8 @@ export class Agent implements Runnable {
     }
   }
 
-  /** A claim whose instance was deleted or is on another node has neither workload nor volumes here. */
-  async #letGoOfOrphan({ key }: Request): Promise<Result> {
+  /** Releases the workload and the volumes of a claim whose instance was deleted or is on another node. */
+  async #releaseOrphan({ key }: Request): Promise<Result> {
     const { volumeManager, logger } = this.#options;
     const stopping = await this.#waits.stopFor(key);
     if (stopping) return stopping;
@@ -268,7 +273,7 @@ export class Agent implements Runnable {
     if (!volumeManager.holdsHere(claim)) return done();
     logger.warn('volumes are still claimed by a deleted instance', { claim });
     try {
-      await volumeManager.letGo(claim);
+      await volumeManager.releaseWithSoftTimeout(claim);
       return done();
     } catch (error) {
       return retry(error);

@@ -4,7 +4,7 @@
  * Guarantees:
  * - A backup contains no key-encryption key. A restore changes nothing if the key does not open every sealed value.
  * - A copy makes no driver call for a volume or snapshot of the original.
- * - An online backup is the state at one revision, despite concurrent writes, and ends with a mark of completeness.
+ * - An online backup is the state at one revision, despite concurrent writes, and reports when it is complete.
  *
  * Not guaranteed: that workloads of a copy have no external effects. Workloads without volumes start.
  */

@@ -9,8 +9,8 @@ export interface AgentLife {
 }
 
 /**
- * The agent in the process of the store. The lock of the store guarantees that it is the only agent of its node.
- * Another agent ends once it detects its replacement.
+ * The agent in the process of the store, which does not wait for other agents of its node: each of them ends once it
+ * detects its replacement.
  */
 export function agentOfStore(random: Random): AgentLife {
   return { id: random.uuid(), hasEnded: () => true };

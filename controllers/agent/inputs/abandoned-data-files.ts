@@ -5,14 +5,14 @@ import { processMounts } from '@kedge/driver-sdk';
 /** The file of a folder that names its owner. It is hidden, so that no instance's uid equals it. */
 export const ownerFile = '.owner';
 
-/** Which daemon a folder belongs to. */
+/** The daemon that owns a folder. */
 export interface FolderOwner {
   readonly dataDirectory: string;
   /** The path of the data directory is valid only in this mount namespace. */
   readonly mountNamespace: string;
 }
 
-/** The owner that this process is, for a data directory. */
+/** The present process as an owner, for a data directory. */
 export async function ownerOf(dataDirectory: string): Promise<FolderOwner> {
   return { dataDirectory, mountNamespace: await readlink('/proc/self/ns/mnt') };
 }
@@ -41,7 +41,7 @@ async function readOwner(folder: string): Promise<FolderOwner | undefined> {
 
 /** Whether any visible process has a mount below `folder`. */
 async function isMounted(folder: string): Promise<boolean> {
-  // The root of a mount is the path in its file system that is mounted.
+  // The root of a mount is the mounted path within its file system.
   const suffix = `/${folder.split('/').at(-1) ?? ''}/`;
   for await (const { mounts } of processMounts())
     if (mounts.some(({ root }) => `${root}/`.includes(suffix))) return true;
@@ -49,11 +49,11 @@ async function isMounted(folder: string): Promise<boolean> {
 }
 
 /**
- * Removes the folders beside `own` whose owner is dead: its data directory no longer exists, so no
- * daemon adopts its workloads, and no process has a file of the folder mounted. Folders of other
- * users, of other mount namespaces and of unknown owners are kept.
+ * Removes the folders beside `own` whose owner no longer exists. Its data directory was deleted, so that no daemon
+ * adopts its workloads, and no process has a file of the folder mounted. Folders of other users, of other mount
+ * namespaces and of unknown owners are kept.
  *
- * @returns the paths that were removed
+ * @returns the removed paths
  */
 export async function sweepAbandonedDataFiles(own: string): Promise<readonly string[]> {
   const parent = dirname(own);
@@ -73,7 +73,7 @@ export async function sweepAbandonedDataFiles(own: string): Promise<readonly str
   return removed;
 }
 
-/** Removes a folder that holds nothing but the name of its owner; keeps any other. */
+/** Removes a folder that contains only the file with its owner. */
 export async function removeUnusedFolder(folder: string): Promise<void> {
   const expected = ['ENOENT', 'ENOTEMPTY', 'ENOTDIR', 'EPERM', 'EACCES'];
   try {

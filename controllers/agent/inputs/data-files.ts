@@ -18,7 +18,7 @@ import {
   sweepAbandonedDataFiles,
 } from './abandoned-data-files.js';
 
-/** File systems that live in memory: what statfs(2) calls tmpfs and ramfs. */
+/** In-memory file systems: the types tmpfs and ramfs of statfs(2). */
 const inMemory: readonly number[] = [0x01021994, 0x858458f6];
 /** The symbolic link that switches all files of a version atomically. */
 const current = '..data';
@@ -38,7 +38,7 @@ export class DataFiles {
   readonly #dataDirectory: string;
 
   /**
-   * @param directory created by {@link open}, readable only for the daemon's user
+   * @param directory created by {@link open}, readable only by the daemon's user
    * @param dataDirectory owner of the files; once it is deleted, other daemons remove them
    */
   constructor(directory: string, dataDirectory: string) {
@@ -70,7 +70,7 @@ export class DataFiles {
     await writeFile(join(this.#directory, ownerFile), owner, { mode: 0o600 });
   }
 
-  /** Removes files of daemons whose data directory was deleted. @returns the folders that were removed */
+  /** Removes the files of daemons whose data directory was deleted. @returns the removed folders */
   sweep(): Promise<readonly string[]> {
     return sweepAbandonedDataFiles(this.#directory);
   }
@@ -92,7 +92,7 @@ export class DataFiles {
         await writeFile(file, content, { mode: 0o400, flag: 'wx' });
       }
     } catch (error) {
-      // Otherwise each failed attempt would leave files in scarce memory.
+      // Otherwise each failed attempt would occupy memory.
       await rm(version, { recursive: true, force: true });
       throw error;
     }
@@ -128,7 +128,7 @@ export class DataFiles {
     );
   }
 
-  /** Owners that have files. */
+  /** Uids of owners with files. */
   async owners(): Promise<readonly string[]> {
     return (await readdir(this.#directory)).filter((name) => name !== ownerFile);
   }

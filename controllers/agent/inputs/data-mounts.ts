@@ -52,7 +52,7 @@ export class DataMounts {
   readonly #files: DataFiles;
   readonly #sources: EnvironmentSources;
   readonly #logger: Logger;
-  /** The last written version, by directory; after a restart it is written once more. */
+  /** The last written version, by directory. Each is written again after a restart. */
   readonly #written = new Map<string, string>();
   #opened = false;
 
@@ -73,7 +73,7 @@ export class DataMounts {
       if (swept.length > 0)
         this.#logger.info('removed mounted files of deleted data directories', { swept });
     } catch (error) {
-      // Only workloads with such files need the directory: they retry and report the error.
+      // Workloads with such files report the error themselves, and retry.
       this.#logger.warn('the directory of mounted secrets and configmaps is not ready', {
         error: messageOf(error),
       });
@@ -81,8 +81,8 @@ export class DataMounts {
   }
 
   /**
-   * Writes the changed files of an instance. If an input is missing, the previous files stay, so that a running
-   * workload does not lose them.
+   * Writes the changed files of an instance. If an input is missing, the previous files are kept for a running
+   * workload.
    */
   async write(instance: Instance): Promise<DataMountsOutcome> {
     try {

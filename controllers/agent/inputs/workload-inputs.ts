@@ -24,12 +24,12 @@ export class WorkloadInputs {
     this.#mounts = new DataMounts(files, sources, logger);
   }
 
-  /** Before the first workload. @param living uids of all instances */
+  /** Prepares the directory before the first start of a workload. @param living uids of all instances */
   open(living: ReadonlySet<string>): Promise<void> {
     return this.#mounts.open(living);
   }
 
-  /** All that a workload needs before it starts. */
+  /** The variables and files of a workload, before its start. */
   async of(instance: Instance): Promise<WorkloadInputsOutcome> {
     const environment = environmentOf(instance, this.#sources);
     if (environment.type === 'missing') return environment;
@@ -43,7 +43,7 @@ export class WorkloadInputs {
     return outcome.type === 'ready' && outcome.mounts.length === 0 ? undefined : outcome;
   }
 
-  /** For a removed workload. */
+  /** Removes the files of a removed workload. */
   remove(instance: Instance): Promise<void> {
     return this.#mounts.remove(instance);
   }

@@ -30,6 +30,10 @@ describe('the condition LimitsEnforced', () => {
     expect(await run('limits of memory are not')).to.deep.equal([
       ...['False', 'LimitsNotEnforced', 'limits of memory are not'],
     ]);
-    expect(await run()).to.deep.equal(['True', 'LimitsEnforced', 'as the service says']);
+    expect(await run()).to.deep.equal([
+      'True',
+      'LimitsEnforced',
+      'all limits of the workload are enforced',
+    ]);
   });
 });

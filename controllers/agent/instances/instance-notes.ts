@@ -21,7 +21,7 @@ import { restartsOf } from './restart.js';
 import { hostPortsOf } from './workload-spec.js';
 
 /** A condition to set. */
-export interface Told {
+export interface NotedCondition {
   readonly type: 'VolumesReady' | 'FilesReady' | 'ContainersReady' | 'LimitsEnforced' | 'Ready';
   readonly status: ConditionStatus;
   readonly reason: Reason;
@@ -32,21 +32,26 @@ export interface Told {
 export const inputsReason = { missing: 'InvalidParameters', failed: 'WriteFailed' } as const;
 
 /** A condition with status True or False. */
-export function told(type: Told['type'], ok: boolean, reason: Reason, message: string): Told {
+export function noted(
+  type: NotedCondition['type'],
+  ok: boolean,
+  reason: Reason,
+  message: string,
+): NotedCondition {
   return { type, status: ok ? 'True' : 'False', reason, message };
 }
 
-/** Rounded, so that a long wait does not write every second. */
+/** Seconds, rounded up above 10, so that a long wait does not write the status every second. */
 function inSeconds(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   return `${seconds > 10 ? Math.ceil(seconds / 10) * 10 : seconds} s`;
 }
 
-/** A workload that runs. */
+/** The status of a running workload. */
 export interface RunningNote {
   readonly state: Extract<WorkloadState, { state: 'running' }>;
   readonly mounts: readonly InstanceMount[];
-  /** Undefined when it mounts no secrets and configmaps. */
+  /** Undefined without mounted secrets and configmaps. */
   readonly files: DataMountsOutcome | undefined;
   /** Milliseconds until it is ready; 0 if it is. */
   readonly readyInMs: number;
@@ -62,34 +67,42 @@ export class InstanceNotes {
     this.#options = options;
   }
 
-  /** @param status undefined keeps the phase */
+  /** Writes status, conditions and other fields of an instance. @param status undefined keeps the phase */
   async note(
     instance: Instance,
     status: InstancePhase | undefined,
-    conditions: readonly Told[],
+    conditions: readonly NotedCondition[],
     more: StatusUpdate<Instance> = {},
   ): Promise<void> {
     const now = timestamp(this.#options.clock);
     const key = { namespace: instance.namespace, name: instance.name };
     await runTxn(this.#options.store, async (txn) => {
       const current = await txn.get(instances, key);
-      // The name may belong to another object by now.
+      // Another object may have the name now.
       if (current?.metadata.uid !== instance.metadata.uid) return;
       let all = current.conditions;
       for (const condition of conditions) all = setCondition(all, condition, now);
-      const told = { ...more, ...(status ? { status } : {}), ...(all ? { conditions: all } : {}) };
-      txn.updateStatus(instances, key, told);
+      const report = {
+        ...more,
+        ...(status ? { status } : {}),
+        ...(all ? { conditions: all } : {}),
+      };
+      txn.updateStatus(instances, key, report);
     });
   }
 
-  /** The phase is kept: a workload that is being stopped still runs. */
-  stopping(instance: Instance, condition: Told, more: StatusUpdate<Instance> = {}): Promise<void> {
+  /** Writes a condition and keeps the phase: a workload that is being stopped still runs. */
+  stopping(
+    instance: Instance,
+    condition: NotedCondition,
+    more: StatusUpdate<Instance> = {},
+  ): Promise<void> {
     return this.note(instance, undefined, [condition], more);
   }
 
   /**
-   * Keeps the phase of an instance whose runtime is unavailable: its workload may still run. Readiness becomes Unknown
-   * if the phase is Running, else False.
+   * Reports an unavailable runtime. The phase is kept, because the workload may still run. Readiness becomes Unknown if
+   * the phase is Running, else False.
    */
   runtimeUnavailable(instance: Instance, message: string): Promise<void> {
     const status = instance.status === 'Running' ? 'Unknown' : 'False';
@@ -106,24 +119,26 @@ export class InstanceNotes {
     const hostPorts = hostPortsOf(instance, state);
     const runs = container ? `container ${container.slice(0, 12)}` : `process ${state.pid}`;
     const conditions = [
-      told('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts)),
-      told('ContainersReady', true, 'Running', runs),
+      noted('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts)),
+      noted('ContainersReady', true, 'Running', runs),
       readyInMs > 0
-        ? told('Ready', false, 'Starting', `${runs} is running; ready in ${inSeconds(readyInMs)}`)
-        : told('Ready', true, 'Running', runs),
+        ? noted('Ready', false, 'Starting', `${runs} is running; ready in ${inSeconds(readyInMs)}`)
+        : noted('Ready', true, 'Running', runs),
     ];
     const { unenforced } = state;
     if (unenforced !== undefined)
-      conditions.push(told('LimitsEnforced', false, 'LimitsNotEnforced', unenforced));
+      conditions.push(noted('LimitsEnforced', false, 'LimitsNotEnforced', unenforced));
     else if (findCondition(instance.conditions, 'LimitsEnforced'))
-      conditions.push(told('LimitsEnforced', true, 'LimitsEnforced', 'as the service says'));
+      conditions.push(
+        noted('LimitsEnforced', true, 'LimitsEnforced', 'all limits of the workload are enforced'),
+      );
     if (files?.type === 'ready')
       conditions.push(
-        told('FilesReady', true, 'Written', 'up to date with the secrets and configmaps'),
+        noted('FilesReady', true, 'Written', 'up to date with the secrets and configmaps'),
       );
     else if (files)
       conditions.push(
-        told(
+        noted(
           'FilesReady',
           false,
           inputsReason[files.type],
@@ -138,7 +153,7 @@ export class InstanceNotes {
       restartCount: restartsOf(state, backoff ?? instance.backoff),
       failureMessage: '',
       mounts,
-      // Only written where there are any, or where there were.
+      // Written only if there is an address, or was one.
       ...((ip !== undefined || instance.ip) && { ip: ip ?? '' }),
       ...((hostPorts.length > 0 || instance.hostPorts) && { hostPorts }),
       ...(backoff ? { backoff } : {}),

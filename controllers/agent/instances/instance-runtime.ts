@@ -19,7 +19,7 @@ export function graceMsOf({ template }: Instance): number {
   return (template.terminationGracePeriodSeconds ?? defaultGraceSeconds) * 1_000;
 }
 
-/** Names of the runtimes that can be used now. */
+/** Names of the runtimes that are available now. */
 export async function availableNames(runtimes: readonly Runtime[]): Promise<readonly string[]> {
   const answers = await Promise.all(runtimes.map((runtime) => runtime.availability()));
   return runtimes.filter((_, index) => answers[index]?.available).map(({ name }) => name);

@@ -14,7 +14,7 @@ import type { WorkloadInputs } from '../inputs/workload-inputs.js';
 import type { AbandonedWaits } from '../recovery/abandoned-waits.js';
 import type { Runtime } from '../runtime/runtime.js';
 import { claimOf, type VolumeManager } from '../volumes/volume-manager.js';
-import { type InstanceNotes, told } from './instance-notes.js';
+import { type InstanceNotes, noted } from './instance-notes.js';
 import { graceMsOf, runtimeOf } from './instance-runtime.js';
 import type { WorkloadStarts } from './workload-starts.js';
 
@@ -29,7 +29,7 @@ export interface InstanceTeardownOptions {
   readonly waits: AbandonedWaits;
 }
 
-/** The end of an instance on its node. */
+/** Removes the resources of a deleted instance from its node. */
 export class InstanceTeardown {
   readonly #options: InstanceTeardownOptions;
 
@@ -38,8 +38,8 @@ export class InstanceTeardown {
   }
 
   /**
-   * Stops, unmounts, detaches and removes; the finalizer is removed last. No step blocks: its end is notified or
-   * polled, so that slow workloads do not delay others.
+   * Stops the workload, unmounts, detaches and removes its resources; the finalizer is removed last. No step blocks:
+   * its end is notified or polled, so that slow workloads do not delay others.
    */
   async run(instance: Instance): Promise<Result> {
     if (!(instance.metadata.finalizers ?? []).includes(agentFinalizer)) return done();
@@ -50,28 +50,28 @@ export class InstanceTeardown {
       const stopping = await runtime?.requestStop(uid, graceMsOf(instance));
       if (stopping?.type === 'stopping') {
         const message = `SIGTERM sent; SIGKILL follows after ${graceMsOf(instance) / 1_000} s`;
-        await notes.stopping(instance, told('Ready', false, 'Stopping', message));
+        await notes.stopping(instance, noted('Ready', false, 'Stopping', message));
         return requeueAfter(stopping.checkInMs);
       }
     } catch (error) {
       const message = messageOf(error);
-      const condition = told('Ready', false, 'StopFailed', message);
+      const condition = noted('Ready', false, 'StopFailed', message);
       await notes.stopping(instance, condition, { failureMessage: message });
       return retry(error);
     }
     const abandoned = await waits.before(instance);
     if (abandoned) return abandoned;
     try {
-      if (!(await volumeManager.letGo(claimOf(instance)))) {
-        // A reported failure is kept during retries: each change would queue this key at once.
+      if (!(await volumeManager.releaseWithSoftTimeout(claimOf(instance)))) {
+        // A reported failure is kept during retries: each change would requeue this key immediately.
         if (findCondition(instance.conditions, 'Ready')?.reason === 'DetachFailed') return done();
         const message = 'its volumes are being detached';
-        await notes.note(instance, 'Stopped', [told('Ready', false, 'Detaching', message)]);
+        await notes.note(instance, 'Stopped', [noted('Ready', false, 'Detaching', message)]);
         return done();
       }
     } catch (error) {
       const message = messageOf(error);
-      await notes.note(instance, 'Stopped', [told('Ready', false, 'DetachFailed', message)], {
+      await notes.note(instance, 'Stopped', [noted('Ready', false, 'DetachFailed', message)], {
         failureMessage: message,
       });
       return retry(error);

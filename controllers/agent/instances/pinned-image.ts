@@ -2,8 +2,8 @@ import { jsonEqual, type Lister } from 'kedge';
 import type { Instance } from '../../instance/kind.js';
 
 /**
- * The image that an instance must run, by digest: the one that it ran before, else that of another instance with the
- * same template, so that all replicas run the same image although a tag may have been moved. Undefined if none ran yet.
+ * The image digest that an instance must run: that of its previous run, else that of another instance with the same
+ * template. All replicas run the same image although its tag may have been moved. Undefined before the first run.
  */
 export function pinnedImage(
   lister: Pick<Lister<Instance>, 'byIndex'>,

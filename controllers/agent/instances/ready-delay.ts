@@ -9,8 +9,8 @@ type Running = Extract<WorkloadState, { state: 'running' }>;
 export class ReadyDelay {
   readonly #clock: Clock;
   /**
-   * Runs that are not ready yet, by instance uid, with the monotonic time of their first observation, because the
-   * wall clock may be set back.
+   * Monotonic time of the first observation of each run that is not ready, by instance uid. The wall clock may be set
+   * back.
    */
   readonly #seen = new Map<string, { readonly run: number; readonly atMs: number }>();
 
@@ -30,7 +30,7 @@ export class ReadyDelay {
     return left;
   }
 
-  /** The instance is gone. */
+  /** Forgets a removed instance. */
   forget(uid: string): void {
     this.#seen.delete(uid);
   }

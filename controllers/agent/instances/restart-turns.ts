@@ -1,8 +1,8 @@
 import { keyString, type ObjectKey } from 'kedge';
 
 /**
- * Concurrent restarts of crash loops on a node. Creating a sandbox takes about 30 ms of CPU, so that many at once
- * would delay other starts regardless of queue priority.
+ * Maximum concurrent restarts of crash-looping workloads on a node. Creating a sandbox takes about 30 ms of CPU. More
+ * of them at once would delay other starts regardless of queue priority.
  */
 const turnsAtOnce = 2;
 
@@ -12,10 +12,9 @@ interface Waiting {
 }
 
 /**
- * Turns for the restarts of workloads that ended soon after their start. A turn ends with the reconcile that holds
- * it, used or not. It passes to the key with the fewest crashes, so that a first restart does not wait behind
- * hundreds of crash loops; every second one passes to the key that waited longest, which prevents starvation.
- * Waiting keys hold no worker.
+ * Admits restarts of workloads that ended soon after their start. A turn ends with the reconcile that holds it, used or
+ * not. The next turn alternates between the key with the fewest crashes, so that a first restart does not wait behind
+ * hundreds of crash loops, and the key that waited longest, which prevents starvation. Waiting keys occupy no worker.
  */
 export class RestartTurns {
   readonly #wake: (key: ObjectKey) => void;
@@ -24,13 +23,13 @@ export class RestartTurns {
   readonly #waiting = new Map<string, Waiting>();
   #byAge = false;
 
-  /** @param wake queues the key, which holds a turn now */
+  /** @param wake queues a key that has got a turn */
   constructor(wake: (key: ObjectKey) => void) {
     this.#wake = wake;
   }
 
   /**
-   * Whether the key may restart its workload now. If not, it is queued when it may.
+   * Whether the key may restart its workload now. Otherwise the key is queued once it may.
    * @param crashes its consecutive short runs
    */
   take(key: ObjectKey, crashes: number): boolean {
@@ -44,7 +43,7 @@ export class RestartTurns {
     return true;
   }
 
-  /** A reconcile of the key has ended. */
+  /** Ends the turn of a key after its reconcile. */
   ended(key: ObjectKey): void {
     if (!this.#held.delete(keyString(key))) return;
     const next = this.#next();

@@ -19,7 +19,7 @@ export function decideRestart(
   crashes: number,
   spread = 0.5,
 ): RestartDecision {
-  // Stopped by the agent itself (shutdown) or by the engine: it is still wanted.
+  // The agent (at a shutdown) or the engine stopped it: the workload is still wanted.
   if (exited.requested || exited.reason === 'EngineRestarted') return { type: 'restart', atMs: 0 };
   if (restartPolicy === 'Never') return { type: 'stay' };
   if (restartPolicy === 'OnFailure' && exited.exitCode === 0) return { type: 'stay' };
@@ -30,8 +30,8 @@ export function decideRestart(
 }
 
 /**
- * Spreads the restarts of workloads that ended together, from 0 to 1. The same for all looks at one run, also after a
- * restart of the agent: it is computed from the run.
+ * Jitter for the restarts of workloads that ended together, from 0 to 1. It is computed from the run, so that repeated
+ * observations and a restarted agent get the same value.
  */
 export function spreadOf(uid: string, run: number): number {
   const digest = createHash('sha256').update(`${uid} ${run}`).digest();
@@ -46,7 +46,7 @@ export function restartsOf(
   return Math.max(0, run - 1 - (backoff?.engineEnds ?? 0));
 }
 
-/** Whether a run was long enough to forget earlier crashes. */
+/** Whether a run was long enough to reset the crash count. */
 export function wasHealthy(
   policy: ControllerPolicy,
   exited: Extract<WorkloadState, { state: 'exited' }>,
@@ -68,7 +68,7 @@ export function wasCrash(
  */
 export const crashPriority = -10;
 
-/** Further crashes do not lower the priority: the backoff is at its maximum by then. */
+/** Further crashes do not lower the priority: the backoff has reached its maximum. */
 const rankedCrashesMax = 16;
 
 /** Priority in the agent's queue after a run ended, by the number of consecutive short runs. */

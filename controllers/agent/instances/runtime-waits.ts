@@ -6,7 +6,7 @@ export interface RuntimeWaitsOptions {
   readonly clock: Clock;
   /** Interval of probes of awaited runtimes, in milliseconds. */
   readonly probeMs: number;
-  /** Has the key reconciled. */
+  /** Queues the key. */
   readonly wake: (key: ObjectKey) => void;
 }
 
@@ -17,16 +17,15 @@ interface Wait {
   readonly message: string;
 }
 
-/** The reason why a runtime can't be used; undefined: it can. */
+/** The reason why a runtime is unavailable; undefined if it is available. */
 async function whyNot(runtime: Runtime): Promise<string | undefined> {
   const availability = await runtime.availability();
   return availability.available ? undefined : availability.message;
 }
 
 /**
- * Keys that wait for their runtime, which sends no notification. Each runtime is probed once for all keys, and a
- * key is queued when the answer changed. A probe compares with the present answer, so that a change between two
- * probes, or before a key starts to wait, is not lost.
+ * Keys that wait for their runtime, which sends no notifications. Each runtime is probed once for all keys. A key is
+ * queued if the result differs from the one that the key got, so that no change before or between probes is lost.
  */
 export class RuntimeWaits {
   readonly #options: RuntimeWaitsOptions;
@@ -39,13 +38,13 @@ export class RuntimeWaits {
     this.#options = options;
   }
 
-  /** The key got `message`, and is queued when the runtime's answer differs. */
+  /** Registers a key that got `message` from its runtime. It is queued when the result differs. */
   wait(key: ObjectKey, runtime: Runtime, message: string): void {
     this.#waits.set(keyString(key), { key, runtime, message });
     this.#timer ??= this.#nextLook();
   }
 
-  /** The key is being reconciled and no longer waits. */
+  /** Removes a key that is being reconciled. */
   forget(key: ObjectKey): void {
     this.#waits.delete(keyString(key));
   }

@@ -13,16 +13,16 @@ export interface StartBackoffOptions {
 
 /** A start that failed. */
 export interface FailedStart {
-  /** To be written into the status. */
+  /** New value for the status. */
   readonly backoff: InstanceBackoff;
-  /** Until the next one. */
+  /** Delay until the next start, milliseconds. */
   readonly delayMs: number;
 }
 
 /**
- * Backoff of workload starts. Failed starts and attaches notify the agent, which without backoff would retry at
- * once. Its state is in the status of the instance, so that it survives a restart of the agent. A change of the
- * inputs of a start makes it due at once.
+ * Backoff of workload starts. Failed starts and attaches notify the agent, which would otherwise retry immediately. The
+ * backoff is in the status of the instance, so that it survives a restart of the agent. A change of the inputs of a
+ * start resets it.
  */
 export class StartBackoff {
   readonly #options: StartBackoffOptions;
@@ -31,7 +31,7 @@ export class StartBackoff {
     this.#options = options;
   }
 
-  /** Milliseconds until a start may be tried; 0 when it may now. */
+  /** Milliseconds until the next start; 0 if it is due. */
   leftMs({ backoff, metadata }: Instance): number {
     const { clock, policy } = this.#options;
     if (backoff?.generation !== metadata.generation) return 0;
@@ -40,7 +40,7 @@ export class StartBackoff {
     return left > 0 ? Math.min(left, backoffOf(policy, 'start').maxMs) : 0;
   }
 
-  /** The backoff after another failed start. `run` is the runtime's run, if there is one. */
+  /** The backoff after a failed start. @param run the runtime's run, if there is one */
   failed({ backoff, metadata }: Instance, run?: number): FailedStart {
     const { clock, random, policy } = this.#options;
     const { generation } = metadata;
@@ -56,7 +56,7 @@ export class StartBackoff {
     return { backoff: next, delayMs };
   }
 
-  /** The backoff after a run ended. Each run is counted once; runs that the agent stopped are not counted. */
+  /** The backoff after the end of a run. Each run is counted once; runs that the agent stopped are not counted. */
   ended(
     { backoff }: Instance,
     state: Extract<WorkloadState, { state: 'exited' }>,
@@ -70,7 +70,7 @@ export class StartBackoff {
     return { ...backoff, run, crashes: healthy ? 0 : crashes + 1 };
   }
 
-  /** The backoff while it runs: failed starts are cleared, short runs are not yet. */
+  /** The backoff of a running workload: failed starts are cleared, short runs are kept. */
   running({ backoff }: Instance): InstanceBackoff | undefined {
     if (backoff?.failedStarts === undefined) return backoff;
     const { crashes, run, engineEnds } = backoff;

@@ -1,7 +1,7 @@
 import { type Clock, done, requeueAfter, type Result } from 'kedge';
 import type { Instance, InstancePhase } from '../../instance/kind.js';
 import type { ControllerPolicy } from '../../policy/policy.js';
-import { type InstanceNotes, type Told, told } from './instance-notes.js';
+import { type InstanceNotes, type NotedCondition, noted } from './instance-notes.js';
 import { decideRestart, restartPriority, restartsOf, spreadOf, wasCrash } from './restart.js';
 import type { RestartTurns } from './restart-turns.js';
 import type { Runtime, WorkloadState } from '../runtime/runtime.js';
@@ -26,7 +26,7 @@ export class WorkloadRestarts {
     this.#options = options;
   }
 
-  /** Restarts it now or later, or not at all; reports it in the instance. */
+  /** Restarts the workload now, later or never, and reports it in the status of the instance. */
   async afterExit(
     instance: Instance,
     runtime: Runtime,
@@ -44,11 +44,11 @@ export class WorkloadRestarts {
       isDue && (!wasCrash(policy, state) || turns.take({ namespace, name }, crashes));
     if (mayStart) {
       if (!backoff || backoff === instance.backoff) return starts.start(instance, runtime);
-      // An unobserved end counts as well.
+      // A run is counted even if its end was not observed.
       await notes.note(instance, undefined, endedWith(state), { backoff });
       return starts.start({ ...instance, backoff }, runtime);
     }
-    // It is queued for its turn. Its reported state is kept, so that waiting keys cause no writes.
+    // The key is queued for its turn. Its status is kept, so that waiting keys cause no writes.
     if (isDue && backoff === instance.backoff) return done();
     const code = state.exitCode === undefined ? 'unknown' : String(state.exitCode);
     const waitMs = decision.type === 'restart' ? decision.atMs - clock.now() : 0;
@@ -67,11 +67,11 @@ export class WorkloadRestarts {
     await notes.note(
       instance,
       phase,
-      [told('ContainersReady', false, reason, message), told('Ready', false, reason, message)],
+      [noted('ContainersReady', false, reason, message), noted('Ready', false, reason, message)],
       {
         failureMessage: phase === 'Failed' ? message : '',
         pid: 0,
-        // A run that ends at once is never observed as running.
+        // A run that ends immediately is never observed as running.
         restartCount: restartsOf(state, backoff),
         ...(backoff ? { backoff } : {}),
         ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),
@@ -81,9 +81,11 @@ export class WorkloadRestarts {
   }
 }
 
-/** The conditions of a workload that starts again at once although it was not asked to end. */
-function endedWith({ reason }: Extract<WorkloadState, { state: 'exited' }>): readonly Told[] {
+/** The conditions of a workload that restarts immediately after an unrequested end. */
+function endedWith({
+  reason,
+}: Extract<WorkloadState, { state: 'exited' }>): readonly NotedCondition[] {
   if (reason !== 'EngineRestarted') return [];
   const message = 'the container engine was restarted and ended the workload; it starts again';
-  return [told('ContainersReady', false, reason, message), told('Ready', false, reason, message)];
+  return [noted('ContainersReady', false, reason, message), noted('Ready', false, reason, message)];
 }

@@ -29,7 +29,10 @@ export function specOf(
   };
 }
 
-/** The ports of the node that lead to a running workload: those that the engine publishes, and its own there. */
+/**
+ * The ports of the node that lead to a running workload: ports that the engine publishes, or its own on the host
+ * network.
+ */
 export function hostPortsOf(
   { template }: Pick<Instance, 'template'>,
   { published }: Extract<WorkloadState, { state: 'running' }>,

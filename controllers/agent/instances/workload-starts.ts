@@ -1,7 +1,7 @@
 import { type Clock, done, messageOf, requeueAfter, type Result } from 'kedge';
 import type { Instance, InstanceMount } from '../../instance/kind.js';
 import type { ControllerPolicy } from '../../policy/policy.js';
-import { type InstanceNotes, inputsReason, mountedVolumesOf, told } from './instance-notes.js';
+import { type InstanceNotes, inputsReason, mountedVolumesOf, noted } from './instance-notes.js';
 import { ReadyDelay } from './ready-delay.js';
 import { specOf } from './workload-spec.js';
 import type { Runtime, WorkloadMount, WorkloadState } from '../runtime/runtime.js';
@@ -33,7 +33,7 @@ export class WorkloadStarts {
     this.#readyDelay = new ReadyDelay(options.clock);
   }
 
-  /** Takes the next step, or reports in the instance what it waits for. */
+  /** Takes the next step of a start, or reports the awaited condition in the instance. */
   async start(instance: Instance, runtime: Runtime): Promise<Result> {
     const { uid } = instance.metadata;
     const { backoff, notes, volumeManager } = this.#options;
@@ -57,13 +57,13 @@ export class WorkloadStarts {
       await notes.note(
         instance,
         'Pending',
-        [told('VolumesReady', false, reason, message), told('Ready', false, reason, message)],
+        [noted('VolumesReady', false, reason, message), noted('Ready', false, reason, message)],
         failed ? { failureMessage: message, backoff: failed.backoff } : { failureMessage: '' },
       );
       return failed ? requeueAfter(failed.delayMs) : done();
     }
     const inputs = await this.#options.inputs.of(instance);
-    const volumesReady = told('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts));
+    const volumesReady = noted('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts));
     if (inputs.type !== 'ready') {
       const { type, message } = inputs;
       const failed = type === 'failed' ? backoff.failed(instance) : undefined;
@@ -72,14 +72,14 @@ export class WorkloadStarts {
         'Pending',
         [
           volumesReady,
-          told('ContainersReady', false, inputsReason[type], message),
-          told('Ready', false, inputsReason[type], message),
+          noted('ContainersReady', false, inputsReason[type], message),
+          noted('Ready', false, inputsReason[type], message),
         ],
         failed ? { backoff: failed.backoff } : {},
       );
       return failed ? requeueAfter(failed.delayMs) : done();
     }
-    const starting = told('Ready', false, 'Starting', 'the workload is being started');
+    const starting = noted('Ready', false, 'Starting', 'the workload is being started');
     await notes.note(instance, 'Starting', [volumesReady, starting], { mounts });
     const pinned = this.#options.pinnedImage(instance);
     const spec = specOf(instance, {
@@ -99,15 +99,15 @@ export class WorkloadStarts {
     return this.running(instance, state, mounts);
   }
 
-  /** Notes what a starting workload waits for, if the runtime says so. */
+  /** Reports the awaited condition of a starting workload, if the runtime returns one. */
   async starting(
     instance: Instance,
     { message }: Extract<WorkloadState, { state: 'starting' }>,
   ): Promise<Result> {
     if (message !== undefined)
       await this.#options.notes.note(instance, 'Starting', [
-        told('ContainersReady', false, 'Pulling', message),
-        told('Ready', false, 'Pulling', message),
+        noted('ContainersReady', false, 'Pulling', message),
+        noted('Ready', false, 'Pulling', message),
       ]);
     return requeueAfter(this.probeAfterMs(instance));
   }
@@ -120,7 +120,7 @@ export class WorkloadStarts {
     return Math.min(startingProbeMs * 2 ** Math.min(probes, 20), workloadProbeMs);
   }
 
-  /** The last run was not started: reports it once and starts another one after the backoff. */
+  /** Reports a failed start once, and starts another run after the backoff. */
   async failed(
     instance: Instance,
     runtime: Runtime,
@@ -132,7 +132,7 @@ export class WorkloadStarts {
     return this.#noteFailed(instance, message, run, reason);
   }
 
-  /** It runs: clears failed starts. Requeues at the latest when it becomes ready. */
+  /** Clears the failed starts of a running workload. Requeues until it is ready. */
   async running(
     instance: Instance,
     state: Extract<WorkloadState, { state: 'running' }>,
@@ -148,7 +148,7 @@ export class WorkloadStarts {
     return requeueAfter(readyInMs > 0 ? Math.min(readyInMs, workloadProbeMs) : workloadProbeMs, 0);
   }
 
-  /** The instance starts over or was deleted. */
+  /** Forgets an instance that starts over or was deleted. */
   forget(uid: string): void {
     this.#probes.delete(uid);
     this.#readyDelay.forget(uid);
@@ -166,7 +166,7 @@ export class WorkloadStarts {
     await notes.note(
       instance,
       'Failed',
-      [told('ContainersReady', false, reason, message), told('Ready', false, reason, message)],
+      [noted('ContainersReady', false, reason, message), noted('Ready', false, reason, message)],
       { failureMessage: message, backoff: failed.backoff },
     );
     return requeueAfter(failed.delayMs);

@@ -9,7 +9,7 @@ export interface LaunchFile {
 
 /** A supervisor to start. */
 export interface LaunchRequest {
-  /** Files that it reads, or that record its start; each is replaced as a whole. */
+  /** Input files of the supervisor, and records of its start. Each is replaced atomically. */
   readonly files: readonly LaunchFile[];
   /** Arguments of the shell: the script and its own. */
   readonly args: readonly string[];
@@ -21,7 +21,7 @@ export interface LaunchRequest {
 
 /** A started supervisor. */
 export interface Launched {
-  /** Resolves with its exit code; null for a signal, or if the launcher ended before it. */
+  /** Resolves with the exit code of the supervisor; null after a signal, or if the launcher ended first. */
   readonly ended: Promise<number | null>;
 }
 
@@ -38,10 +38,11 @@ interface Launch {
 }
 
 /**
- * Starts supervisors from a small process. A fork takes time in proportion to the memory of its process, which is
- * large in a daemon with many objects, and the event loop waits meanwhile.
+ * Starts supervisors from a small process. The time of a fork grows with the memory of the forking process and blocks
+ * its event loop. A daemon with many objects uses much memory.
  *
- * The process is started with the first launch, and again if it ended. It ends with the daemon; supervisors go on.
+ * The process is started at the first launch, and again if it ended. It ends with the daemon; its supervisors keep
+ * running.
  */
 export class Launcher {
   readonly #script: string;
@@ -52,7 +53,10 @@ export class Launcher {
     this.#script = script;
   }
 
-  /** @throws Error if it can't be started. If the process ended meanwhile, the supervisor may have been started. */
+  /**
+   * Starts a supervisor.
+   * @throws Error if it can't be started. If the process ended meanwhile, the supervisor may have been started.
+   */
   launch(request: LaunchRequest): Promise<Launched> {
     if (!this.#process?.isUsable) this.#process = new LauncherProcess(this.#script);
     return this.#process.launch(request);
@@ -70,14 +74,14 @@ class LauncherProcess {
   readonly #launches = new Map<number, Launch>();
   #lastId = 0;
   #hasFailed = false;
-  /** Launches whose outcome is unknown: they keep the event loop alive. */
+  /** Number of launches with unknown outcome. They keep the event loop alive. */
   #waiting = 0;
 
   constructor(script: string) {
     this.#child = fork(script, [], {
-      // Signals of a terminal to the daemon are not for it.
+      // Terminal signals to the daemon must not reach it.
       detached: true,
-      // None of the daemon's debugging and profiling.
+      // It must not inherit debugging and profiling options of the daemon.
       execArgv: [],
       env: { PATH: programPath },
       cwd: '/',
@@ -136,7 +140,7 @@ class LauncherProcess {
       case 'failed':
         this.#launches.delete(outcome.id);
         launch?.failed(outcome.message);
-        // It may have been started before.
+        // The supervisor may have been started before.
         launch?.ended(null);
         return;
       case 'ended':

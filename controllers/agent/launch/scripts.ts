@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * The folder of the scripts that start workloads: in a package of both programs beside the code, otherwise the source
+ * The folder of the scripts that start workloads: beside the code in a package of both programs, otherwise the source
  * folder.
  */
 export const [scripts = ''] = [

@@ -31,7 +31,7 @@ export async function rotate(file: string): Promise<void> {
   await rm(logTimes(file), { force: true });
 }
 
-/** Notes of the sizes of a log that are kept: with one every half minute, four hours. */
+/** Number of kept size records of a log. One is written every 30 s, so they cover four hours. */
 const timesMax = 512;
 
 /**

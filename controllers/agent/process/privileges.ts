@@ -28,8 +28,8 @@ interface Owner {
 export const withoutRights: readonly string[] = rightsOf([], []);
 
 /**
- * Arguments of setpriv(1) that set a process's user and drop its other capabilities. Programs can't regain rights:
- * `no_new_privs` is always set.
+ * Arguments of setpriv(1) that set the user of a process and drop its other capabilities. `no_new_privs` is always set,
+ * so that programs can't regain rights.
  * @throws Error with the reason why this node can't satisfy the request
  */
 export async function privilegesOf(
@@ -50,13 +50,13 @@ export async function privilegesOf(
   const ofRoot = owner === undefined || owner.uid === 0;
   if (ofRoot) {
     const kept = capabilities.length === 0 ? defaultCapabilities : asked;
-    // A program of uid 0 gets the bounding set.
+    // A program with uid 0 gets the bounding set.
     return [...becoming(owner), ...rightsOf(kept, [])];
   }
   return [...becoming(owner), ...rightsOf(asked, asked)];
 }
 
-/** The `uid:gid` in arguments of {@link privilegesOf}; undefined if they change nothing. */
+/** The `uid:gid` of arguments from {@link privilegesOf}; undefined if they do not change the user. */
 export function ownerOf(privileges: readonly string[]): string | undefined {
   const [uid, gid] = ['--reuid=', '--regid='].map((option) =>
     privileges.find((word) => word.startsWith(option))?.slice(option.length),
@@ -64,7 +64,7 @@ export function ownerOf(privileges: readonly string[]): string | undefined {
   return uid === undefined || gid === undefined ? undefined : `${uid}:${gid}`;
 }
 
-/** `ambient` are kept by programs of a user other than root. */
+/** @param ambient capabilities that programs of a user other than root keep */
 function rightsOf(
   bounding: readonly Capability[],
   ambient: readonly Capability[],
@@ -111,7 +111,7 @@ async function accountOf(key: string): Promise<Owner | undefined> {
     throw error;
   }
   const [name = '', , uid, gid] = line.trim().split(':');
-  // Looked up here: a directory service is not reachable from a sandbox.
+  // Looked up outside of the sandbox, where directory services are reachable.
   const { stdout } = await run('id', ['-G', name], { env });
   return { uid: Number(uid), gid: Number(gid), groups: stdout.trim().split(' ') };
 }

@@ -38,7 +38,7 @@ async function hasItsRoot(pid: number, boxed: boolean): Promise<boolean> {
   const mounts = (await readFile(`/proc/${pid}/mountinfo`, 'utf8')).split('\n');
   const targets = new Map(mounts.map((line) => [line.split(' ')[4], line]));
   const top = targets.get('/') ?? '';
-  // Of a box it is sealed last.
+  // A sandbox seals its root last.
   if (boxed && !top.split(' ')[5]?.split(',').includes('ro')) return false;
   return !targets.has('/.host') && / - tmpfs kedge /.test(top);
 }
@@ -52,8 +52,8 @@ async function untilItsRoot(pid: number, boxed: boolean, clock: Clock): Promise<
 }
 
 /**
- * Waits for the command, which is in the pid namespace of the sandbox while this shell is not. Signals reach both,
- * because they share a process group; the command handles them.
+ * Waits for the command, which is in the pid namespace of the sandbox, unlike this shell. Both receive signals, because
+ * they share a process group. The command handles them.
  */
 const waiter = 'trap : HUP INT QUIT USR1 USR2 TERM TSTP; "$@"; exit "$?"';
 
@@ -70,8 +70,8 @@ export interface ExecTarget {
 }
 
 /**
- * Starts a command with the root, working directory, environment and rights of a running workload. A
- * terminal comes from script(1), which every Debian has: the daemon needs no native code for it.
+ * Starts a command with the root, working directory, environment and rights of a running workload. script(1), which
+ * every Debian has, provides the terminal, so that the daemon needs no native code.
  */
 export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise<ExecProcess> {
   const { pid, mode, clock, privileges, groups } = target;
@@ -87,10 +87,10 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   const join = groups.map((procs) => `echo 0 >${quoted(procs)} || exit 126`).join('; ');
   const joined = join === '' ? [] : ['/bin/sh', '-c', `${join}; exec "$@"`, 'kedge'];
   const nsenter = [...joined, await tool('nsenter'), ...enter];
-  // It ends with the daemon: otherwise it would hold the workload's mounts unnoticed.
+  // It must end with the daemon: otherwise it would keep the workload's mounts busy.
   const mortal = ['--pdeathsig', 'KILL', '--', ...nsenter];
   const setpriv = await tool('setpriv');
-  // These programs run on the host: in the daemon's directory they would keep its file system busy.
+  // These programs run on the host. In the daemon's directory they would keep its file system busy.
   const cwd = '/';
   const { terminal } = spec;
   if (!terminal) {
@@ -104,8 +104,7 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
     return new PipedCommand(child, clock);
   }
   await tool('script');
-  // Once it has its terminal it says so on descriptor 3. The terminal is opened by name as well, by whom the command
-  // runs as.
+  // Writes to descriptor 3 once it has its terminal. The terminal is also opened by name, by the user of the command.
   const owner = ownerOf(kept);
   const given = owner === undefined ? '' : `chown ${owner} /proc/self/fd/0; `;
   const inner = `echo up >&3; exec 3>&-; ${given}stty columns ${terminal.columns} rows ${terminal.rows}; exec ${reduced.map(quoted).join(' ')}`;
@@ -117,7 +116,7 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   });
   await started(child);
   const ready = firstLine(child.stdio[3] as Readable);
-  // Before any wait: the command may end during it.
+  // Created before any wait, because the command may end meanwhile.
   return new TerminalCommand(
     child,
     clock,
@@ -211,7 +210,7 @@ class PipedCommand implements ExecProcess {
   }
 }
 
-/** A command on a terminal; `inner` leads the session that has it. */
+/** A command on a terminal. `inner` is the leader of the session of the terminal. */
 class TerminalCommand extends PipedCommand {
   readonly #inner: Promise<number>;
 
@@ -223,17 +222,17 @@ class TerminalCommand extends PipedCommand {
   override async resize({ columns, rows }: TerminalSize): Promise<void> {
     const inner = await this.#inner;
     try {
-      // Its name is of the workload's /dev.
+      // Its name is relative to the workload's /dev.
       const terminal = `/proc/${inner}/fd/0`;
       const args = ['-F', terminal, 'columns', String(columns), 'rows', String(rows)];
-      // The kernel tells the command (SIGWINCH).
+      // The kernel notifies the command (SIGWINCH).
       await run('stty', args, { env: { PATH: programPath } });
     } catch (error) {
       if (await this.#runs()) throw error;
     }
   }
 
-  /** To the foreground process group of the terminal, as a keystroke would. */
+  /** Signals the foreground process group of the terminal, like a key press. */
   override async signal(name: NodeJS.Signals): Promise<void> {
     const inner = await this.#inner;
     const stat = await readFile(`/proc/${inner}/stat`, 'utf8').catch(() => '');

@@ -6,7 +6,7 @@ import type { LogCursor, LogLine, LogRequest } from '../runtime/log.js';
 import { noteSize, rotate } from './log-rotation.js';
 import { runStarts } from './run-log.js';
 
-/** A cursor is an offset in the file, and a check of the bytes before it. */
+/** Parses a cursor: an offset in the file, and a checksum of the bytes before it. */
 function positionOf([offset, check]: LogCursor = []): LogPosition | undefined {
   return offset === undefined || check === undefined ? undefined : { offset, check };
 }
@@ -14,7 +14,7 @@ function positionOf([offset, check]: LogCursor = []): LogPosition | undefined {
 /** Dependencies of {@link readProcessLog}. */
 export interface ProcessLogOptions {
   readonly clock: Clock;
-  /** See the policy. */
+  /** Probe interval; see the policy. */
   readonly probeMs: number;
 }
 
@@ -24,7 +24,7 @@ export async function* readProcessLog(
   { after, until, ...request }: LogRequest,
   { clock, probeMs }: ProcessLogOptions,
 ): AsyncGenerator<LogLine> {
-  // What is written later is read when it is written.
+  // Later records are read as they are written.
   let notes = await readLogTimes(file);
   let before = 0;
   const range = { ...request, after: positionOf(after), probeMs };
@@ -35,7 +35,7 @@ export async function* readProcessLog(
       yield line;
       continue;
     }
-    // The notes are about the file before it was emptied.
+    // The records refer to the file before its truncation.
     if (offset < before) notes = [];
     before = offset;
     const { after: notBefore, by = clock.now() } = timesAt(notes, offset);
@@ -57,7 +57,7 @@ async function* previousLines(
     yield { content, cursor: [position.offset, position.check] };
 }
 
-/** Keeps the log within its bounds, and notes how long it is at `now`. */
+/** Limits the size of the log, and records its size at `now`. */
 export async function keepLogBounded(file: string, now: number): Promise<void> {
   await rotate(file);
   await noteSize(file, now);

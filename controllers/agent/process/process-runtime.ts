@@ -48,14 +48,14 @@ export interface ProcessRuntimeOptions {
   /** Private directories and files of the daemon, which are hidden from workloads. */
   readonly hiddenDirectories: readonly string[];
   /**
-   * Directories with volumes of several workloads: each sees only its own volumes. Missing ones below /tmp and
+   * Directories with volumes of several workloads: a workload sees only its own volumes. Missing ones below /tmp and
    * /var/tmp are created. Default: none.
    */
   readonly volumeDirectories?: readonly string[];
   readonly clock: Clock;
   /** Default: the default policy. */
   readonly policy?: ControllerPolicy;
-  /** The mount point of the control groups, and the cluster that their names tell from its copies. */
+  /** Mount point of the control groups, and the cluster id in their names. */
   readonly cgroups?: WorkloadGroupsOptions;
   /** The script that starts a workload and records its end; default: the one beside the agent. */
   readonly supervisor?: string;
@@ -64,17 +64,17 @@ export interface ProcessRuntimeOptions {
 }
 
 /**
- * Runs workloads as processes of this host: each with a process group and a mount namespace, output directly to a
- * file, and a supervisor outside the daemon that records the exit.
+ * Runs workloads as processes of this host. Each has a process group and a mount namespace, writes its output directly
+ * to a file, and has a supervisor outside of the daemon that records its exit.
  *
- * A run is a folder `run-<n>`. The process that creates its `claimed` folder first owns it, so that a crash before
- * the supervisor starts can't cause a second run.
+ * A run is a folder `run-<n>`. It belongs to the process that creates its `claimed` folder, so that a crash before the
+ * supervisor starts can't cause a second run.
  */
 export class ProcessRuntime implements Runtime {
   readonly name = 'process';
   readonly #options: ProcessRuntimeOptions;
   readonly #watches = new RunWatches((id) => this.#listener(id));
-  /** Commands that were started inside workloads and run. */
+  /** Running commands inside workloads. */
   readonly #commands = new Map<string, Set<ExecProcess>>();
   readonly #launcher = new Launcher(join(scripts, 'launch.cjs'));
   readonly #starts: RunStarts;
@@ -115,7 +115,7 @@ export class ProcessRuntime implements Runtime {
     return join(this.#options.directory, id);
   }
 
-  /** File its output goes to. */
+  /** The output file of a workload. */
   logFile(id: string): string {
     return join(this.#workload(id), 'output.log');
   }
@@ -153,17 +153,17 @@ export class ProcessRuntime implements Runtime {
     const { hiddenDirectories, volumeDirectories = [] } = this.#options;
     const group = await this.#groups.prepare(spec.id, spec.limits);
     if (group.unenforced !== undefined && spec.strictLimits) throw new Error(group.unenforced);
-    const told = { binds, words, hiddenDirectories, volumeDirectories, group };
-    const files = await makeRunFolder(directory, told);
+    const input = { binds, words, hiddenDirectories, volumeDirectories, group };
+    const files = await makeRunFolder(directory, input);
     this.#ends.forget(spec.id);
-    // A workload in a removed directory of this name is irrelevant.
+    // An earlier workload with the same removed directory is irrelevant.
     this.#watches.unwatch(spec.id);
     const now = this.#options.clock.now();
     const from = { directory, files, logFile: this.logFile(spec.id), mode: mode.type, n, now };
     const { supervisor = join(scripts, 'supervise.sh') } = this.#options;
     await this.#starts.follow(spec.id, directory, async () => {
       const run = await spawnRun({ launcher: this.#launcher, supervisor }, spec, from);
-      // An end before it is seen by the next look at the folder.
+      // An earlier end is found by the next observation of the folder.
       this.#watches.watch(spec.id, directory);
       return run;
     });
@@ -193,7 +193,7 @@ export class ProcessRuntime implements Runtime {
     return this.#unclear(id, directory, n, workload);
   }
 
-  /** Neither running nor ended on record: about to start, about to be recorded, or lost. */
+  /** The state of a run without process and recorded end: about to start, about to be recorded, or lost. */
   async #unclear(
     id: string,
     directory: string,
@@ -204,7 +204,7 @@ export class ProcessRuntime implements Runtime {
     const claimed = join(directory, 'claimed');
     try {
       await mkdir(claimed);
-      // It was unclaimed: nothing was started, and a late supervisor can't start it now.
+      // The run was unclaimed: nothing was started, and a late supervisor can't start it now.
       await writeFile(join(claimed, 'abandoned'), '');
       return { state: 'absent' };
     } catch (error) {
@@ -221,7 +221,7 @@ export class ProcessRuntime implements Runtime {
       return { state: 'starting', run: n };
     }
     let exit = readIfExists(join(directory, 'exit'));
-    // Without an exit code it may run where /proc does not show it.
+    // Without an exit code it may run in a pid namespace that /proc does not show.
     if (exit === undefined) {
       const held = await isLocked(join(claimed, 'lock'));
       exit = readIfExists(join(directory, 'exit'));
@@ -236,7 +236,7 @@ export class ProcessRuntime implements Runtime {
   }
 
   async requestStop(id: string, graceMs: number): Promise<StopProgress> {
-    // They hold its mounts.
+    // Commands keep the mounts of the workload busy.
     for (const command of this.#commands.get(id) ?? []) command.kill();
     const state = await this.observe(id);
     // Its folder records the stop request from now on.

@@ -15,13 +15,14 @@ export interface ProcessId {
   readonly pid: number;
   /** Clock ticks since boot. */
   readonly started: string;
-  /** It is process 1 of a pid namespace and passes signals on; else it leads the process group of a workload. */
+  /**
+   * True for process 1 of a pid namespace, which forwards signals; false for the leader of a workload's process group.
+   */
   readonly boxed: boolean;
 }
 
 /**
- * Reads `<pid> <start>`, for process 1 of a box with a third word, as the supervisor writes it; undefined without
- * the file.
+ * Reads `<pid> <start>` from a supervisor, with a third word for process 1 of a sandbox. Undefined without the file.
  */
 export function readProcessId(file: string): ProcessId | undefined {
   const text = readIfExists(file);
@@ -30,7 +31,7 @@ export function readProcessId(file: string): ProcessId | undefined {
   return Number.isInteger(pid) && pid > 0 ? { pid, started, boxed: kind === 'box' } : undefined;
 }
 
-/** Whether exactly this process still runs; a zombie does not. */
+/** Whether exactly this process is running. A zombie is not running. */
 export function isAlive(id: ProcessId): boolean {
   const stat = readIfExists(`/proc/${id.pid}/stat`);
   if (stat === undefined) return false;
@@ -39,8 +40,8 @@ export function isAlive(id: ProcessId): boolean {
 }
 
 /**
- * A file's text, or undefined if it (or its process) does not exist. For files of /proc and of runs: they are short,
- * and five turns of the thread pool take ten times the time of the read.
+ * The text of a file; undefined if it (or its process) does not exist. Only for files of /proc and of runs: they are
+ * short, and an asynchronous read takes ten times as long.
  */
 export function readIfExists(file: string): string | undefined {
   try {
@@ -63,8 +64,8 @@ export function namesIn(folder: string): readonly string[] {
 }
 
 /**
- * Whether a process holds the lock (flock) on a file, in whatever pid namespace it is. A missing file is not
- * locked. @throws Error if it can't be determined
+ * Whether a process of any pid namespace holds the lock (flock) on a file. A missing file is not locked.
+ * @throws Error if it can't be determined
  */
 export async function isLocked(file: string): Promise<boolean> {
   try {

@@ -23,18 +23,23 @@ export class RunEnds {
   readonly #known = new Map<string, KnownEnd>();
   readonly #ranOutOfMemory: (id: string) => boolean;
 
-  /** @param ranOutOfMemory whether the kernel killed a process of the workload's last run for its memory */
+  /**
+   * @param ranOutOfMemory whether the kernel killed a process of the workload's last run because of its memory limit
+   */
   constructor(ranOutOfMemory: (id: string) => boolean) {
     this.#ranOutOfMemory = ranOutOfMemory;
   }
 
-  /** The end of this run, where it was read before. */
+  /** The cached end of this run; undefined if it was not read yet. */
   get(id: string, directory: string): RunEnd | undefined {
     const known = this.#known.get(id);
     return known?.directory === directory ? known.end : undefined;
   }
 
-  /** Reads the end of run `n` from its folder. Without an exit code it is not recorded and may follow. */
+  /**
+   * Reads the end of run `n` from its folder, and caches it. An end without an exit code is not cached, because the
+   * code may follow.
+   */
   read(
     id: string,
     { directory, n, exitCode }: { directory: string; n: number; exitCode: number | undefined },
@@ -62,7 +67,7 @@ export class RunEnds {
   }
 }
 
-/** Modification time of a file in milliseconds since the epoch; 0 if it was not written before the end. */
+/** Modification time of a file in milliseconds since the epoch; 0 if it does not exist. */
 function timeOf(directory: string, file: string): number {
   return statSync(join(directory, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }

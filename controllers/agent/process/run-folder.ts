@@ -13,7 +13,7 @@ export interface RunFolder {
   readonly words: readonly string[];
   /** Directories and files that are hidden from the workload. */
   readonly hiddenDirectories: readonly string[];
-  /** Directories with volumes of several workloads: the workload sees only its own. */
+  /** Directories with volumes of several workloads: a workload sees only its own volumes. */
   readonly volumeDirectories: readonly string[];
   readonly group: PreparedGroup;
 }
@@ -45,11 +45,11 @@ export async function makeRunFolder(
   { binds, words, hiddenDirectories, volumeDirectories, group }: RunFolder,
 ): Promise<readonly LaunchFile[]> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  // A directory that is created later would be visible in running workloads. Elsewhere the box has one of its own:
-  // kedged makes none where a disk may be mounted later.
+  // A directory that is created later would be visible in running workloads. Outside of /tmp and /var/tmp the sandbox
+  // mounts its own: kedged creates no directory where a disk may be mounted later.
   for (const path of volumeDirectories.filter((line) => /^\/(var\/)?tmp\//.test(line)))
     await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
-      // If kedged can't create the directory, it creates no volume there.
+      // If kedged can't create the directory, it also creates no volume there.
       if (!['EACCES', 'EROFS', 'EEXIST', 'ENOTDIR', 'EPERM'].includes(error.code ?? ''))
         throw error;
     });

@@ -2,9 +2,7 @@ import type { RunStart } from '../../log/runs.js';
 import type { LaunchFile } from '../launch/launcher.js';
 import { readIfExists } from './process-table.js';
 
-/**
- * Stored beside the log that all runs of a workload share, because the folder of a run is removed by the next run.
- */
+/** The file with the starts of runs. It is stored beside the log, because the next run removes the folder of a run. */
 function notesOf(logFile: string): string {
   return `${logFile}.runs`;
 }
@@ -24,7 +22,7 @@ function notes(logFile: string): readonly Note[] {
   });
 }
 
-/** The file that records the start of a run's output in the log of its workload, and that of the run before. */
+/** The file that records the start offset of a run in the log of its workload, and that of the previous run. */
 export function runStartNote(logFile: string, start: Note): LaunchFile {
   const before = notes(logFile).filter((note) => note.run === start.run - 1);
   const lines = [...before, start].map(
@@ -34,7 +32,7 @@ export function runStartNote(logFile: string, start: Note): LaunchFile {
 }
 
 /**
- * The start offsets of the last two runs, the earlier one first; fewer if there were fewer, or in an earlier
+ * The start offsets of the last two runs, the earlier one first. Fewer for fewer runs, and for runs of an earlier
  * release.
  */
 export function runStarts(logFile: string): readonly RunStart[] {

@@ -22,15 +22,15 @@ export interface SpawnedRun {
 export interface StartLimits {
   readonly clock: Clock;
   readonly timeoutMs: number;
-  /** Longest pause between two looks at the folder. */
+  /** Maximum probe interval of the folder. */
   readonly pollMs: number;
-  /** Ends the wait: the run has been removed, or is about to be. */
+  /** Aborts the wait: the run is being removed. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Resolves when the supervisor wrote the workload's pid, or never will: then this run can't be started any more,
- * and its folder has the reason.
+ * Resolves once the supervisor wrote the workload's pid, or can no longer start it. Then the folder contains the
+ * reason.
  */
 export async function settleStart(
   run: SpawnedRun,
@@ -41,7 +41,7 @@ export async function settleStart(
   void run.supervisorEnd.then((code) => (end = { code }));
   const until = clock.monotonic() + timeoutMs;
   for (let waitMs = 5; clock.monotonic() < until; waitMs = Math.min(waitMs * 2, pollMs)) {
-    // Read before the file, because the supervisor writes before it ends.
+    // Checked before the file is read, because the supervisor writes before it ends.
     const ended = end !== undefined;
     if (readProcessId(pid) !== undefined) return;
     if (ended) break;
@@ -55,7 +55,7 @@ export async function settleStart(
   await abandon(run.directory, line === '' ? what : `${what}: ${line}`);
 }
 
-/** Claims a run in place of its supervisor, unless that runs and claimed it. */
+/** Claims a run in place of its supervisor, unless the supervisor has claimed it and is running. */
 async function abandon(directory: string, message: string): Promise<void> {
   const claimed = join(directory, 'claimed');
   try {
@@ -85,13 +85,13 @@ async function lastLine(file: string, offset: number): Promise<string> {
   }
 }
 
-/** The reason why a run can't be started any more; empty if it was abandoned before its supervisor was spawned. */
+/** The reason why a run can no longer be started; empty if it was abandoned before its supervisor was spawned. */
 export function abandonedBecause(directory: string): string | undefined {
   return readIfExists(join(directory, 'claimed', 'abandoned'));
 }
 
 /** The supervisor's reason for a failed start; empty if it started or gave none. */
 export function refusalOf(directory: string): string {
-  const told = readIfExists(join(directory, 'refused')) ?? '';
-  return told.trim().slice(0, lineLengthMax);
+  const reason = readIfExists(join(directory, 'refused')) ?? '';
+  return reason.trim().slice(0, lineLengthMax);
 }

@@ -11,9 +11,9 @@ export interface RunStartsOptions {
   readonly clock: Clock;
   /** Time limit for a supervisor to start its workload, milliseconds. */
   readonly timeoutMs: number;
-  /** Longest pause between two looks at a run folder, milliseconds. */
+  /** Maximum probe interval of a run folder, milliseconds. */
   readonly pollMs: number;
-  /** Called with the id of a workload whose start took longer, once its outcome is known. */
+  /** Called with the id of a workload whose start continued in the background, once its outcome is known. */
   readonly late: (id: string) => void;
 }
 
@@ -24,14 +24,14 @@ interface Start {
 }
 
 /**
- * Runs whose supervisor this process spawned. The run numbers of a workload begin at 1 again after its removal, so
- * everything that refers to a run folder by its path must end before.
+ * Runs whose supervisor this process spawned. After the removal of a workload its run numbers start at 1 again.
+ * Therefore everything that uses the path of a run folder must end before the removal.
  */
 export class RunStarts {
   readonly #options: RunStartsOptions;
-  /** Folders of runs whose outcome is unknown yet. */
+  /** Folders of runs with unknown outcome. */
   readonly #spawning = new Set<string>();
-  /** Until the supervisor has ended and the outcome is known, by workload. */
+  /** Starts of each workload, until the supervisor has ended and the outcome is known. */
   readonly #starts = new Map<string, Set<Start>>();
 
   constructor(options: RunStartsOptions) {
@@ -95,7 +95,7 @@ export class RunStarts {
   async #end({ run, settled, over }: Start): Promise<void> {
     over.abort();
     await settled.catch(() => undefined);
-    // A supervisor that has not begun yet ends when it finds this.
+    // A supervisor that has not started the workload ends when it finds this folder.
     await mkdir(join(run.directory, 'claimed')).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST' && error.code !== 'ENOENT') throw error;
     });

@@ -9,7 +9,7 @@ export class RunWatches {
     { readonly directory: string; readonly watcher: FSWatcher }
   >();
 
-  /** @param ended is called with the id of a workload whose run ended, once per run */
+  /** @param ended called with the id of a workload whose run ended, once per run */
   constructor(ended: (id: string) => void) {
     this.#ended = ended;
   }

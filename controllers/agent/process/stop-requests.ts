@@ -8,7 +8,7 @@ import { readIfExists, readProcessId } from './process-table.js';
 /** A killed process ends within this time, unless the kernel blocks it. */
 const killMsMax = 5_000;
 
-/** Probe interval of a stopping process, although its end is notified. */
+/** Probe intervals of a stopping process, in addition to the notification of its end. */
 export type ProcessWaits = Pick<ControllerPolicy, 'processPollMs' | 'stoppingProbeMs'>;
 
 interface StopRequest {
@@ -19,7 +19,7 @@ interface StopRequest {
   readonly killedAt: number | undefined;
 }
 
-/** Stops of workloads in progress, by run folder. The time of the request is in the folder. */
+/** Stops of workloads in progress, by run folder. The folder records the time of the request. */
 export class StopRequests {
   readonly #clock: Clock;
   readonly #waits: ProcessWaits;
@@ -30,7 +30,7 @@ export class StopRequests {
     this.#waits = waits;
   }
 
-  /** Takes the step that is due. @throws Error when the process survives SIGKILL */
+  /** Sends the signal that is due. @throws Error if the process survives SIGKILL */
   async advance(
     directory: string,
     state: Extract<WorkloadState, { state: 'starting' | 'running' }>,
@@ -41,7 +41,7 @@ export class StopRequests {
     const leftMs = request.askedAt + graceMs - now;
     const pid = state.state === 'running' ? state.pid : undefined;
     const boxed = readProcessId(join(directory, 'pid'))?.boxed === true;
-    // Process 1 of a box passes signals on; workloads of earlier releases lead their process group.
+    // Process 1 of a sandbox forwards signals. Workloads of earlier releases lead their process group.
     const target = pid !== undefined && !boxed ? -pid : pid;
     const sent = target === undefined ? request : signalled(request, target, leftMs, now);
     this.#requests.set(directory, sent);
@@ -51,17 +51,17 @@ export class StopRequests {
     return { type: 'stopping', checkInMs: waitsMs };
   }
 
-  /** Whether the grace of a run is over: it was sent SIGKILL. */
+  /** Whether SIGKILL was sent to a run. */
   isKilled(directory: string): boolean {
     return this.#requests.get(directory)?.killedAt !== undefined;
   }
 
-  /** The run is gone. */
+  /** Forgets a removed run. */
   forget(directory: string): void {
     this.#requests.delete(directory);
   }
 
-  /** A request of an earlier daemon process continues with its remaining grace period. */
+  /** Reads or records the request. A request of an earlier daemon process continues with its remaining grace period. */
   async #ask(directory: string): Promise<StopRequest> {
     const file = join(directory, 'stop-requested');
     const now = this.#clock.monotonic();
@@ -73,8 +73,8 @@ export class StopRequests {
 }
 
 /**
- * Sends the due signal: SIGTERM once, SIGKILL once after the grace period.
- * @throws Error when the process survives SIGKILL
+ * Sends the due signal: SIGTERM once, and SIGKILL once after the grace period.
+ * @throws Error if the process survives SIGKILL
  */
 function signalled(request: StopRequest, target: number, leftMs: number, now: number): StopRequest {
   const { terminated, killedAt } = request;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { programPath } from './process-table.js';
 
-/** Carrier variables for those of a workload: their names have no meaning for programs. */
+/** Names of the variables that carry those of a workload. They have no meaning for programs. */
 const countName = 'KEDGE_ENV_COUNT';
 const carrier = (n: number): string => `KEDGE_ENV_${n}`;
 /** The workload's search path, to find the mount of its program. */
@@ -9,8 +9,8 @@ const pathName = 'KEDGE_WORKLOAD_PATH';
 const programName = 'KEDGE_BECOME';
 
 /**
- * A shell program that sets a workload's variables and becomes its command. It keeps its state in
- * positional parameters, so that no variable of the workload can change it.
+ * A shell program that sets the variables of a workload and executes its command. It keeps its state in positional
+ * parameters, so that no variable of the workload can change it.
  */
 const become = (otherwise: string): string =>
   [
@@ -35,9 +35,8 @@ const becomeWorkload = become(
 );
 
 /**
- * The environment for the programs that start a workload: a fixed one, with the workload's variables as
- * values that the shell sets last. A `PATH` or `LD_PRELOAD` of a workload chooses no code that runs
- * outside of it.
+ * The environment for the programs that start a workload. It is fixed, and carries the workload's variables as values
+ * that the shell sets last. `PATH` or `LD_PRELOAD` of a workload therefore affect no code outside of it.
  */
 export function carriedEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   const whole = Object.entries({ PATH: programPath, ...env });
@@ -53,13 +52,13 @@ export function carriedEnvironment(env: Readonly<Record<string, string>>): Recor
   };
 }
 
-/** The environment that the command of a running workload was started with. */
+/** The initial environment of the command of a running workload. */
 export async function startedWith(pid: number): Promise<Record<string, string>> {
   const text = await readFile(`/proc/${pid}/environ`, 'utf8');
   const env = parsed(text.split('\0'));
   const count = Number(env[countName] ?? -1);
   if (count >= 0) return parsed(Array.from({ length: count }, (_, n) => env[carrier(n + 1)] ?? ''));
-  // Started by an earlier release, which put the variables into the environment of its programs.
+  // An earlier release put the variables into the environment of its programs.
   const { [pathName]: path, ...rest } = env;
   return path === undefined ? env : { ...rest, PATH: path };
 }

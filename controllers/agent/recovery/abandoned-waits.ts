@@ -13,7 +13,7 @@ export interface AbandonedWaitsOptions {
 
 /** Keys that wait for the end of workloads without instances. */
 export class AbandonedWaits {
-  /** Each lists all workloads of the node: instances that come together share it. */
+  /** Stops the workloads. Each call lists all workloads of the node, so that concurrent reconciles share it. */
   readonly #stop: SharedCall<StopProgress>;
   readonly #waiting = new Map<string, Request['key']>();
 
@@ -31,7 +31,7 @@ export class AbandonedWaits {
     return keys;
   }
 
-  /** Stops them for the waiting `key`. Undefined once none is left. */
+  /** Stops workloads without instances for the waiting `key`. Undefined once none remains. */
   async stopFor(key: Request['key']): Promise<Result | undefined> {
     try {
       const progress = await this.#stop.ask();
@@ -43,7 +43,7 @@ export class AbandonedWaits {
     }
   }
 
-  /** An earlier instance of the name may still write to the volumes that it claimed. */
+  /** Delays an instance while an earlier instance of the same name may write to its volumes. */
   async before({ namespace, name, template }: Instance): Promise<Result | undefined> {
     return (template.volumes ?? []).length > 0 ? this.stopFor({ namespace, name }) : undefined;
   }

@@ -32,7 +32,7 @@ export class AbandonedWorkloads {
   /**
    * Requests their stop without waiting.
    * @param isKnown whether an instance of this node may exist, by uid; others are looked up in the store
-   * @throws Error when one survives being killed
+   * @throws Error if a workload survives SIGKILL
    */
   async requestStop(isKnown: (uid: string) => boolean): Promise<StopProgress> {
     let checkInMs = Infinity;
@@ -46,9 +46,9 @@ export class AbandonedWorkloads {
   }
 
   /**
-   * Stops all of them, for a start and for a shutdown.
+   * Stops all of them, at a start and at a shutdown.
    * @param budgetMs grace period; default 30 s
-   * @throws Error when one survives being killed
+   * @throws Error if a workload survives SIGKILL
    */
   async stop(budgetMs = graceMs): Promise<void> {
     const abandoned = await this.#find(() => false);
@@ -61,7 +61,7 @@ export class AbandonedWorkloads {
     );
   }
 
-  /** A workload is older than the list of it, and its instance older than the workload: the order counts. */
+  /** Lists workloads before it reads instances: an instance is older than its workload, so none is missed. */
   async #find(isKnown: (uid: string) => boolean): Promise<readonly Abandoned[]> {
     const { store, node, runtimes } = this.#options;
     const all = await Promise.all(

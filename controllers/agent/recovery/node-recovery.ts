@@ -15,7 +15,7 @@ export interface RecoveryOptions {
   readonly journal: NodeJournal;
   readonly logger: Logger;
   readonly host?: NodeHost;
-  /** Undoes with the programs of the host by default. */
+  /** Default: programs of the host. */
   readonly undo?: (signal: AbortSignal) => NodeUndo;
 }
 
@@ -80,7 +80,7 @@ async function recover(
 /** The remedy for a record that can't be read and matches no resource of the node. */
 function damagedMessage(place: string): string {
   const [, uid] = /^freeze-(.+)-[0-9a-f]{16}\.damaged$/.exec(basename(place)) ?? [];
-  const told = 'a record of the node journal was damaged and set aside';
-  if (uid === undefined) return `${told}; inspect it, then remove it: rm ${place}`;
-  return `${told}: the file system of volume ${uid} may be frozen, so that every write to it hangs. Find where it is mounted (findmnt | grep ${uid}), thaw it (fsfreeze --unfreeze PATH), then remove the record: rm ${place}`;
+  const damaged = 'a record of the node journal was damaged and set aside';
+  if (uid === undefined) return `${damaged}; inspect it, then remove it: rm ${place}`;
+  return `${damaged}: the file system of volume ${uid} may be frozen, so that every write to it hangs. Find where it is mounted (findmnt | grep ${uid}), thaw it (fsfreeze --unfreeze PATH), then remove the record: rm ${place}`;
 }

@@ -1,6 +1,6 @@
 const prefixCharacters = 8;
 
-/** The beginning of a cluster's id: part of the names of what clusters on one machine share with each other. */
+/** The prefix of a cluster id in names that the clusters of one machine share. */
 export function clusterPrefix(cluster: string): string {
   return cluster.slice(0, prefixCharacters);
 }

@@ -7,15 +7,15 @@ export interface TerminalSize {
 /** A command to run inside a workload. */
 export interface ExecSpec {
   readonly command: readonly string[];
-  /** Set: with a terminal of this size; output and errors are then one stream. */
+  /** A terminal of this size, which merges output and errors into one stream; undefined for no terminal. */
   readonly terminal: TerminalSize | undefined;
 }
 
 /** The result of a command. */
 export interface ExecExit {
-  /** 128 plus its number when a signal ended it. */
+  /** Exit code; 128 plus the number of the signal that ended the command. */
   readonly code: number;
-  /** Name of the signal that ended it, or empty. */
+  /** Name of the signal that ended the command; otherwise empty. */
   readonly signal: string;
 }
 
@@ -27,15 +27,15 @@ export interface ExecOutput {
 
 /** A command that runs inside a workload. */
 export interface ExecProcess {
-  /** The output until the command ended; not reading blocks the command. */
+  /** The output until the end of the command. The command blocks if it is not read. */
   readonly output: AsyncIterable<ExecOutput>;
   readonly exited: Promise<ExecExit>;
   /** Resolves when the command accepts more input. */
   write(data: Buffer): Promise<void>;
   closeInput(): void;
   resize(size: TerminalSize): Promise<void>;
-  /** To the command and its children. */
+  /** Signals the command and its children. */
   signal(name: NodeJS.Signals): Promise<void>;
-  /** Ends it and all its children. */
+  /** Kills the command and all its children. */
   kill(): void;
 }

@@ -1,18 +1,21 @@
-/** The position of a reader in a log. Its numbers are not negative and are interpreted only by its runtime. */
+/** The position of a reader in a log. Its numbers are not negative; only its runtime interprets them. */
 export type LogCursor = readonly number[];
 
 /** The selected part of the log of a workload. */
 export interface LogRequest {
-  /** Start with this many last lines; 0 means all. */
+  /** Number of last lines to start with; 0 for all. */
   readonly tail: number;
-  /** Go on until the signal aborts, across runs. */
+  /** Continue with new lines until the signal aborts, across runs. */
   readonly follow: boolean;
   readonly signal: AbortSignal;
-  /** Go on behind this line; `tail` and `since` are not looked at then. */
+  /** Continue after this line; overrides `tail` and `since`. */
   readonly after?: LogCursor | undefined;
-  /** Only what was written since then, milliseconds since the epoch; a little more may come. */
+  /** Only lines since this time, milliseconds since the epoch; a few earlier lines may be included. */
   readonly since?: number | undefined;
-  /** Only what was written until then, milliseconds since the epoch; a little more may come. Not with `follow` or `tail`. */
+  /**
+   * Only lines until this time, milliseconds since the epoch; a few later lines may be included. Not with `follow` or
+   * `tail`.
+   */
   readonly until?: number | undefined;
 }
 
@@ -21,6 +24,6 @@ export interface LogLine {
   readonly content: string;
   /** The position after the line. */
   readonly cursor: LogCursor;
-  /** When it was written, in RFC 3339; absent if unknown. */
+  /** Time of the write, in RFC 3339; absent if unknown. */
   readonly time?: string;
 }

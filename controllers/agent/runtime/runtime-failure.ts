@@ -2,8 +2,8 @@ import { failedPrecondition, messageOf, type ObjectKey } from 'kedge';
 import type { Runtime } from './runtime.js';
 
 /**
- * The error of a call on a runtime; FailedPrecondition with the remedy if the runtime can't be used at all.
- * @param what what failed, such as `commands can't be run in "default/web-0"`
+ * The error of a call on a runtime. FailedPrecondition with the remedy if the runtime is unavailable.
+ * @param what the failure, such as `commands can't be run in "default/web-0"`
  */
 export async function runtimeFailure(
   runtime: Runtime,

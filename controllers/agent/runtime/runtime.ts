@@ -2,7 +2,7 @@ import type { ResourceLimits, TakenPort } from '../../service/needs/index.js';
 import type { ExecProcess, ExecSpec } from './exec.js';
 import type { LogLine, LogRequest } from './log.js';
 
-/** A directory that appears in the workload. */
+/** A directory that is mounted into the workload. */
 export interface WorkloadMount {
   readonly source: string;
   readonly target: string;
@@ -21,7 +21,7 @@ export interface WorkloadRights {
 export interface WorkloadNetwork {
   /** The network of a container; default bridge. */
   readonly network?: 'bridge' | 'host' | 'none';
-  /** Its ports that the node publishes, or that it occupies on the host network. */
+  /** Ports that the node publishes, or that the workload uses on the host network. */
   readonly ports?: readonly TakenPort[];
 }
 
@@ -33,30 +33,30 @@ export interface PublishedPort extends Omit<TakenPort, 'name'> {
 
 /** The specification of a workload. */
 export interface WorkloadSpec extends WorkloadRights, WorkloadNetwork {
-  /** The instance's uid: no two workloads share one. */
+  /** The uid of the instance, which is unique. */
   readonly id: string;
   /** Name and namespace of the instance, for names that users and other workloads see. */
   readonly namespace?: string;
   readonly name?: string;
   readonly service?: string;
-  /** Of a container. */
+  /** Image of a container. */
   readonly image?: string;
   /** The pull policy; default: if the node does not have the image. */
   readonly imagePull?: 'missing' | 'always' | 'never';
-  /** The image that it ran before, by digest; preferred over what the name means now, unless it is always pulled. */
+  /** Digest of the image of its previous run. It overrides the tag, unless the pull policy is `always`. */
   readonly pinnedImage?: string;
-  /** The program and its first arguments; empty: what the image says. */
+  /** The program and its first arguments; empty: the command of the image. */
   readonly command: readonly string[];
-  /** Arguments behind the command; without one, in the place of the image's. */
+  /** Arguments after the command; without a command they replace those of the image. */
   readonly args?: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Default: what the image says, or the root directory. */
+  /** Default: that of the image, or the root directory. */
   readonly workingDir?: string;
   readonly mounts: readonly WorkloadMount[];
   readonly limits?: ResourceLimits;
-  /** Whether to refuse the start if the limits can't be enforced. */
+  /** Whether the start fails if the limits can't be enforced. */
   readonly strictLimits?: boolean;
-  /** Of a container: whether process 1 is an init process; default true. */
+  /** Whether process 1 of a container is an init process; default true. */
   readonly init?: boolean;
 }
 
@@ -70,7 +70,7 @@ export type WorkloadState =
       readonly state: 'startFailed';
       readonly run: number;
       readonly message: string;
-      /** Why, if that is not the command. */
+      /** The cause, if it is not the command. */
       readonly reason?: 'ImagePullFailed';
     }
   | {
@@ -81,11 +81,11 @@ export type WorkloadState =
       readonly container?: string;
       /** Digest of its image, or its id if it came from no registry; absent for a process. */
       readonly image?: string;
-      /** Of a container: its address on the bridge of the cluster. */
+      /** Address of a container on the bridge of the cluster. */
       readonly ip?: string;
-      /** Of a container: the ports that the engine publishes for it. */
+      /** Ports of a container that the engine publishes. */
       readonly published?: readonly PublishedPort[];
-      /** Why its limits are not enforced; absent if they are, or if it has none. */
+      /** The reason why its limits are not enforced; absent if they are, or without limits. */
       readonly unenforced?: string;
       /** Milliseconds since the epoch. */
       readonly startedAt: number;
@@ -93,7 +93,7 @@ export type WorkloadState =
   | {
       readonly state: 'exited';
       readonly run: number;
-      /** Undefined when its supervisor died too (the machine went down). */
+      /** Undefined if its supervisor ended too, for example by a power failure. */
       readonly exitCode: number | undefined;
       /** The error of a command that was not executed; absent if it was. */
       readonly refused?: string;
@@ -116,39 +116,39 @@ export type Availability =
   | { readonly available: true }
   | { readonly available: false; readonly message: string };
 
-/** Runs workloads. All calls are idempotent; workloads outlive the daemon and are adopted by id. */
+/** Runs workloads. All calls are idempotent. Workloads outlive the daemon and are adopted by id. */
 export interface Runtime {
   readonly name: string;
   availability(): Promise<Availability>;
   /**
-   * Starts a new run unless one is starting or running. Resolves soon, even if the start continues: then the
+   * Starts a run unless one is starting or running. If the start takes longer, it continues after this call: the
    * listener is notified, and {@link observe} returns the outcome.
    * @throws Error if the command can't be spawned
    */
   start(spec: WorkloadSpec): Promise<void>;
   /** @throws Error if it may run where this node can't observe it */
   observe(id: string): Promise<WorkloadState>;
-  /** Ids of all workloads that were started and not removed, also by earlier daemon processes. */
+  /** Ids of all workloads that were started and not removed, including those of earlier daemon processes. */
   workloads(): Promise<readonly string[]>;
   /**
-   * Requests the end of the workload, once; a request that comes `graceMs` after the first one, also after a
-   * restart of the daemon, kills it. Does not wait.
+   * Requests the end of the workload, once. A call `graceMs` after the first one kills it, also after a restart of the
+   * daemon. Does not wait.
    * @throws Error if it survives SIGKILL
    */
   requestStop(id: string, graceMs: number): Promise<StopProgress>;
-  /** Like {@link requestStop}, repeated until it ended: for a shutdown, never for a reconcile. */
+  /** Like {@link requestStop}, repeated until the workload ended. For a shutdown, never for a reconcile. */
   stop(id: string, graceMs: number): Promise<void>;
   /** Removes the runs and the log of an ended workload. */
   remove(id: string): Promise<void>;
-  /** Its output across its runs, as far as it is kept. @throws Error if it can't be read */
+  /** The retained output of all runs. @throws Error if it can't be read */
   readLog(id: string, request: LogRequest): AsyncIterable<LogLine>;
-  /** The output of the run before the last one; undefined if there is none, or its start is unknown. */
+  /** The output of the previous run; undefined if there is none, or its start is unknown. */
   readPrevious(id: string): Promise<AsyncIterable<LogLine> | undefined>;
-  /** Keeps what it left on the node within its bounds. */
+  /** Limits the disk space of a workload's output. */
   housekeep(id: string): Promise<void>;
   /**
-   * Runs a command inside a running workload; absent where a runtime can't.
-   * @throws Error when the workload does not run.
+   * Runs a command inside a running workload; absent if the runtime does not support it.
+   * @throws Error if the workload is not running
    */
   exec?(id: string, spec: ExecSpec): Promise<ExecProcess>;
   /** Calls `listener` soon after a workload's state may have changed. */

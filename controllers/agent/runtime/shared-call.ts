@@ -1,6 +1,6 @@
 /**
- * A call that many make at the same time, and whose answer is the same for all. Those who ask while it runs share
- * the next one, so that each gets an answer that was begun after it asked.
+ * Shares a call among concurrent callers. Callers that arrive while it runs share the next call, so that each result is
+ * from a call that started after its request.
  *
  * @example
  * const version = new SharedCall(() => engine.version());
@@ -15,7 +15,7 @@ export class SharedCall<T> {
     this.#call = call;
   }
 
-  /** @throws what the call throws, to all who share it */
+  /** @throws the error of the call, to all callers that share it */
   ask(): Promise<T> {
     if (this.#next) return this.#next;
     if (!this.#running) return this.#begin();

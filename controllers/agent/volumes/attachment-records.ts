@@ -37,8 +37,8 @@ export class AttachmentRecords {
   }
 
   /**
-   * Reserves the volume before any driver call. The commit checks the obstacles again, so that of two claims only
-   * one succeeds: by the volume, and by the attachments of `twins`, the other volumes on its storage.
+   * Reserves the volume before any driver call. The commit checks the obstacles again, so that only one of two claims
+   * succeeds. The checks include the attachments of `twins`, the other volumes with the same storage.
    * @returns the obstacle; undefined once the volume is reserved
    * @throws DriverError Unavailable if the volume was deleted
    */
@@ -70,14 +70,14 @@ export class AttachmentRecords {
       if (!obstacle) this.own.add(volume, claim);
       return obstacle;
     } catch (error) {
-      // It may have been committed: release it like a committed one.
+      // The write may have been committed: it is released like a committed one.
       if (hasCode(error, 'Unavailable')) this.own.add(volume, claim);
       throw error;
     }
   }
 
   /**
-   * V11, V14, V20: attached and mounted is Bound.
+   * V11, V14, V20: marks an attached and mounted volume as Bound.
    * @throws DriverError Unavailable if it can't be bound any more, for example because it was lost
    */
   bound(volume: Volume, claim: string, prepared: PreparedMount): Promise<void> {
@@ -90,7 +90,7 @@ export class AttachmentRecords {
       if (current?.metadata.uid !== volume.metadata.uid) throw gone(volume);
       const all = current.attachments ?? [];
       const mine = all.find((a) => a.claim === claim && a.node === node);
-      // It was force-detached meanwhile and may have another holder by now.
+      // It was force-detached meanwhile and may have another holder.
       if (!mine || mine.state === 'Detaching')
         throw new DriverError(
           'Unavailable',
@@ -122,7 +122,7 @@ export class AttachmentRecords {
     });
   }
 
-  /** The data of `kedge volume explain`; and V13, V18: an unknown outcome is Stalled. */
+  /** Records a failed call for `kedge volume explain`. V13, V18: an unknown outcome makes the volume Stalled. */
   failed(volume: Volume, call: string, error: DriverError): Promise<void> {
     const now = timestamp(this.#options.clock);
     return this.#change(volume, ({ status = 'Pending', lastOperation }) => {
@@ -144,7 +144,7 @@ export class AttachmentRecords {
     });
   }
 
-  /** The file system has grown to the size in `volume`. */
+  /** Records that the file system has grown to the size in `volume`. */
   grown(volume: Volume): Promise<void> {
     const now = timestamp(this.#options.clock);
     return this.#change(volume, (current) => {
@@ -153,7 +153,7 @@ export class AttachmentRecords {
     });
   }
 
-  /** V15, V20: removes the claim of this node; without claims the volume becomes Available. */
+  /** V15, V20: removes the claim of this node. Without claims the volume becomes Available. */
   async released(volume: Volume, claim: string): Promise<void> {
     const { clock, node } = this.#options;
     const now = timestamp(clock);
@@ -174,7 +174,7 @@ export class AttachmentRecords {
     this.own.remove(volume, claim);
   }
 
-  /** Writes a change computed from the stored volume, unless it is another object by now. */
+  /** Writes a change computed from the stored volume; no-op if the volume was replaced. */
   #change(volume: Volume, change: (current: Volume) => VolumeStatus | undefined): Promise<void> {
     const key = keyOfVolume(volume);
     return runTxn(this.#options.store, async (txn) => {
@@ -186,7 +186,7 @@ export class AttachmentRecords {
   }
 }
 
-/** It was deleted and possibly recreated. */
+/** The error for a volume that was deleted or recreated. */
 function gone({ namespace, name }: Volume): DriverError {
   return new DriverError('Unavailable', `volume "${namespace}/${name}" does not exist any more`);
 }
@@ -198,15 +198,15 @@ function phaseOfBound({ namespace, name, status = 'Pending' }: Volume): NextVolu
   throw new DriverError('Unavailable', `volume "${namespace}/${name}" became ${status} meanwhile`);
 }
 
-/** V13, V18; undefined if an unknown outcome changes nothing. */
+/** V13, V18: the phase after an unknown outcome; undefined if it does not change. */
 function phaseOfUnknown(status: VolumePhase): NextVolumePhase | undefined {
   if (status === 'Available') return nextPhase(status, 'attachUnknown');
   return status === 'Bound' ? nextPhase(status, 'detachUnknown') : undefined;
 }
 
 /**
- * The condition after a mount that started with the state `begun`; undefined for none. A volume that grew meanwhile
- * still waits, regardless of that mount.
+ * The condition after a mount that started with the state `begun`; undefined for none. A resize that was requested
+ * meanwhile remains pending.
  */
 function resizeChange(begun: Volume, current: Volume, pending: boolean): NewCondition | undefined {
   if (fileSystemPending(current) === pending) return undefined;

@@ -14,7 +14,9 @@ const directoryOnly = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_N
 export interface BindRequest {
   /** The path of the volume's content. */
   readonly root: string;
-  /** Directory inside it, created if missing unless it is read-only; empty for all of it. */
+  /**
+   * Directory inside the root. It is created if missing, unless the mount is read-only. Empty for the entire volume.
+   */
   readonly subPath: string;
   readonly target: string;
   readonly readOnly: boolean;
@@ -38,7 +40,7 @@ function missing(subPath: string, part: string, cause: unknown): DriverError {
 }
 
 /**
- * A handle of a directory below another, one component at a time, each opened through the handle of the one before
+ * Opens a directory below another, one component at a time. Each component is opened through the handle of its parent
  * and never through a symbolic link, so that a concurrent swap is not followed (CVE-2017-1002101, CVE-2021-25741).
  * @throws DriverError InvalidParameters for a component that is a symbolic link or not a directory.
  */
@@ -94,7 +96,7 @@ export async function bindDirectory(host: NodeHost, request: BindRequest): Promi
     if (there) await unmountTarget(target, signal, host);
     await mkdir(target, { recursive: true, mode: 0o755 });
     try {
-      // The handle, not its path: mount must not resolve it again.
+      // Mounts the handle, not its path, which mount would resolve again.
       const source = `/proc/${process.pid}/fd/${handle.fd}`;
       const bind = ['--bind', '--no-canonicalize', source, target];
       await demandCommand(host.run, 'mount', bind, signal);

@@ -12,14 +12,14 @@ export class CallTimes {
   readonly #options: CallTimesOptions;
   readonly #late: (claim: string) => void;
 
-  /** @param late is called with the claim of work that ended after it was waited for */
+  /** @param late called with the claim of work that ended after its soft timeout */
   constructor(options: CallTimesOptions, late: (claim: string) => void) {
     this.#options = options;
     this.#late = late;
   }
 
   /** The result, or undefined after the soft timeout: the work continues, and its claim is notified at its end. */
-  async patiently<T>(work: Promise<T>, claim: string): Promise<T | undefined> {
+  async withSoftTimeout<T>(work: Promise<T>, claim: string): Promise<T | undefined> {
     let late = false;
     const patience = new Promise<undefined>((resolve) => {
       const timer = this.#options.clock.setTimer(() => {

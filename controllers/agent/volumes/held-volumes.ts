@@ -25,7 +25,7 @@ export class HeldVolumes {
     informer.addIndex('storage', (volume) => [this.storageOf(volume)]);
   }
 
-  /** The other cached volumes on its storage. */
+  /** The other cached volumes with the same storage. */
   twinsOf(volume: Volume): readonly Volume[] {
     if (!volume.handle) return [];
     return this.onStorageOf(volume).filter(({ metadata }) => metadata.uid !== volume.metadata.uid);
@@ -41,7 +41,7 @@ export class HeldVolumes {
     }
   }
 
-  /** Volumes on the storage of a volume, including itself: waits for one are waits for all. */
+  /** Volumes with the storage of a volume, including itself. Waiting for one of them means waiting for all. */
   onStorageOf(volume: Volume): readonly Volume[] {
     const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
     return lister.byIndex('storage', this.storageOf(volume));
@@ -53,7 +53,7 @@ export class HeldVolumes {
     return this.#options.own.with(lister.byIndex('claim', claim), claim);
   }
 
-  /** Whether this node has a volume, for a claim or for any. */
+  /** Whether a volume is attached on this node, for a claim or for any. */
   isHere(volume: Volume, claim?: string): boolean {
     const claims = this.claimsHere(volume);
     return claim === undefined ? claims.size > 0 : claims.has(claim);
@@ -65,7 +65,7 @@ export class HeldVolumes {
     return new Set([...shown.map(({ claim }) => claim), ...this.#options.own.claimsOf(volume)]);
   }
 
-  /** Volumes this node has attached. */
+  /** Volumes that are attached on this node. */
   heldHere(): readonly Volume[] {
     const { manager, node } = this.#options;
     const { lister }: SharedInformer<Volume> = manager.informer(volumes);
@@ -73,7 +73,7 @@ export class HeldVolumes {
     return this.#options.own.with(cached);
   }
 
-  /** Whether this node has a volume by uid for a claim now. */
+  /** Whether a volume is attached on this node for a claim now, by uid of the volume. */
   attachedHere(): IsAttached {
     const byUid = new Map(this.heldHere().map((volume) => [volume.metadata.uid, volume]));
     return (uid, claim) => {

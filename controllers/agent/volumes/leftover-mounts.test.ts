@@ -59,7 +59,7 @@ describe('mounts that the store does not account for', () => {
       '/m/w',
     ]);
     expect([leftovers.has('a/x-0'), leftovers.has('a/y-0')]).to.deep.equal([true, false]);
-    await leftovers.takeAway('a/x-0', attached(), signal);
+    await leftovers.remove('a/x-0', attached(), signal);
     expect(targets()).to.deep.equal([]);
     expect(leftovers.has('a/x-0')).to.equal(false);
   });
@@ -67,12 +67,12 @@ describe('mounts that the store does not account for', () => {
   it('go while others keep the same volume, attached or left', async () => {
     const isAttached = attached('u a/y-0');
     expect(await leftovers.sort(isAttached, runs('a/x-0'), signal)).to.deep.equal(['u']);
-    await leftovers.takeAway('a/x-0', isAttached, signal);
+    await leftovers.remove('a/x-0', isAttached, signal);
     expect(targets()).to.have.members(['/m/binds/u/a+y-0/data', '/m/u']);
 
     mounts = [bind('u', 'a/x-0'), bind('u', 'a/y-0'), staging('u')];
     await leftovers.sort(attached(), runs('a/x-0', 'a/y-0'), signal);
-    await leftovers.takeAway('a/x-0', attached(), signal);
+    await leftovers.remove('a/x-0', attached(), signal);
     expect(targets()).to.have.members(['/m/binds/u/a+y-0/data', '/m/u']);
   });
 
@@ -80,14 +80,14 @@ describe('mounts that the store does not account for', () => {
     await leftovers.sort(attached(), runs('a/x-0'), signal);
     refused = '/m/u';
     const error: unknown = await leftovers
-      .takeAway('a/x-0', attached(), signal)
+      .remove('a/x-0', attached(), signal)
       .catch((e: unknown) => e);
     expect(String(error)).to.contain('/m/u is used');
     expect(leftovers.has('a/x-0')).to.equal(true);
     refused = undefined;
-    await leftovers.takeUnused(new Set(['a/x-0']), attached(), signal);
+    await leftovers.removeUnused(new Set(['a/x-0']), attached(), signal);
     expect(targets()).to.include('/m/u');
-    await leftovers.takeUnused(new Set(), attached(), signal);
+    await leftovers.removeUnused(new Set(), attached(), signal);
     expect(targets()).to.deep.equal([]);
   });
 });

@@ -17,11 +17,11 @@ export type IsAttached = (uid: string, claim?: string) => boolean;
 
 /**
  * Mounts of an earlier agent process without an attachment in the store, because the volume was force-detached
- * meanwhile. They stay while their workload runs and are removed with it.
+ * meanwhile. They are kept while their workload runs, and removed with it.
  */
 export class LeftoverMounts {
   readonly #options: LeftoverMountsOptions;
-  /** Uids of volumes, by the claim whose running workload has them. */
+  /** Uids of the volumes that a running workload uses without an attachment, by claim. */
   readonly #byClaim = new Map<string, ReadonlySet<string>>();
 
   constructor(options: LeftoverMountsOptions) {
@@ -69,10 +69,10 @@ export class LeftoverMounts {
   }
 
   /**
-   * Removes the mounts of a claim, once no workload uses them. Idempotent. @throws DriverError; then the mounts
-   * stay
+   * Removes the mounts of a claim, once no workload uses them. Idempotent.
+   * @throws DriverError; the mounts are kept then
    */
-  async takeAway(claim: string, isAttached: IsAttached, signal: AbortSignal): Promise<void> {
+  async remove(claim: string, isAttached: IsAttached, signal: AbortSignal): Promise<void> {
     const uids = this.#byClaim.get(claim);
     if (!uids) return;
     const isUsed = (uid: string): boolean => isAttached(uid) || this.#isHad(uid, claim);
@@ -85,14 +85,14 @@ export class LeftoverMounts {
     this.#byClaim.delete(claim);
   }
 
-  /** Like {@link takeAway}, for every claim that is not busy. Failures are logged and retried at the next start. */
-  async takeUnused(
+  /** Like {@link remove}, for every claim that is not busy. Failures are logged and retried at the next start. */
+  async removeUnused(
     busy: ReadonlySet<string>,
     isAttached: IsAttached,
     signal: AbortSignal,
   ): Promise<void> {
     for (const claim of [...this.#byClaim.keys()].filter((each) => !busy.has(each)))
-      await this.takeAway(claim, isAttached, signal).catch((error: unknown) =>
+      await this.remove(claim, isAttached, signal).catch((error: unknown) =>
         this.#options.logger.warn('mounts of a force-detached volume remain', { claim, error }),
       );
   }
@@ -101,7 +101,7 @@ export class LeftoverMounts {
     return [...this.#byClaim].some(([claim, uids]) => claim !== except && uids.has(uid));
   }
 
-  /** Devices of unwanted volumes, such as loop devices. */
+  /** Detaches devices of unwanted volumes, such as loop devices. */
   #detach(isWanted: (uid: string) => boolean, signal: AbortSignal): Promise<void> {
     const { journal = memoryJournal(), logger, host } = this.#options;
     return detachLeftovers({ journal, logger, ...(host ? { host } : {}) }, isWanted, signal);

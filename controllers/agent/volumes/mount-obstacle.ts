@@ -20,9 +20,9 @@ export interface Claimant {
 }
 
 /**
- * The obstacle between a volume and a claim. Pure. Two volumes on one real path share their storage: a holder of
- * one holds both.
- * @param twins the other volumes on its storage
+ * The obstacle between a volume and a claim. Pure. Volumes with one real path share their storage: a holder of one of
+ * them blocks all.
+ * @param twins the other volumes with the same storage
  */
 export function obstacleOf(
   volume: Volume,
@@ -34,13 +34,13 @@ export function obstacleOf(
   const mine = all.find((a) => a.claim === claim && a.node === node);
   if (volume.metadata.deletionRequestedAt !== undefined && !mine)
     return { reason: 'VolumeNotReady', message: `${label} is being deleted` };
-  // The volume controller calls the driver until it is detached.
+  // The volume controller calls the driver until the volume is detached.
   if (mine?.state === 'Detaching') {
     const message = `${label} is being detached from ${claim} on node ${node}`;
     return { reason: 'VolumeInUse', message };
   }
   const { status = 'Pending' } = volume;
-  // Stalled by our own attach: calling again determines its outcome (V20).
+  // A volume that is Stalled because of an attach of this node: the next call determines its outcome (V20).
   const usable = status === 'Available' || status === 'Bound' || (status === 'Stalled' && mine);
   if (!usable) {
     const why = volume.failureMessage || volume.lastOperation?.message;
@@ -56,7 +56,7 @@ export function obstacleOf(
     const message = `${label} is ReadWriteOnce and in use by ${other.claim}`;
     return { reason: 'VolumeInUse', message };
   }
-  // Those that it has already stay: a volume may have had more before there was a bound.
+  // Existing attachments are kept: an earlier release had no limit.
   if (!mine && all.length >= attachmentsMax) {
     const message = `${label} has ${all.length} attachments, and one volume has at most ${attachmentsMax}; run fewer instances that mount it, or use another volume with the same data for some of them`;
     return { reason: 'VolumeInUse', message };

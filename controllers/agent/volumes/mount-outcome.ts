@@ -9,7 +9,7 @@ export type MountOutcome =
       readonly mount: InstanceMount;
       /** Directory on this node. */
       readonly source: string;
-      /** Directory inside it that is resolved at the mount. */
+      /** Directory inside the source, which is resolved at the mount. */
       readonly subPath?: string;
     }
   | {

@@ -13,26 +13,26 @@ export interface NewOwner {
   readonly groupWrites: boolean;
 }
 
-/** Sets the owner of a directory where this process may not; see {@link giveRoot}. */
+/** Sets the owner of a directory that this process may not change; see {@link giveRoot}. */
 export type ChangeOwner = (path: string, owner: NewOwner, signal: AbortSignal) => Promise<void>;
 
 /** The root of a mount. */
 export interface OwnedRoot {
-  /** Where the volume's content is. */
+  /** The path of the volume's content. */
   readonly root: string;
   readonly signal: AbortSignal;
   /** Used if this process may not change the owner. */
   readonly changeOwner?: ChangeOwner | undefined;
 }
 
-/** Whether a mount names an owner. */
+/** Whether a mount has fsUser or fsGroup. */
 export function namesOwner({ fsUser, fsGroup }: VolumeMount): boolean {
   return fsUser !== undefined || fsGroup !== undefined;
 }
 
 /**
- * Gives the root directory of a mount to its fsUser and fsGroup, and nothing below it. A new group also gets write
- * access; later changes of the mode by the workload stay. No-op if owner and group are right.
+ * Sets the owner of a mount's root directory to its fsUser and fsGroup; its content is not changed. A new group also
+ * gets write access. Later changes of the mode by the workload are kept. No-op if owner and group are right.
  * @throws DriverError
  */
 export async function giveRoot(mount: VolumeMount, owned: OwnedRoot): Promise<void> {

@@ -23,7 +23,7 @@ export interface NodeCallsOptions {
   readonly used: UsedParameters;
 }
 
-/** A driver, and the context to call it with. */
+/** A driver with the context of a call. */
 export interface NodeCall {
   readonly driver: Driver;
   readonly call: CallContext;
@@ -38,15 +38,14 @@ export class NodeCalls {
 
   constructor(options: NodeCallsOptions) {
     this.#options = options;
-    // Started now: the first call may be a detach at the shutdown, when caches can't start any more.
+    // Started here: the first call may be a detach at the shutdown, when caches can't be started any more.
     this.#classes = options.manager.informer(storageClasses).lister;
   }
 
   /**
-   * A call whose credentials are stored for the detach. It is prepared before the reservation, so that a claim can
-   * release a volume even if the secret is deleted.
-   * @throws DriverError InvalidParameters that names the missing secret; Unavailable if the credentials can't be
-   * stored
+   * A call for an attach, whose credentials are stored for the detach. It is prepared before the reservation, so that a
+   * claim can release a volume even if the secret is deleted.
+   * @throws DriverError InvalidParameters that names the missing secret; Unavailable if the credentials can't be stored
    */
   async toAttach(volume: Volume, signal: AbortSignal): Promise<NodeCall> {
     const { resolver, used } = this.#options;
@@ -78,8 +77,8 @@ export class NodeCalls {
   }
 
   /**
-   * A call to detach a volume from a claim; undefined for a reservation without a driver call: the credentials of
-   * an attach are stored before its first call, so that without them there was no call.
+   * A call to detach a volume from a claim. Undefined if there was no attach call: its credentials would have been
+   * stored before it.
    * @param mounted whether the volume is mounted on this node
    * @throws DriverError as {@link whileHeld}
    */

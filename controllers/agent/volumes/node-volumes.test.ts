@@ -21,21 +21,21 @@ describe('a volume that is brought to its node', () => {
   const call = { signal: new AbortController().signal } as never;
   const ports = { host: thisNode, mayMount: false, clock: new FakeClock(), logger: silentLogger };
   const node = new NodeVolumes({ mountRoot: '/mounts', ...ports });
-  const bring = async (fields: Partial<Volume>): Promise<MountRequest | undefined> => {
+  const prepare = async (fields: Partial<Volume>): Promise<MountRequest | undefined> => {
     const mount = { name: 'data', mountPath: '/d', claim: { name: 'v' } };
-    await node.bring({ ...volume, ...fields }, mount, 'default/a-0', driver, call);
+    await node.prepare({ ...volume, ...fields }, mount, 'default/a-0', driver, call);
     return requests.pop();
   };
 
   it('may be formatted until it was, and never again', async () => {
-    expect(await bring({})).to.include({ mayFormat: true });
-    expect(await bring({ formatted: true })).to.include({ mayFormat: false });
+    expect(await prepare({})).to.include({ mayFormat: true });
+    expect(await prepare({ formatted: true })).to.include({ mayFormat: false });
     await node.grow({ ...volume }, '/dev/x', driver, call);
     expect(requests.pop()).to.include({ mayFormat: false });
   });
 
   it('is mounted read-only where many nodes read it', async () => {
-    expect(await bring({ accessMode: 'ReadOnlyMany' })).to.include({ readOnly: true });
-    expect(await bring({ accessMode: 'ReadWriteOnce' })).to.include({ readOnly: false });
+    expect(await prepare({ accessMode: 'ReadOnlyMany' })).to.include({ readOnly: true });
+    expect(await prepare({ accessMode: 'ReadWriteOnce' })).to.include({ readOnly: false });
   });
 });

@@ -17,12 +17,12 @@ import { type ChangeOwner, giveRoot, namesOwner } from './mount-owner.js';
 
 /** Options of {@link NodeVolumes}. */
 export interface NodeVolumesOptions {
-  /** Below it: `<volume uid>` for staging, `binds/<volume uid>/<claim>/<mount>` for what instances see. */
+  /** Parent of `<volume uid>` for staging, and of `binds/<volume uid>/<claim>/<mount>` for publishing. */
   readonly mountRoot: string;
   readonly host: NodeHost;
-  /** Whether this process may mount. Without it directories are used where they are. */
+  /** Whether this process may mount. Otherwise directories are used in place. */
   readonly mayMount: boolean;
-  /** Sets the owner of a directory where this process may not. */
+  /** Sets the owner of a directory that this process may not change. */
   readonly changeOwner?: ChangeOwner | undefined;
   readonly clock: Clock;
 }
@@ -31,7 +31,7 @@ export interface NodeVolumesOptions {
 export interface PreparedMount {
   /** Directory on this node. */
   readonly source: string;
-  /** Directory inside it that is resolved at the mount; absent: the source itself. */
+  /** Directory inside the source, which is resolved at the mount; absent for the source itself. */
   readonly subPath?: string;
   readonly devicePath: string;
   readonly formatted: boolean;
@@ -41,20 +41,20 @@ export interface PreparedMount {
 /** A mount point of a volume on this node. */
 export interface VolumeMountPoint {
   readonly target: string;
-  /** Of the volume. */
+  /** Uid of the volume. */
   readonly uid: string;
   /** Claim of a bind mount; absent for the staging mount. */
   readonly claim?: string;
 }
 
-/** `default/web-0` as one file name; neither part of a claim holds a `+`. */
+/** `default/web-0` as one file name: neither part of a claim contains a `+`. */
 function claimFolder(claim: string): string {
   return claim.replace('/', '+');
 }
 
 /**
  * Volumes on this node: attach, stage, publish, and the reverse. Every step reads the present state (mountinfo), so
- * that it resumes from any point after kill -9.
+ * that it resumes at any point after a kill.
  */
 export class NodeVolumes {
   readonly #options: NodeVolumesOptions;
@@ -71,8 +71,8 @@ export class NodeVolumes {
     return join(this.#options.mountRoot, 'binds', volume.metadata.uid);
   }
 
-  /** Attaches, mounts and binds. Idempotent. @throws DriverError */
-  async bring(
+  /** Attaches, stages and publishes a volume. Idempotent. @throws DriverError */
+  async prepare(
     volume: Volume,
     mount: VolumeMount,
     claim: string,
@@ -95,7 +95,7 @@ export class NodeVolumes {
       handle,
       devicePath,
       target,
-      // Instances that only read get a read-only bind; the file system itself is shared by all here.
+      // Instances with read-only access get a read-only bind. The instances of this node share the file system itself.
       readOnly: volume.accessMode === 'ReadOnlyMany',
       mayFormat: volume.formatted !== true,
     });
@@ -150,7 +150,7 @@ export class NodeVolumes {
     return fileSystemPending === true;
   }
 
-  /** Unpublishes the mounts of one claim. @throws DriverError InUse naming who holds it. */
+  /** Unpublishes the mounts of one claim. @throws DriverError InUse that names the holder */
   async unbind(volume: Volume, claim: string, signal: AbortSignal): Promise<void> {
     if (!this.#options.mayMount) return;
     const folder = join(this.#binds(volume), claimFolder(claim));
@@ -165,17 +165,18 @@ export class NodeVolumes {
     await rmdir(this.#binds(volume)).catch(() => undefined);
   }
 
-  /** Whether something is mounted where the volume would be. */
+  /** Whether the staging path of the volume is a mount point. */
   async isStaged(volume: Volume): Promise<boolean> {
     const target = this.staging(volume);
     return (await this.#options.host.mounts()).some((entry) => entry.target === target);
   }
 
   /**
-   * Unstages and detaches an unused volume. `keepsDevice` if another volume has the same storage attached. @throws
-   * DriverError; then it stays attached.
+   * Unstages and detaches an unused volume.
+   * @param keepsDevice whether another volume has the same storage attached
+   * @throws DriverError; the volume stays attached then
    */
-  async takeAway(
+  async unstage(
     volume: Volume,
     driver: Driver,
     call: CallContext,
@@ -190,7 +191,7 @@ export class NodeVolumes {
     );
   }
 
-  /** @throws DriverError Timeout at the deadline: the outcome of the operation is unknown. */
+  /** @throws DriverError Timeout at the deadline: the outcome of the operation is unknown */
   async #wait(ms: number, signal: AbortSignal): Promise<void> {
     await sleep(this.#options.clock, ms, signal);
     if (signal.aborted)
@@ -213,13 +214,13 @@ export class NodeVolumes {
       .sort((a, b) => Number(b.claim !== undefined) - Number(a.claim !== undefined));
   }
 
-  /** @throws DriverError InUse naming who holds it. */
+  /** @throws DriverError InUse that names the holder */
   unmount({ target }: VolumeMountPoint, signal: AbortSignal): Promise<void> {
     return unmountTarget(target, signal, this.#options.host);
   }
 }
 
-/** Checks that the directory exists and that its path has no symbolic links. @throws DriverError */
+/** Creates the directory if necessary, and checks that its path has no symbolic links. @throws DriverError */
 async function provideInside(root: string, subPath: string, readOnly: boolean): Promise<void> {
   try {
     await (await openInside(root, subPath, { make: !readOnly })).close();

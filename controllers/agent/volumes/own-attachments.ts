@@ -1,8 +1,6 @@
 import type { Volume } from '../../volume/kind.js';
 
-/**
- * The reservations of this process, which the cache of a remote store may not contain yet, so that none is leaked.
- */
+/** The reservations of this process. The cache of a remote store may lack them, and they must not leak. */
 export class OwnAttachments {
   readonly #byClaim = new Map<string, Map<string, Volume>>();
 
@@ -21,7 +19,7 @@ export class OwnAttachments {
     return [...this.#byClaim].flatMap(([claim, held]) => (held.has(metadata.uid) ? [claim] : []));
   }
 
-  /** The cached ones plus the uncached reservations of a claim, or of all claims. */
+  /** The cached volumes, plus uncached reservations of a claim or of all claims. */
   with(cached: readonly Volume[], claim?: string): readonly Volume[] {
     const held = claim === undefined ? [...this.#byClaim.values()] : [this.#byClaim.get(claim)];
     const own = held.flatMap((volumes) => [...(volumes ?? [])]);

@@ -3,15 +3,15 @@ import type { Instance } from '../../instance/kind.js';
 import { type Volume, volumes } from '../../volume/kind.js';
 import { claimOf } from './volume-manager.js';
 
-/** Dependencies of {@link takenVolume}. */
-export interface TakenVolumeOptions {
+/** Dependencies of {@link lostVolume}. */
+export interface LostVolumeOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;
   readonly node: string;
 }
 
 /** A volume that a running workload lost. */
-export interface TakenVolume {
+export interface LostVolume {
   /** `<namespace>/<name>`. */
   readonly volume: string;
   /** Whether the volume controller is still detaching it: until then only that controller calls the driver. */
@@ -22,10 +22,10 @@ export interface TakenVolume {
  * The volume that was force-detached from a running instance while the node was silent: another instance may write
  * to it by now. Undefined if the instance has all its volumes.
  */
-export async function takenVolume(
-  { store, manager, node }: TakenVolumeOptions,
+export async function lostVolume(
+  { store, manager, node }: LostVolumeOptions,
   instance: Instance,
-): Promise<TakenVolume | undefined> {
+): Promise<LostVolume | undefined> {
   const claim = claimOf(instance);
   const attachmentIn = (volume: Volume | undefined) =>
     volume?.attachments?.find((a) => a.claim === claim && a.node === node);

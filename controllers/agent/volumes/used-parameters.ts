@@ -25,8 +25,8 @@ export class UsedParameters {
   }
 
   /**
-   * Stores the parameters before a volume is used; durable when it resolves.
-   * @throws DriverError Unavailable when it can't be written: a volume must not be attached without it
+   * Stores the parameters before a volume is used. Durable once it resolves.
+   * @throws DriverError Unavailable if the write fails: the volume must not be attached then
    */
   async keep(uid: string, parameters: Parameters): Promise<void> {
     if (jsonEqual(this.#known.get(uid), parameters)) return;

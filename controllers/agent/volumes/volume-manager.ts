@@ -47,19 +47,19 @@ export interface VolumeManagerOptions {
   readonly journal?: NodeJournal;
   /** Whether this process may mount; default: as root. */
   readonly mayMount?: boolean;
-  /** Sets the owner of a directory where this process may not; default: such a mount fails. */
+  /** Sets the owner of a directory that this process may not change. Default: such a mount fails. */
   readonly changeOwner?: ChangeOwner | undefined;
 }
 
-/** `<namespace>/<instance>`: what attachments and boundClaim name. */
+/** `<namespace>/<instance>`: the claim in attachments and in boundClaim. */
 export function claimOf(instance: Instance): string {
   return `${instance.namespace}/${instance.name}`;
 }
 
 /**
- * Stages and publishes volumes for instances, and undoes both. A reservation is a compare-and-write on the volume
- * before any driver call, so that of two claims on a ReadWriteOnce volume one waits. Work on one volume is
- * serialized; different volumes are handled in parallel.
+ * Stages and publishes volumes for instances, and undoes both. A reservation is a conditional write on the volume
+ * before any driver call, so that of two claims on a ReadWriteOnce volume one waits. Work on one volume is serialized;
+ * different volumes are handled in parallel.
  */
 export class VolumeManager {
   readonly #options: VolumeManagerOptions;
@@ -67,10 +67,10 @@ export class VolumeManager {
   readonly #records: AttachmentRecords;
   readonly #work = new KeyedQueue();
   /** Staging in progress, by volume, claim and mount. */
-  readonly #bringing = new Map<string, { claim: string; outcome: Promise<MountOutcome> }>();
+  readonly #staging = new Map<string, { claim: string; outcome: Promise<MountOutcome> }>();
   /** Releases in progress, by claim. */
   readonly #leaving = new Map<string, Promise<boolean>>();
-  /** Parameters as they were at mount, for a teardown that can't resolve them any more. */
+  /** Parameters at the time of the mount, for a teardown that can't resolve them any more. */
   readonly #used: UsedParameters;
   readonly #calls: NodeCalls;
   readonly #leftovers: LeftoverMounts;
@@ -127,20 +127,20 @@ export class VolumeManager {
     const obstacle = obstacleOf(volume, { claim, node }, this.#held.twinsOf(volume));
     if (obstacle) return waiting(obstacle.reason, obstacle.message);
     const id = `${volume.metadata.uid} ${claim} ${mount.name}`;
-    let bringing = this.#bringing.get(id);
-    if (!bringing) {
-      const brought = this.#bring(volume, mount, claim, label);
-      bringing = { claim, outcome: brought.finally(() => this.#bringing.delete(id)) };
-      this.#bringing.set(id, bringing);
+    let staging = this.#staging.get(id);
+    if (!staging) {
+      const staged = this.#stage(volume, mount, claim, label);
+      staging = { claim, outcome: staged.finally(() => this.#staging.delete(id)) };
+      this.#staging.set(id, staging);
     }
-    const outcome = await this.#times.patiently(bringing.outcome, claim);
+    const outcome = await this.#times.withSoftTimeout(staging.outcome, claim);
     // A driver that copies an image blocks writes to it meanwhile.
     const copied = (volume.snapshotsInFlight?.length ?? 0) > 0;
     const also = copied ? '; this may wait for a snapshot that is being created' : '';
     return outcome ?? waiting('Attaching', `${label} is being attached and mounted${also}`);
   }
 
-  #bring(given: Volume, mount: VolumeMount, claim: string, label: string): Promise<MountOutcome> {
+  #stage(given: Volume, mount: VolumeMount, claim: string, label: string): Promise<MountOutcome> {
     const { node, store } = this.#options;
     return this.#work.run(this.#held.storageOf(given), async () => {
       const volume = await store.get(volumes, keyOfVolume(given));
@@ -153,10 +153,10 @@ export class VolumeManager {
           const { driver, call, redaction } = await this.#calls.toAttach(volume, signal);
           const overtaken = await this.#records.reserve(volume, claim, twins);
           if (overtaken) return overtaken;
-          const brought = await redaction.guard(() =>
-            this.#node.bring(volume, mount, claim, driver, call),
+          const staged = await redaction.guard(() =>
+            this.#node.prepare(volume, mount, claim, driver, call),
           );
-          return { ...brought, shownSource: redaction.text(brought.source) };
+          return { ...staged, shownSource: redaction.text(staged.source) };
         });
         if ('reason' in prepared) return waiting(prepared.reason, prepared.message);
         await this.#records.bound(volume, claim, prepared);
@@ -185,7 +185,7 @@ export class VolumeManager {
       .map((volume) =>
         this.#work.run(this.#held.storageOf(volume), () => this.#grow(volume, claim)),
       );
-    await this.#times.patiently(Promise.all(growing), claim);
+    await this.#times.withSoftTimeout(Promise.all(growing), claim);
   }
 
   async #grow(volume: Volume, claim: string): Promise<void> {
@@ -199,7 +199,7 @@ export class VolumeManager {
     if (!pending) await this.#records.grown(volume);
   }
 
-  /** Volumes on the storage of a volume, including itself: waits for one are waits for all. */
+  /** Volumes with the storage of a volume, including itself. Waiting for one of them means waiting for all. */
   onStorageOf(volume: Volume): readonly Volume[] {
     return this.#held.onStorageOf(volume);
   }
@@ -209,17 +209,17 @@ export class VolumeManager {
     return this.#held.held(claim);
   }
 
-  /** Volumes this node has attached. */
+  /** Volumes that are attached on this node. */
   heldHere(): readonly Volume[] {
     return this.#held.heldHere();
   }
 
-  /** Whether a claim holds a volume anywhere, or has mounts of one that it lost. */
+  /** Whether a claim holds a volume on any node, or has mounts of a volume that it lost. */
   holds(claim: string): boolean {
     return this.#leftovers.has(claim) || this.#held.held(claim).length > 0;
   }
 
-  /** Whether a claim holds a volume on this node, or has mounts of one that it lost. */
+  /** Whether a claim holds a volume on this node, or has mounts of a volume that it lost. */
   holdsHere(claim: string): boolean {
     return (
       this.#leftovers.has(claim) || this.#held.held(claim).some((v) => this.#held.isHere(v, claim))
@@ -242,23 +242,23 @@ export class VolumeManager {
     return this.#release.run(volume, claim);
   }
 
-  /** Like {@link releaseAll}; false after the soft timeout: it continues, and the claim is notified at its end. */
-  async letGo(claim: string): Promise<boolean> {
+  /** Like {@link releaseAll}. False after the soft timeout: it continues, and the claim is notified at its end. */
+  async releaseWithSoftTimeout(claim: string): Promise<boolean> {
     let leaving = this.#leaving.get(claim);
     if (!leaving) {
       const all = this.releaseAll(claim).then(() => true);
       leaving = all.finally(() => this.#leaving.delete(claim));
       this.#leaving.set(claim, leaving);
     }
-    return (await this.#times.patiently(leaving, claim)) ?? false;
+    return (await this.#times.withSoftTimeout(leaving, claim)) ?? false;
   }
 
   /**
-   * Releases all volumes of a claim in parallel, including those being staged, once their staging ends: before the
-   * reservation nothing shows that the claim will hold them. Throws the first failure after all attempts.
+   * Releases all volumes of a claim in parallel. Volumes that are being staged are released after their staging: before
+   * the reservation, nothing shows that the claim will hold them. Throws the first failure after all attempts.
    */
   async releaseAll(claim: string): Promise<void> {
-    const arrivals = [...this.#bringing.values()].filter((bringing) => bringing.claim === claim);
+    const arrivals = [...this.#staging.values()].filter((staging) => staging.claim === claim);
     const [released] = await Promise.allSettled([
       this.#releaseHeld(claim),
       ...arrivals.map(({ outcome }) => outcome),
@@ -267,7 +267,7 @@ export class VolumeManager {
     if (arrivals.length > 0) await this.#releaseHeld(claim);
     if (!this.#leftovers.has(claim)) return;
     const isAttached = this.#held.attachedHere();
-    await this.#times.limited((signal) => this.#leftovers.takeAway(claim, isAttached, signal));
+    await this.#times.limited((signal) => this.#leftovers.remove(claim, isAttached, signal));
   }
 
   async #releaseHeld(claim: string): Promise<void> {
@@ -277,10 +277,10 @@ export class VolumeManager {
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  /** Releases everything of this node, except what a claim in `busy` still uses. */
+  /** Releases all volumes of this node, except those that a claim in `busy` still uses. */
   async tearDown(budgetMs: number, busy: ReadonlySet<string>): Promise<void> {
     await this.#times.limited((signal) =>
-      this.#leftovers.takeUnused(busy, this.#held.attachedHere(), signal),
+      this.#leftovers.removeUnused(busy, this.#held.attachedHere(), signal),
     );
     const steps = this.#held.heldHere().map((volume) => ({
       volume,

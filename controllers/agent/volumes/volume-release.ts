@@ -32,9 +32,9 @@ export class VolumeRelease {
   }
 
   /**
-   * Releases a volume from a claim: unpublish, unstage, detach, remove the attachment. False if the store shows no
+   * Releases a volume from a claim: unpublish, unstage, detach, remove the attachment. False if the store contains no
    * attachment.
-   * @throws DriverError; then it stays attached.
+   * @throws DriverError; the volume stays attached then
    */
   run(given: Volume, claim: string): Promise<boolean> {
     const { store, node, nodeName, records, held, calls, times, used, work } = this.#options;
@@ -54,7 +54,7 @@ export class VolumeRelease {
           const leaving = await calls.toDetach(volume, claim, mounted, signal);
           if (!leaving) return;
           const { driver, call, redaction } = leaving;
-          await redaction.guard(() => node.takeAway(volume, driver, call));
+          await redaction.guard(() => node.unstage(volume, driver, call));
         });
       } catch (thrown) {
         if (!(thrown instanceof DriverError)) throw thrown;
@@ -70,7 +70,7 @@ export class VolumeRelease {
     });
   }
 
-  /** For a volume that was deleted or recreated since this node attached it: it has no records any more. */
+  /** Releases a volume that was deleted or recreated since this node attached it, and therefore has no records. */
   async #releaseGone(volume: Volume, claim: string): Promise<void> {
     const { node, records, held, calls, times, used } = this.#options;
     const { own } = records;
@@ -81,9 +81,9 @@ export class VolumeRelease {
       const mounted = await node.isStaged(volume);
       if (!mounted && !claims.includes(claim)) return;
       const { driver, call, redaction } = await calls.whileHeld(volume, signal);
-      // A recreated volume on the same storage may be attached by now.
+      // A recreated volume with the same storage may be attached by now.
       const keepsDevice = held.twinsOf(volume).some((twin) => held.isHere(twin));
-      await redaction.guard(() => node.takeAway(volume, driver, call, { keepsDevice }));
+      await redaction.guard(() => node.unstage(volume, driver, call, { keepsDevice }));
     });
     own.remove(volume, claim);
     await used.forget(volume.metadata.uid);

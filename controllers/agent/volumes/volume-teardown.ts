@@ -6,7 +6,7 @@ import { backoffOf, type ControllerPolicy } from '../../policy/policy.js';
 /** One volume to release at shutdown. */
 export interface TeardownStep {
   readonly volume: Volume;
-  /** False: in the store it was already released. */
+  /** False if the store shows that it was released already. */
   readonly release: (signal: AbortSignal) => Promise<boolean>;
 }
 
@@ -59,7 +59,7 @@ export async function tearDownVolumes(
 
 /**
  * Retries until it is released or the budget is spent: its users may end meanwhile.
- * @throws Error the last one, or that the budget was spent during the first attempt
+ * @throws Error the last error, or that the budget was spent during the first attempt
  */
 async function releaseWithin(
   { release }: TeardownStep,

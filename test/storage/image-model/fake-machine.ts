@@ -147,7 +147,9 @@ export class FakeMachine implements Machine {
 
   async letGo(claim: string): Promise<boolean> {
     const { volumeManager } = this.#life.process;
-    return (await volumeManager.letGo(claim)) && volumeManager.held(claim).length === 0;
+    return (
+      (await volumeManager.releaseWithSoftTimeout(claim)) && volumeManager.held(claim).length === 0
+    );
   }
 
   facts(): Promise<Facts> {

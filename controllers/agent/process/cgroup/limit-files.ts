@@ -10,13 +10,13 @@ export type CgroupVersion = 'v1' | 'v2';
 export interface LimitFile {
   readonly name: string;
   readonly value: string;
-  /** Not every kernel has it. */
+  /** The file is missing on some kernels. */
   readonly isOptional?: true;
 }
 
-/** The kernel accounts processor time in periods of this length. */
+/** Period of CPU accounting in the kernel. */
 const periodMicroseconds = 100_000;
-/** Processes of a box besides its workload: those that wait for it, and those that set the box up. */
+/** Processes of a sandbox besides its workload: supervision and setup. */
 const boxProcesses = 4;
 /** The kernel's bounds of shares (v1) and weights (v2). */
 const [sharesMin, sharesMax] = [2, 262_144];
@@ -68,7 +68,7 @@ function memoryFiles(version: CgroupVersion, bytes: number): readonly LimitFile[
       ];
 }
 
-/** The files that hold a workload to its limits, by controller; none for a workload without limits. */
+/** The files that enforce the limits of a workload, by controller; none without limits. */
 export function limitFiles(
   version: CgroupVersion,
   limits: ResourceLimits,

@@ -12,14 +12,14 @@ import { clusterPrefix } from '../../runtime/cluster-prefix.js';
 
 /** The folder of all groups, in each hierarchy. */
 const parentName = 'kedge';
-/** The hierarchy of v1 that stops processes, so that none is born while all are killed. */
+/** The hierarchy of v1 that freezes processes, so that none is created while all are killed. */
 const freezer = 'freezer';
 
-/** A group that a workload is to join. */
+/** The control group of a workload before its start. */
 export interface PreparedGroup {
-  /** Files that a process writes `0` to in order to join; empty without limits. */
+  /** Files to which a process writes `0` to join; empty without limits. */
   readonly procs: readonly string[];
-  /** Why limits are not enforced; undefined if all are. */
+  /** The reason why limits are not enforced; undefined if all are. */
   readonly unenforced: string | undefined;
 }
 
@@ -34,7 +34,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Writes a file of the kernel: it is never created, except in the trees of tests. */
+/** Writes files of the kernel. They are created only in the directories of tests. */
 async function writeFiles(folder: string, files: readonly LimitFile[]): Promise<void> {
   for (const { name, value, isOptional } of files)
     try {
@@ -44,18 +44,21 @@ async function writeFiles(folder: string, files: readonly LimitFile[]): Promise<
     }
 }
 
-/** Where groups are, and what they are called. */
+/** Location and names of control groups. */
 export interface WorkloadGroupsOptions {
-  /** Where the control groups are mounted; default /sys/fs/cgroup. */
+  /** Mount point of the control groups; default /sys/fs/cgroup. */
   readonly root?: string;
-  /** Id of the cluster: a copy of it may have workloads with the same ids on this machine. Default: none. */
+  /**
+   * Cluster id in the names, because a copy of the cluster may have workloads with the same ids on this machine.
+   * Default: none.
+   */
   readonly cluster?: string;
 }
 
 /**
- * Control groups of the workloads of this machine that have limits: one per workload, below `kedge` in the hierarchies
- * of cgroup v1 or in the one of v2. As those of container engines they are not below the group of the daemon: its
- * service manager may end everything there.
+ * The control groups of workloads with limits: one per workload, below `kedge` in the hierarchies of cgroup v1 or in
+ * the one of v2. Like those of container engines they are outside of the daemon's group, whose processes its service
+ * manager may kill.
  */
 export class WorkloadGroups {
   readonly #root: string;
@@ -77,7 +80,7 @@ export class WorkloadGroups {
     return join(hierarchy, parentName, this.#cluster === '' ? id : `${this.#cluster}-${id}`);
   }
 
-  /** Creates the group of a workload that is to be started, with its limits. No process is left of an earlier run. */
+  /** Creates the group of a workload with its limits. Replaces that of an earlier run, which must be empty. */
   async prepare(id: string, limits: ResourceLimits = {}): Promise<PreparedGroup> {
     await this.remove(id);
     const version = this.#versionNow();
@@ -95,7 +98,7 @@ export class WorkloadGroups {
     }
     if (version === 'v1' && folders.size > 0) {
       const folder = this.#folder(version, freezer, id);
-      // Without it processes are killed one by one.
+      // Without the freezer, processes are killed one by one.
       await mkdir(folder, { recursive: true }).then(
         () => folders.add(folder),
         () => undefined,
@@ -110,7 +113,7 @@ export class WorkloadGroups {
 
   async #make(version: CgroupVersion, controller: CgroupController, folder: string): Promise<void> {
     const hierarchy = version === 'v1' ? join(this.#root, controller) : this.#root;
-    // A folder that the kernel does not manage limits nothing.
+    // A folder that is not managed by the kernel enforces nothing.
     if (!(await exists(join(hierarchy, 'cgroup.procs'))))
       throw Object.assign(new Error('no such hierarchy'), { code: 'ENOENT' });
     if (version === 'v2') {
@@ -133,12 +136,12 @@ export class WorkloadGroups {
     return folders.filter((_, index) => there[index]);
   }
 
-  /** The files to join for a command that is run inside the workload. */
+  /** The files that a command inside the workload must join. */
   async procs(id: string): Promise<readonly string[]> {
     return (await this.#existing(id)).map((folder) => join(folder, 'cgroup.procs'));
   }
 
-  /** Whether the kernel killed a process of the workload because it used more memory than its limit. */
+  /** Whether the kernel killed a process of the workload because the workload exceeded its memory limit. */
   ranOutOfMemory(id: string): boolean {
     const version = this.#versionNow();
     const file = version === 'v1' ? 'memory.oom_control' : 'memory.events';
@@ -147,7 +150,7 @@ export class WorkloadGroups {
     return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
   }
 
-  /** Kills all processes of a workload, also those that left its process group. */
+  /** Kills all processes of a workload, including those that left its process group. */
   async kill(id: string): Promise<void> {
     const version = this.#versionNow();
     if (version === 'v2') {
@@ -167,13 +170,13 @@ export class WorkloadGroups {
     }
   }
 
-  /** Removes the group of a workload that has ended. @throws Error while processes are in it */
+  /** Removes the group of an ended workload. @throws Error while it contains processes */
   async remove(id: string): Promise<void> {
     for (const folder of await this.#existing(id)) {
       await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
       });
-      // The last one takes the parent along.
+      // The parent is removed with its last group.
       await rmdir(join(folder, '..')).catch(() => undefined);
     }
   }

@@ -4,15 +4,15 @@ import type { RunCommand } from '@kedge/driver-sdk';
 export interface FileSystemUsage {
   readonly usedBytes: bigint;
   readonly totalBytes: bigint;
-  /** What users other than root can still write. */
+  /** Space that users other than root can still use. */
   readonly availableBytes: bigint;
   readonly usedInodes: bigint;
-  /** 0 where the file system makes as many as it has room for. */
+  /** 0 for a file system that allocates inodes dynamically. */
   readonly totalInodes: bigint;
 }
 
 /**
- * The use of the file system of a path. A program asks for it, because the call may wait without limit for a lost device.
+ * The use of the file system of a path. Read by a separate program, because the call may hang on a lost device.
  * @throws DriverError Timeout
  */
 export async function fileSystemUsage(
@@ -35,7 +35,7 @@ export async function fileSystemUsage(
   };
 }
 
-/** What the files of a directory use; undefined if some of them can't be read. @throws DriverError Timeout */
+/** The use of the files of a directory; undefined if some of them can't be read. @throws DriverError Timeout */
 export async function filesUsage(
   run: RunCommand,
   path: string,
@@ -54,7 +54,7 @@ export async function filesUsage(
     : { usedBytes, usedInodes };
 }
 
-/** Used share in percent of what can be used, as df tells it. */
+/** The used share of the usable space in percent, as in df. */
 export function usedPercent({ usedBytes, totalBytes, availableBytes }: FileSystemUsage): number {
   const usable = usedBytes + availableBytes;
   return usable === 0n || totalBytes === 0n ? 0 : Number((usedBytes * 1_000n) / usable) / 10;

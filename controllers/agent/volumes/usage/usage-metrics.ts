@@ -1,4 +1,4 @@
-import { toldUse, type VolumeUse } from './usage-report.js';
+import { reportedUse, type VolumeUse } from './usage-report.js';
 
 /** The use of a mounted volume. */
 export interface MeasuredVolume {
@@ -25,7 +25,7 @@ const metrics: readonly {
   {
     name: 'used_bytes',
     help: 'Number of used bytes in the volume',
-    value: (use) => toldUse(use).usedBytes,
+    value: (use) => reportedUse(use).usedBytes,
   },
   {
     name: 'inodes',
@@ -41,7 +41,7 @@ const metrics: readonly {
   {
     name: 'inodes_used',
     help: 'Number of used inodes in the volume',
-    value: (use) => toldUse(use).usedInodes,
+    value: (use) => reportedUse(use).usedInodes,
   },
 ];
 

@@ -3,12 +3,12 @@ import type { Volume, VolumeStatus } from '../../../volume/kind.js';
 import { type NewCondition, setCondition } from '../../../reasons/index.js';
 import { type FileSystemUsage, usedPercent } from './file-system-usage.js';
 
-/** A volume is nearly full above the first share of its space or inodes, until it falls below the second one. */
+/** Thresholds of space or inodes: nearly full above the first one, until the share falls below the second one. */
 const nearlyFullPercent = 90;
 const roomAgainPercent = 88;
 /**
- * Changes of up to a hundredth of the total are not written into the status; of a directory, whose disk may be far
- * larger, changes of up to a twentieth of itself, and small ones.
+ * Smaller changes are not written into the status: a hundredth of the total. For a directory, whose disk may be much
+ * larger, a twentieth of its own use, and this number of bytes.
  */
 const smallBytes = 1_048_576n;
 const fewInodes = 100n;
@@ -23,8 +23,8 @@ export interface VolumeUse {
   readonly isOwn: boolean;
 }
 
-/** The numbers that status and metrics tell; those of the files are undefined until they were measured. */
-export function toldUse({ fileSystem, files, isOwn }: VolumeUse): {
+/** The numbers for status and metrics. Those of the files are undefined before the first measurement. */
+export function reportedUse({ fileSystem, files, isOwn }: VolumeUse): {
   readonly usedBytes: bigint | undefined;
   readonly usedInodes: bigint | undefined;
 } {
@@ -37,14 +37,14 @@ function larger(a: bigint, b: bigint): bigint {
 }
 
 function isFarFrom(
-  told: string | undefined,
+  reported: string | undefined,
   measured: bigint | undefined,
-  small: (told: bigint) => bigint,
+  small: (reported: bigint) => bigint,
 ): boolean {
   if (measured === undefined) return false;
-  if (!told || !/^\d+$/.test(told)) return true;
-  const difference = measured - BigInt(told);
-  return (difference < 0n ? -difference : difference) > small(BigInt(told));
+  if (!reported || !/^\d+$/.test(reported)) return true;
+  const difference = measured - BigInt(reported);
+  return (difference < 0n ? -difference : difference) > small(BigInt(reported));
 }
 
 function spaceCondition(
@@ -70,12 +70,12 @@ function spaceCondition(
     : { type: 'SpaceLow', status: 'False', reason: 'EnoughSpace', message: '' };
 }
 
-/** The change of a volume's status by its measured use; undefined if it is too small to be written. */
+/** The change of a volume's status after a measurement; undefined if it is too small. */
 export function usageChange(volume: Volume, use: VolumeUse, now: string): VolumeStatus | undefined {
   const { totalBytes, totalInodes } = use.fileSystem;
-  const { usedBytes, usedInodes } = toldUse(use);
-  const small = (least: bigint, total: bigint) => (told: bigint) =>
-    use.isOwn && total > 0n ? total / 100n : larger(least, told / 20n);
+  const { usedBytes, usedInodes } = reportedUse(use);
+  const small = (least: bigint, total: bigint) => (reported: bigint) =>
+    use.isOwn && total > 0n ? total / 100n : larger(least, reported / 20n);
   const numbers =
     isFarFrom(volume.usedBytes, usedBytes, small(smallBytes, totalBytes)) ||
     isFarFrom(volume.usedInodes, usedInodes, small(fewInodes, totalInodes)) ||

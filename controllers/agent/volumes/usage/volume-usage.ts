@@ -24,22 +24,22 @@ export interface VolumeUsageOptions {
   readonly store: ObjectStore;
   readonly node: string;
   readonly host: NodeHost;
-  /** As that of the volume manager. */
+  /** The mount root of the volume manager. */
   readonly mountRoot: string;
-  /** Volumes that this node has attached. */
+  /** Volumes that are attached on this node. */
   readonly attached: () => readonly Volume[];
   readonly clock: Clock;
   readonly logger: Logger;
   readonly policy: ControllerPolicy;
 }
 
-/** A measurement that takes longer is given up: the device does not answer, or a directory has too many files. */
+/** Time limit of a measurement. The device may not answer, or a directory may have too many files. */
 const measureMs = 30_000;
 
 interface Measured {
   readonly volume: Volume;
   readonly use: VolumeUse;
-  /** When its files were measured, monotonic milliseconds. */
+  /** Time of the last measurement of its files, monotonic milliseconds. */
   readonly filesAt: number;
 }
 
@@ -50,7 +50,7 @@ interface Place {
   readonly isOwn: boolean;
 }
 
-/** Measures what the mounted volumes of this node use, for their status and for metrics. */
+/** Measures the use of the mounted volumes of this node, for their status and for metrics. */
 export class VolumeUsage implements Runnable {
   readonly name = 'volume usage';
   readonly #options: VolumeUsageOptions;
@@ -91,13 +91,13 @@ export class VolumeUsage implements Runnable {
         await this.measure();
       } catch (error) {
         if (!signal.aborted)
-          logger.warn('the use of volumes can not be measured', { error: messageOf(error) });
+          logger.warn("the use of volumes can't be measured", { error: messageOf(error) });
       }
       await sleep(clock, policy.volumeUsageMs, signal);
     }
   }
 
-  /** Measures every mounted volume once, one after the other. */
+  /** Measures every mounted volume once, sequentially. */
   async measure(): Promise<void> {
     const { attached, host, node, store } = this.#options;
     const mounts = new Set((await host.mounts()).map(({ target }) => target));
@@ -122,7 +122,7 @@ export class VolumeUsage implements Runnable {
   ): Place | undefined {
     const staging = join(this.#options.mountRoot, volume.metadata.uid);
     if (mounts.has(staging)) return { path: staging, isOwn: true };
-    // A directory is used in place: its path is in the status of the instances that mount it.
+    // A directory is used in place. Its path is in the status of the instances that mount it.
     const shown = keyString(keyOfVolume(volume));
     for (const instance of here) {
       const mount = instance.mounts?.find((each) => each.volume === shown);
@@ -148,7 +148,7 @@ export class VolumeUsage implements Runnable {
       const files = await filesUsage(host.run, path, limit.signal).catch(() => undefined);
       return { volume, use: { fileSystem, files, isOwn }, filesAt: now };
     } catch (error) {
-      logger.debug('the use of a volume can not be measured', {
+      logger.debug("the use of a volume can't be measured", {
         volume: keyString(keyOfVolume(volume)),
         error: messageOf(error),
       });

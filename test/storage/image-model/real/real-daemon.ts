@@ -112,7 +112,7 @@ const calls: Calls = {
     (await store.list(effectRecords)).items.map(({ of, key }) => `${of} ${key}`),
   ensure: (instance, mount) => volumeManager.ensure(instance, mount),
   letGo: async (claim) =>
-    (await volumeManager.letGo(claim)) && volumeManager.held(claim).length === 0,
+    (await volumeManager.releaseWithSoftTimeout(claim)) && volumeManager.held(claim).length === 0,
 };
 
 function obey(order: Order): void {
