@@ -12,7 +12,7 @@ export interface FileSystemUsage {
 }
 
 /**
- * The use of the file system of a path. Read by a separate program, because the call may hang on a lost device.
+ * The use of the file system of a path. Read by a separate program, because the call may block for a lost device.
  * @throws DriverError Timeout
  */
 export async function fileSystemUsage(
