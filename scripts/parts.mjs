@@ -30,12 +30,15 @@ export function unitParts() {
   }));
 }
 
-/** Tests across packages, by folder of test/; acceptance tests, which take most of the time, by their subfolders. */
+/** Folders of test/ that take so long that their subfolders are separate parts. */
+const split = ['acceptance', 'drivers'];
+
+/** Tests across packages, by folder of test/. */
 export function suiteParts() {
   const parts = new Map();
   for (const spec of specsBelow('test/dist')) {
     const below = spec.split('/').slice(2, -1);
-    const name = ['test', ...below.slice(0, below[0] === 'acceptance' ? 2 : 1)].join('/');
+    const name = ['test', ...below.slice(0, split.includes(below[0]) ? 2 : 1)].join('/');
     parts.set(name, [...(parts.get(name) ?? []), spec]);
   }
   return [...parts].map(([name, specs]) => ({ name, specs }));
@@ -50,11 +53,13 @@ const partMs = 60 * 60_000;
 /** Parts that take longest start first, so that none of them runs alone at the end. */
 const longest = [
   'test/drivers',
+  'test/containers',
   'test/acceptance/cli',
-  'test/acceptance/data',
-  'test/packaging',
   'test/store',
+  'test/packaging',
+  'test/drivers/cloud',
   'test/storage',
+  'test/acceptance/data',
 ];
 
 /** The totals of one mocha run; a mocha without a report counts as one failure. */

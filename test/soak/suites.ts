@@ -50,6 +50,14 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/storage/provider-kills/provider-kills.test.js'],
     environment: { KEDGE_PROVIDER_KILLS: 'all' },
   },
+  'cloud-conformance': {
+    summary: 'the conformance suite of each cloud driver on each file system, on loop devices',
+    specs: [
+      'test/dist/drivers/cloud/cloud1-conformance.test.js',
+      'test/dist/drivers/cloud/cloud2-conformance.test.js',
+    ],
+    environment: { KEDGE_CLOUD_CONFORMANCE: 'all' },
+  },
   'container-attacks': {
     summary: 'attacks from containers and by claims; each succeeds without the measure against it',
     specs: ['test/dist/containers/attacks.test.js', 'test/dist/containers/claim-attacks.test.js'],

@@ -7,16 +7,20 @@ import type { StorageSettings } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { cleanUp, demandDevices } from '../devices.js';
 import { Cloud1Double, fiveScopes } from './cloud1-double.js';
+import { printSample, sampledFileSystems } from './file-systems.js';
 
 const token = 'dop_v1_token-of-the-conformance-test';
 
-for (const fsType of ['ext4', 'xfs'] as const)
+const fileSystems = sampledFileSystems(0);
+
+for (const fsType of fileSystems)
   describe(`cloud1-volume passes the conformance suite, ${fsType}`, function () {
     this.timeout(120_000);
     let folder: string;
     let cloud: Cloud1Double;
     before(async function () {
       demandDevices(this);
+      printSample('cloud1-volume', fileSystems);
       folder = await mkdtemp(join(tmpdir(), 'kedge-cloud1-'));
       cloud = new Cloud1Double(folder);
       cloud.tokens.set(token, fiveScopes);

@@ -7,16 +7,20 @@ import type { StorageSettings } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { cleanUp, demandDevices } from '../devices.js';
 import { Cloud2Double } from './cloud2-double.js';
+import { printSample, sampledFileSystems } from './file-systems.js';
 
 const token = 'hcloud-token-of-the-conformance-test';
 
-for (const fsType of ['ext4', 'xfs'] as const)
+const fileSystems = sampledFileSystems(1);
+
+for (const fsType of fileSystems)
   describe(`cloud2-volume passes the conformance suite, ${fsType}`, function () {
     this.timeout(120_000);
     let folder: string;
     let cloud: Cloud2Double;
     before(async function () {
       demandDevices(this);
+      printSample('cloud2-volume', fileSystems);
       folder = await mkdtemp(join(tmpdir(), 'kedge-cloud2-'));
       cloud = new Cloud2Double(folder);
       cloud.tokens.set(token, 'write');
