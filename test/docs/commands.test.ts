@@ -11,12 +11,15 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** Pages for operators. Another test runs the pages for embedders in an empty folder. */
 const embedders = /npm install|tsc/;
-/** Its steps depend on each other and on a container engine; test/emulators/walk-through.test.ts runs it. */
-const walkThrough = 'clouds-on-a-laptop.md';
+/** Pages that need a container engine, with the tests that run them. */
+const withEngine: Readonly<Record<string, string>> = {
+  'clouds-on-a-laptop.md': 'test/emulators/walk-through.test.ts',
+  'workloads.md': 'test/containers/workloads-guide.test.ts',
+};
 const pages = [
   'README.md',
   ...readdirSync(join(root, 'docs/guides'))
-    .filter((name) => name !== walkThrough)
+    .filter((name) => !(name in withEngine))
     .map((name) => `docs/guides/${name}`),
 ];
 
