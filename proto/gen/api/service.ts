@@ -32,17 +32,25 @@ export interface Service {
   name: string;
   namespace: string;
   labels: { [key: string]: string };
-  metadata?: ObjectMeta | undefined;
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /** Default container. */
   runtime: Service_Runtime;
+  /** The image of a container. */
   image: string;
+  /** Program and arguments; of a container they replace the entry point of the image. Required for a process. */
   command: string[];
+  /** Further arguments; of a container without command they replace the default command of the image. */
   args: string[];
   workingDir: string;
   env: { [key: string]: string };
   envFrom: Service_EnvFrom[];
+  /** When a workload that ended by itself starts again; default Always. */
   restartPolicy?: Service_RestartPolicy | undefined;
   nodeSelector: { [key: string]: string };
   volumes: VolumeMount[];
+  /** Time from SIGTERM to SIGKILL at a stop; default 30. */
   terminationGracePeriodSeconds?:
     | number
     | undefined;
@@ -57,13 +65,15 @@ export interface Service {
   /** Keys of configmaps as files, which follow the configmap while the workload runs. */
   configmapMounts: DataMount[];
   /**
-   * The user of a command: a user name of its node, uid or uid:gid; default: the user of kedged. Only a kedged that
-   * runs as root can change it. A uid alone has the groups of the node's user, else the group of the same number.
+   * The user of a command: a user name, uid or uid:gid. Names and default of a container are those of its image. Those
+   * of a process are the users of its node and the user of kedged; only a kedged that runs as root can change it, and a
+   * uid alone has the groups of the node's user, else the group of the same number.
    */
   user: string;
   /**
-   * The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default: for root
-   * those that act on its own files, processes and ports, and none for every other user.
+   * The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default of a container:
+   * those of the engine without net_raw and mknod. Default of a process: for root those that act on its own files,
+   * processes and ports, and none for every other user.
    */
   capabilities: string[];
   /**
@@ -441,8 +451,16 @@ export interface VolumeMount {
   name: string;
   mountPath: string;
   readOnly: boolean;
+  /**
+   * A directory of the volume to mount instead of its root. It is created, except for a read-only mount. Links in it are
+   * not followed.
+   */
   subPath: string;
-  claim?: VolumeMount_Claim | undefined;
+  /** An existing volume. */
+  claim?:
+    | VolumeMount_Claim
+    | undefined;
+  /** A volume for each replica. */
   claimTemplate?:
     | VolumeMount_ClaimTemplate
     | undefined;

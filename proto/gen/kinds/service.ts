@@ -44,6 +44,7 @@ export type VolumeMount = ({ readonly claim: VolumeMountClaim; readonly claimTem
   readonly name: string;
   readonly mountPath: string;
   readonly readOnly?: boolean;
+  /** A directory of the volume to mount instead of its root. It is created, except for a read-only mount. Links in it are not followed. */
   readonly subPath?: string;
   /** Owner of the mount's root directory, and of nothing below it, such as 100 for the postgres user of an image. Not for local-host, whose directories belong to the users of the node. */
   readonly fsUser?: number;
@@ -114,16 +115,22 @@ export type ServicePhase = 'Pending' | 'Running' | 'Deploying' | 'Degraded' | 'F
 /** Replicas of one workload. */
 export interface Service extends ApiObject {
   readonly namespace: string;
+  /** Default container. */
   readonly runtime?: ServiceRuntime;
+  /** The image of a container. */
   readonly image?: string;
+  /** Program and arguments; of a container they replace the entry point of the image. Required for a process. */
   readonly command?: readonly string[];
+  /** Further arguments; of a container without command they replace the default command of the image. */
   readonly args?: readonly string[];
   readonly workingDir?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly envFrom?: readonly ServiceEnvFrom[];
+  /** When a workload that ended by itself starts again; default Always. */
   readonly restartPolicy?: ServiceRestartPolicy;
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly volumes?: readonly VolumeMount[];
+  /** Time from SIGTERM to SIGKILL at a stop; default 30. */
   readonly terminationGracePeriodSeconds?: number;
   /** Replicas; default 1. */
   readonly scale?: number;
@@ -133,9 +140,9 @@ export interface Service extends ApiObject {
   readonly secretMounts?: readonly DataMount[];
   /** Keys of configmaps as files, which follow the configmap while the workload runs. */
   readonly configmapMounts?: readonly DataMount[];
-  /** The user of a command: a user name of its node, uid or uid:gid; default: the user of kedged. Only a kedged that runs as root can change it. A uid alone has the groups of the node's user, else the group of the same number. */
+  /** The user of a command: a user name, uid or uid:gid. Names and default of a container are those of its image. Those of a process are the users of its node and the user of kedged; only a kedged that runs as root can change it, and a uid alone has the groups of the node's user, else the group of the same number. */
   readonly user?: string;
-  /** The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default: for root those that act on its own files, processes and ports, and none for every other user. */
+  /** The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default of a container: those of the engine without net_raw and mknod. Default of a process: for root those that act on its own files, processes and ports, and none for every other user. */
   readonly capabilities?: readonly string[];
   /** An instance is ready once it has run for this time; default 2, 0 as soon as it runs. A change restarts no instance. */
   readonly minReadySeconds?: number;
