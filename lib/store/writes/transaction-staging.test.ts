@@ -166,4 +166,35 @@ describe('a transaction', () => {
     const refusal = await store.transact([check as Operation]).catch((error: unknown) => error);
     expect(hasCode(refusal, 'Aborted')).to.equal(true);
   });
+
+  it('is what was given at its call, although its caller changes the objects before it is staged', async () => {
+    const given = [...creations(100)];
+    const long = store.transact(given);
+    const [, second] = given;
+    if (second?.op === 'create') Object.assign(second.object, { room: 'changed' });
+    given.length = 10;
+    const template = { name: '', room: 'hall' };
+    const short = [1, 2, 3].map((n) => {
+      template.name = `later-${n}`;
+      return store.create(lamps, template);
+    });
+    expect(await long).to.have.length(100);
+    expect((await store.get(lamps, { name: 'lamp-1' }))?.room).to.equal('hall');
+    expect((await Promise.all(short)).map(({ name }) => name)).to.deep.equal([
+      'later-1',
+      'later-2',
+      'later-3',
+    ]);
+  });
+
+  it('that waits for a long one is staged in a turn of its own when the turn is used up', async () => {
+    const short: Promise<Lamp>[] = [];
+    const long = store.transact(creations(100));
+    for (let n = 0; n < 50; n += 1) short.push(store.create(lamps, { name: `s-${n}`, room: 'x' }));
+    await long;
+    const before = clock.turns;
+    const revisions = (await Promise.all(short)).map(({ metadata }) => metadata.resourceVersion);
+    expect(clock.turns - before).to.be.at.least(45);
+    expect(revisions).to.deep.equal(short.map((_, n) => String(n + 3)));
+  });
 });

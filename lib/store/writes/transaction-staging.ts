@@ -51,12 +51,16 @@ export class TransactionStaging {
 
   /** Stages a transaction; `accept` or `reject` is called once. */
   add(call: StagedCall): void {
-    if (this.#running) {
-      this.#waiting.push(call);
-      return;
+    const { operations, reject } = call;
+    try {
+      demandOperations(operations);
+      const isLater = this.#running !== undefined || operations.length > oneTurnOperations;
+      const taken = isLater ? { ...call, operations: operations.map(copyOfOperation) } : call;
+      if (this.#running) this.#waiting.push(taken);
+      else this.#running = this.#stage(taken)?.then(() => this.#rest());
+    } catch (error) {
+      reject(error as Error);
     }
-    const running = this.#stage(call)?.then(() => this.#rest());
-    this.#running = running;
   }
 
   /** Resolves when every transaction that was added is accepted or rejected. */
@@ -65,11 +69,14 @@ export class TransactionStaging {
   }
 
   async #rest(): Promise<void> {
+    // Many may wait, which would otherwise be staged in one turn.
+    const slice = new TimeSlice(this.#options.clock, { everyStep: true });
     for (;;) {
       const call = this.#waiting.shift();
       if (!call) break;
       const staging = this.#stage(call);
       if (staging) await staging;
+      if (slice.due()) await slice.pause();
     }
     this.#running = undefined;
   }
@@ -79,7 +86,6 @@ export class TransactionStaging {
     const { operations, accept, reject } = call;
     try {
       this.#options.demandOpen();
-      demandOperations(operations);
       if (operations.length > oneTurnOperations) return this.#stageInSlices(call);
       accept(stageWrites(operations, this.#context()));
     } catch (error) {
@@ -119,6 +125,24 @@ export class TransactionStaging {
       reject(error as Error);
     }
   }
+}
+
+/**
+ * A copy of an operation that is staged after the turn of its call: until then its caller may change what it gave,
+ * such as an object that it uses as a template for several.
+ */
+function copyOfOperation(operation: Operation): Operation {
+  const { kind, ...given } = operation;
+  return { ...(copyOf(given) as typeof given), kind };
+}
+
+/** Copies lists and plain objects; other values are shared. */
+function copyOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyOf);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, copyOf(inner)]));
 }
 
 /** Makes the changes of an accepted set the state that later transactions see. */
