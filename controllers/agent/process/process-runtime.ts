@@ -28,7 +28,7 @@ import { privilegesOf } from './privileges.js';
 import { Launcher } from '../launch/launcher.js';
 import { scripts } from '../launch/scripts.js';
 import { RunEnds } from './run-ends.js';
-import { bindLine, lastRunIn, makeRunFolder } from './run-folder.js';
+import { bindLine, groupsOf, lastRunIn, makeRunFolder } from './run-folder.js';
 import { abandonedBecause } from './run-start.js';
 import { RunStarts } from './run-starts.js';
 import { RunWatches } from './run-watches.js';
@@ -87,7 +87,7 @@ export class ProcessRuntime implements Runtime {
   constructor(options: ProcessRuntimeOptions) {
     this.#options = options;
     const { clock, policy = defaultPolicy, startTimeoutMs: timeoutMs = startMsMax } = options;
-    this.#groups = new WorkloadGroups(options.cgroups);
+    this.#groups = new WorkloadGroups(options.cgroups, (id) => groupsOf(this.#workload(id)));
     this.#ends = new RunEnds((id) => this.#groups.ranOutOfMemory(id));
     this.#stops = new StopRequests(clock, policy);
     const late = (id: string): void => this.#listener(id);

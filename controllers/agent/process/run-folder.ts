@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { PreparedGroup } from './cgroup/workload-groups.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
 import type { LaunchFile } from '../launch/launcher.js';
-import { namesIn } from './process-table.js';
+import { namesIn, readIfExists } from './process-table.js';
 
 /** The input of a supervisor in the folder of its run. */
 export interface RunFolder {
@@ -30,6 +30,12 @@ export function bindLine({ readOnly, source, target, subPath }: WorkloadMount): 
 export function lastRunIn(workload: string): number {
   const runs = namesIn(workload).map((name) => Number(/^run-(\d+)$/.exec(name)?.[1] ?? 0));
   return Math.max(0, ...runs);
+}
+
+/** The files by which the last run in the folder of a workload was to join its control groups. */
+export function groupsOf(workload: string): readonly string[] {
+  const file = join(workload, `run-${lastRunIn(workload)}`, 'groups');
+  return (readIfExists(file) ?? '').split('\n').filter((line) => line !== '');
 }
 
 function textOf(lines: readonly string[]): string {

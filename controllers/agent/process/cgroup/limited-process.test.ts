@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -69,5 +69,26 @@ describe('a process with limits on a machine without control groups', () => {
       return found.state === 'running' ? found : undefined;
     });
     expect(state).to.not.have.property('unenforced');
+  });
+
+  it('has the control group on record by the name of an earlier release', async () => {
+    const id = randomUUID();
+    const root = join(directory, 'no-cgroups');
+    const group = join(root, 'memory/kedge', id);
+    const run = join(directory, id, 'run-1');
+    for (const folder of [group, join(run, 'claimed')]) await mkdir(folder, { recursive: true });
+    await writeFile(join(group, 'memory.oom_control'), 'oom_kill 1\n');
+    await writeFile(join(run, 'groups'), `${join(group, 'cgroup.procs')}\n`);
+    await writeFile(join(run, 'exit'), '137');
+    const upgraded = new ProcessRuntime({
+      directory,
+      hiddenDirectories: [],
+      clock: systemClock,
+      cgroups: { root, cluster: randomUUID() },
+    });
+    expect(await upgraded.observe(id)).to.include({ state: 'exited', reason: 'OOMKilled' });
+    upgraded.close();
+    await rm(root, { recursive: true });
+    await rm(join(directory, id), { recursive: true });
   });
 });

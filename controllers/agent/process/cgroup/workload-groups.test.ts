@@ -59,6 +59,25 @@ describe('control groups of workloads', () => {
     expect(await original.procs('u')).to.deep.equal(mine.procs);
   });
 
+  it('of a run that an earlier release started are used until its end, if they are on record here', async () => {
+    await hierarchies('memory', 'freezer');
+    const { procs } = await groups.prepare('u', { memoryBytes: 2 ** 27 });
+    await writeFile(join(root, 'memory/kedge/u/memory.oom_control'), 'oom_kill 1\n');
+    await writeFile(join(root, 'freezer/kedge/u/cgroup.procs'), '');
+    const cluster = '0123abcd-original';
+    const copy = new WorkloadGroups({ root, cluster });
+    expect([await copy.procs('u'), copy.ranOutOfMemory('u')]).to.deep.equal([[], false]);
+    const later = new WorkloadGroups({ root, cluster }, () => procs);
+    expect([await later.procs('u'), later.ranOutOfMemory('u')]).to.deep.equal([procs, true]);
+    await later.kill('u');
+    expect(await read('freezer/kedge/u/freezer.state')).to.equal('THAWED');
+    for (const file of ['memory/kedge/u', 'freezer/kedge/u'])
+      for (const name of await readdir(join(root, file))) await rm(join(root, file, name));
+    const next = await later.prepare('u', { memoryBytes: 2 ** 27 });
+    expect(next.procs[0]).to.equal(join(root, 'memory/kedge/0123abcd-u/cgroup.procs'));
+    expect(await readdir(join(root, 'memory/kedge'))).to.deep.equal(['0123abcd-u']);
+  });
+
   it('of v2 are one folder, whose controllers are enabled above it', async () => {
     await unified();
     const { procs, unenforced } = await groups.prepare('u', limits);

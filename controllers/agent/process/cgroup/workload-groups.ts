@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { access, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { ResourceLimits } from '../../../service/needs/index.js';
 import {
   type CgroupController,
@@ -63,11 +63,21 @@ export interface WorkloadGroupsOptions {
 export class WorkloadGroups {
   readonly #root: string;
   readonly #cluster: string;
+  readonly #recorded: (id: string) => readonly string[];
   #version: CgroupVersion | undefined;
 
-  constructor({ root = '/sys/fs/cgroup', cluster = '' }: WorkloadGroupsOptions = {}) {
+  /**
+   * @param recorded the groups that the last run of a workload was to join, as files like those of {@link PreparedGroup}.
+   * Earlier releases named groups without the cluster: such a group is used if it is on record, since otherwise it may
+   * be that of a copy
+   */
+  constructor(
+    { root = '/sys/fs/cgroup', cluster = '' }: WorkloadGroupsOptions = {},
+    recorded: (id: string) => readonly string[] = () => [],
+  ) {
     this.#root = root;
     this.#cluster = clusterPrefix(cluster);
+    this.#recorded = recorded;
   }
 
   #versionNow(): CgroupVersion {
@@ -75,9 +85,19 @@ export class WorkloadGroups {
     return this.#version;
   }
 
-  #folder(version: CgroupVersion, controller: string, id: string): string {
+  #name(id: string): string {
+    return this.#cluster === '' ? id : `${this.#cluster}-${id}`;
+  }
+
+  /** The names that a group of the workload may have, that of an earlier release last. */
+  #names(id: string): readonly string[] {
+    const isEarlier = this.#recorded(id).some((file) => basename(dirname(file)) === id);
+    return [...new Set([this.#name(id), ...(isEarlier ? [id] : [])])];
+  }
+
+  #folder(version: CgroupVersion, controller: string, name: string): string {
     const hierarchy = version === 'v1' ? join(this.#root, controller) : this.#root;
-    return join(hierarchy, parentName, this.#cluster === '' ? id : `${this.#cluster}-${id}`);
+    return join(hierarchy, parentName, name);
   }
 
   /** Creates the group of a workload with its limits. Replaces that of an earlier run, which must be empty. */
@@ -87,7 +107,7 @@ export class WorkloadGroups {
     const folders = new Set<string>();
     const failures: string[] = [];
     for (const [controller, files] of limitFiles(version, limits)) {
-      const folder = this.#folder(version, controller, id);
+      const folder = this.#folder(version, controller, this.#name(id));
       try {
         await this.#make(version, controller, folder);
         await writeFiles(folder, files);
@@ -97,7 +117,7 @@ export class WorkloadGroups {
       }
     }
     if (version === 'v1' && folders.size > 0) {
-      const folder = this.#folder(version, freezer, id);
+      const folder = this.#folder(version, freezer, this.#name(id));
       // Without the freezer, processes are killed one by one.
       await mkdir(folder, { recursive: true }).then(
         () => folders.add(folder),
@@ -131,7 +151,9 @@ export class WorkloadGroups {
   async #existing(id: string): Promise<readonly string[]> {
     const version = this.#versionNow();
     const controllers = version === 'v1' ? ['cpu', 'memory', 'pids', freezer] : ['memory'];
-    const folders = controllers.map((controller) => this.#folder(version, controller, id));
+    const folders = this.#names(id).flatMap((name) =>
+      controllers.map((controller) => this.#folder(version, controller, name)),
+    );
     const there = await Promise.all(folders.map(exists));
     return folders.filter((_, index) => there[index]);
   }
@@ -145,20 +167,26 @@ export class WorkloadGroups {
   ranOutOfMemory(id: string): boolean {
     const version = this.#versionNow();
     const file = version === 'v1' ? 'memory.oom_control' : 'memory.events';
-    const path = join(this.#folder(version, 'memory', id), file);
-    const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
-    return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
+    return this.#names(id).some((name) => {
+      const path = join(this.#folder(version, 'memory', name), file);
+      const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+      return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
+    });
   }
 
   /** Kills all processes of a workload, including those that left its process group. */
   async kill(id: string): Promise<void> {
+    for (const name of this.#names(id)) await this.#killGroup(name);
+  }
+
+  async #killGroup(name: string): Promise<void> {
     const version = this.#versionNow();
     if (version === 'v2') {
-      const file = join(this.#folder(version, 'memory', id), 'cgroup.kill');
+      const file = join(this.#folder(version, 'memory', name), 'cgroup.kill');
       if (await exists(file)) await writeFile(file, '1');
       return;
     }
-    const folder = this.#folder(version, freezer, id);
+    const folder = this.#folder(version, freezer, name);
     if (!(await exists(folder))) return;
     const state = join(folder, 'freezer.state');
     await writeFile(state, 'FROZEN');
