@@ -140,7 +140,9 @@ export class ContainerStarts {
     const plan = { spec, identity, image, network: network.name, hostPortAddress, mounts };
     if (givenUp.aborted) throw new Error('the workload is being stopped');
     const check = (): Promise<void> => demandUnmoved(mounts, ownDirectories);
-    const begin = (): Promise<void> => container.start(identity, containerConfig(plan), check);
+    const same = before.filter(({ run }) => run === identity.run).map((found) => found.container);
+    const begin = (): Promise<void> =>
+      container.start(identity, containerConfig(plan), same, check);
     await (joinsBridge(spec) ? network.during(signal, begin) : begin());
   }
 }

@@ -153,6 +153,18 @@ describe('a start of a container that is interrupted', () => {
     expect(engine.calls.filter((call) => call.startsWith('DELETE'))).to.have.lengthOf(2);
   });
 
+  it('replaces the container of an earlier release, whose name was another', async () => {
+    starts = ['breaks', 'runs'];
+    await attempt(daemon());
+    const [found] = containers.values();
+    containers.clear();
+    if (found) containers.set(`kedge-${id}-1`, { ...found, name: `kedge-${id}-1` });
+    const next = daemon();
+    for (let n = 0; n < 2; n += 1) await attempt(next);
+    expect(await next.observe(id)).to.include({ state: 'running', run: 1 });
+    expect([...containers.keys()]).to.deep.equal([`kedge-c-${id}-1`]);
+  });
+
   it('is seen as running if the engine started it although its answer was lost', async () => {
     starts = ['breaks but runs'];
     const runtime = daemon();

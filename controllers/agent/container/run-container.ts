@@ -30,11 +30,13 @@ export class RunContainer {
   /**
    * Starts the container that an earlier attempt of this run created, or a new one. No-op if it runs. A start that is
    * still in progress in the engine is thus not started beside.
+   * @param same containers of this run; those of other names are from an earlier release, which named them otherwise
    * @param check of the sources of its mounts, before each step that makes the engine resolve them
    */
   async start(
     identity: RunIdentity,
     config: JsonObject,
+    same: readonly string[],
     check: () => Promise<void>,
   ): Promise<void> {
     const { containers, signal } = this.#options;
@@ -43,6 +45,7 @@ export class RunContainer {
     const name = containerName(identity);
     await check();
     const before = await this.#own(name, identity);
+    for (const other of same) if (other !== before?.id) await this.discard(other);
     if (before && before.labels[engineLabels.config] === digest)
       try {
         return await containers.start(before.id, signal);
