@@ -1,3 +1,12 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import {
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+  FieldMaskSchema,
+  type FileDescriptorProto,
+  FileDescriptorSetSchema,
+  StructSchema,
+} from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { StatusError } from '../base/index.js';
@@ -109,5 +118,92 @@ describe('a long message', () => {
     for (let depth = 0; depth < 40; depth += 1) deep = tag(1, tag(2, tag(5, deep)));
     const refusal = await inTurns(struct, deep).catch((error: unknown) => error);
     expect(StatusError.from(refusal).reason).to.equal('MalformedMessage');
+  });
+
+  /** A field with a length. */
+  const field = (number: number, content: string | Uint8Array): Buffer => {
+    const bytes = Buffer.from(content);
+    const { length } = bytes;
+    const head = [(number << 3) | 2, length | 128, (length >> 7) | 128, length >> 14];
+    return Buffer.concat([Buffer.from(head), bytes]);
+  };
+  const entry = (key: string | Uint8Array, value: Uint8Array): Buffer =>
+    field(1, Buffer.concat([field(1, key), field(2, value)]));
+  const text = field(3, filler.repeat(5));
+
+  it('is the same with fields that it does not know, and with the key __proto__', async () => {
+    const unknown = Buffer.concat([field(5, entry('k', text)), field(15, 'u')]);
+    const polluting = field(5, entry('inherited', text));
+    const bytes = Buffer.concat([
+      entry('a', unknown),
+      entry('__proto__', polluting),
+      entry('b', text),
+      entry('__proto__', polluting),
+    ]);
+    const { json } = await inTurns(struct, bytes);
+    expect(JSON.parse(JSON.stringify(json))).to.deep.equal(
+      JSON.parse(JSON.stringify(decoded(struct, bytes))),
+    );
+    expect(json).to.not.have.property('inherited');
+  });
+
+  it('is refused with a key that is not UTF-8, or a value of another wire type', async () => {
+    const number = Buffer.concat([field(5, entry('k', text)), Buffer.from([0x28, 1])]);
+    for (const bytes of [entry(Buffer.from([0xff, 0xfe]), text), entry('a', number)]) {
+      expect(() => decoded(struct, bytes)).to.throw(StatusError);
+      const refusal = await inTurns(struct, bytes).catch((error: unknown) => error);
+      expect(StatusError.from(refusal).reason).to.equal('MalformedMessage');
+    }
+  });
+
+  it('of a program is the same, with numbers as keys and a message that has a JSON form of its own', async () => {
+    const own = {
+      name: 'own.proto',
+      package: 'own',
+      syntax: 'proto3',
+      dependency: ['google/protobuf/struct.proto', 'google/protobuf/field_mask.proto'],
+      messageType: [
+        {
+          name: 'Own',
+          field: [
+            { name: 'by', number: 1, label: Label.REPEATED, typeName: '.own.Own.ByEntry' },
+            {
+              name: 'mask',
+              number: 2,
+              label: Label.OPTIONAL,
+              typeName: '.google.protobuf.FieldMask',
+            },
+          ].map((of) => ({ ...of, jsonName: of.name, type: Type.MESSAGE })),
+          nestedType: [
+            {
+              name: 'ByEntry',
+              options: { mapEntry: true },
+              field: [
+                { name: 'key', number: 1, type: Type.INT32 },
+                {
+                  name: 'value',
+                  number: 2,
+                  type: Type.MESSAGE,
+                  typeName: '.google.protobuf.Struct',
+                },
+              ].map((of) => ({ ...of, jsonName: of.name, label: Label.OPTIONAL })),
+            },
+          ],
+        },
+      ],
+    };
+    const file = [StructSchema.file.proto, FieldMaskSchema.file.proto, own as FileDescriptorProto];
+    const set = create(FileDescriptorSetSchema, { file });
+    const of = new SchemaRegistry(
+      Buffer.from(toBinary(FileDescriptorSetSchema, set)).toString('base64'),
+    );
+    const bytes = Buffer.concat([
+      field(1, Buffer.concat([Buffer.from([8, 7]), field(2, entry('k', text))])),
+      field(2, field(1, 'a'.repeat(20_000))),
+    ]);
+    const message = of.message('own.Own');
+    const json = await of.decodeInTurns(message, bytes, () => Promise.resolve());
+    expect(json).to.deep.equal(of.decode(message, bytes));
+    expect(json).to.have.nested.property('by.7.k');
   });
 });

@@ -1,5 +1,5 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { isJsonObject } from './json.js';
 import { isJsonMessage } from './json-form.js';
 import { demandWithin } from './malformed.js';
@@ -10,8 +10,8 @@ const partBytes = 16_384;
 const depthMax = 100;
 
 const valueMessage = 'google.protobuf.Value';
-/** The JSON form of this message depends on the registry. A long one is decoded as a whole. */
-const anyMessage = 'google.protobuf.Any';
+/** Messages with a JSON form of their own, such as `Any` and `FieldMask`. Long ones are decoded as a whole. */
+const wellKnown = /^google\.protobuf\./;
 
 /** The JSON form of a message of bounded size. */
 type DecodePart = (message: DescMessage, bytes: Uint8Array) => unknown;
@@ -56,6 +56,19 @@ function pushTo<K>(lists: Map<K, Uint8Array[]>, key: K, bytes: Uint8Array): void
   else lists.set(key, [bytes]);
 }
 
+/** Like `Object.assign`, which would set the prototype for a field of the name `__proto__`. */
+function setAll(target: Record<string, unknown>, fields: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(fields))
+    if (name !== '__proto__') target[name] = value;
+    else
+      Object.defineProperty(target, name, {
+        value,
+        configurable: true,
+        enumerable: true,
+        writable: true,
+      });
+}
+
 /** The JSON forms of the elements of lists and maps, in wire order. */
 class Elements {
   readonly json: Record<string, unknown> = {};
@@ -65,7 +78,8 @@ class Elements {
     for (const [name, value] of Object.entries(part)) {
       const known = this.json[name];
       if (Array.isArray(known) && Array.isArray(value)) for (const item of value) known.push(item);
-      else if (isJsonObject(known) && isJsonObject(value)) Object.assign(known, value);
+      else if (isJsonObject(known) && isJsonObject(value))
+        setAll(known, value);
       else this.json[name] = value;
     }
   }
@@ -87,7 +101,8 @@ export class TurnDecoder {
   /** @throws Error for bytes that are not a valid message of this type */
   async json(message: DescMessage, parts: Parts, depth = 1): Promise<unknown> {
     if (depth > depthMax) throw new Error(`is nested deeper than ${depthMax} levels`);
-    if (sizeOf(parts) <= partBytes || message.typeName === anyMessage) {
+    const isWhole = wellKnown.test(message.typeName) && !isJsonMessage(message);
+    if (sizeOf(parts) <= partBytes || isWhole) {
       await this.#turn();
       return this.#decode(message, joined(parts));
     }
@@ -101,6 +116,9 @@ export class TurnDecoder {
     let last: WireField | undefined;
     let contents: Uint8Array[] = [];
     for (const field of wireFields(parts)) {
+      const known = message.fields.find(({ number }) => number === field.number);
+      if (!known) continue;
+      if (known.message && !field.content) throw new Error(`${known.name} is not a message`);
       if (field.number !== last?.number) contents = [];
       if (field.content) contents.push(field.content);
       last = field;
@@ -130,7 +148,7 @@ export class TurnDecoder {
         pushTo(nested, field, content);
       } else if (field?.fieldKind !== 'list' && field?.fieldKind !== 'map') {
         others.push(whole);
-      } else if (content && field.message && whole.length > partBytes) {
+      } else if (content && field.message && whole.length > partBytes && hasTextKey(field)) {
         await flush();
         elements.merge({ [field.jsonName]: await this.#element(field, content, depth + 1) });
       } else {
@@ -158,12 +176,17 @@ export class TurnDecoder {
     const reader = new BinaryReader(content);
     while (reader.pos < content.length) {
       const [number, type] = reader.tag();
-      if (number === 1 && type === WireType.LengthDelimited) key = reader.string();
+      if (number === 1 && type === WireType.LengthDelimited) key = reader.string(true);
       else if (number === 2) values.push(reader.bytes());
       else reader.skip(type, number);
     }
     return Object.fromEntries([[key, await this.json(message, values, depth + 1)]]);
   }
+}
+
+/** False for a map with keys of another type, whose elements are decoded as a whole. */
+function hasTextKey(field: DescField): boolean {
+  return field.fieldKind !== 'map' || field.mapKey === ScalarType.STRING;
 }
 
 /** The JSON form of a message by field. A message that represents JSON has its only field as value. */
