@@ -63,13 +63,14 @@ export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
       if (before && sameKeys && masked) return kept;
       const stored = readable(sealer, before);
       const lost = Object.keys(given).filter(
-        (key) => given[key] === mask && key in sealedBefore && !(key in stored),
+        (key) =>
+          given[key] === mask && Object.hasOwn(sealedBefore, key) && !Object.hasOwn(stored, key),
       );
       if (lost.length > 0) throw invalid(lost.map(lostViolation));
       const data = Object.fromEntries(
         Object.entries(given).map(([key, value]) => [
           key,
-          value === mask ? (stored[key] ?? value) : value,
+          value === mask && Object.hasOwn(stored, key) ? (stored[key] ?? value) : value,
         ]),
       );
       // Unchanged values keep their ciphertext, so that writing them again changes nothing. Only users that may

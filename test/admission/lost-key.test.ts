@@ -46,6 +46,23 @@ describe('a value that was sealed with a lost key', () => {
     expect(text).to.not.contain('data.b');
   });
 
+  it('has any key, also that of a property that each object has', async () => {
+    const data = { constructor: sealed(), b: sealed() };
+    await api.store.create(secrets, { namespace: 'default', name: 't', data, version: 1 });
+    const url = '/v1/namespaces/default/secrets/t';
+    const masked = (await api.ok('GET', url)).data as typeof data;
+    const refusal = await api.rest('PUT', url, { data: { ...masked, b: 'new' } });
+    expect(refusal.status).to.equal(400);
+    expect(JSON.stringify(refusal.body)).to.contain('data.constructor');
+    await api.ok('POST', '/v1/namespaces/default/secrets', {
+      name: 'u',
+      data: { toString: masked.b },
+    });
+    await api.ok('PUT', '/v1/namespaces/default/secrets/u', {
+      data: { toString: masked.b, valueOf: masked.b },
+    });
+  });
+
   it('is replaced in a storage class', async () => {
     const parameters = { apiToken: sealed() };
     const object = { name: 'c', driver: 'cloud2-volume', parameters };
