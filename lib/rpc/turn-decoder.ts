@@ -78,8 +78,7 @@ class Elements {
     for (const [name, value] of Object.entries(part)) {
       const known = this.json[name];
       if (Array.isArray(known) && Array.isArray(value)) for (const item of value) known.push(item);
-      else if (isJsonObject(known) && isJsonObject(value))
-        setAll(known, value);
+      else if (isJsonObject(known) && isJsonObject(value)) setAll(known, value);
       else this.json[name] = value;
     }
   }
