@@ -332,7 +332,7 @@ describe('rights in a running daemon', function () {
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line) as Record<string, string>);
-      return found.some((l) => l.verb === 'cast') ? { text, found } : undefined;
+      return found.some((l) => l.name === 'in-a-set') ? { text, found } : undefined;
     });
     const about = lines.found.filter((l) => l.name === 'audited' && l.resource === 'secrets');
     expect(about.map((l) => [l.subject, l.verb, l.code])).to.deep.equal([
