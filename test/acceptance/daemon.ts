@@ -97,6 +97,13 @@ export class TestDaemon {
       KEDGE_STORAGE_ALLOW_CREATE_MISSING: 'true',
       // Not the engine of the machine.
       KEDGE_RUNTIME_DOCKER_SOCKET: join(this.home, 'no-engine.sock'),
+      // Not the providers on the internet: nothing listens there. A configuration file names an endpoint of its own.
+      ...(this.#options.arguments?.includes('--config')
+        ? {}
+        : {
+            KEDGE_DRIVERS_CLOUD1_VOLUME_ENDPOINT: 'http://127.0.0.1:9',
+            KEDGE_DRIVERS_CLOUD2_VOLUME_ENDPOINT: 'http://127.0.0.1:9',
+          }),
       ...this.#options.environment,
     };
   }
