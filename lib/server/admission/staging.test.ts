@@ -16,6 +16,7 @@ describe('staged objects', () => {
     indexes: {
       tag: ({ tags }: Lamp) => {
         calls += 1;
+        if (tags.includes('broken')) throw new TypeError('no such tag');
         return tags;
       },
     },
@@ -61,5 +62,13 @@ describe('staged objects', () => {
       expect(names(staging.under(lamps, 'tag', `t${n}`, []))).to.deep.equal([`l${n}`]);
     }
     expect(calls).to.equal(500);
+  });
+
+  it('have no values where the function of the index throws, so that the store refuses them', () => {
+    staging.set(lamps, key('a'), lamp('a', 'broken'));
+    expect(names(staging.under(lamps, 'tag', 'hot', []))).to.deep.equal([]);
+    staging.set(lamps, key('b'), lamp('b', 'hot', 'broken'));
+    staging.set(lamps, key('c'), lamp('c', 'hot'));
+    expect(names(staging.under(lamps, 'tag', 'hot', []))).to.deep.equal(['c']);
   });
 });

@@ -21,7 +21,14 @@ class StagedIndex {
   readonly #keys = new Map<string, Set<string>>();
 
   constructor(kind: AnyKind, index: string, objects: ReadonlyMap<string, ApiObject | undefined>) {
-    this.#valuesOf = (object) => indexValues(kind, index, object);
+    this.#valuesOf = (object) => {
+      try {
+        return indexValues(kind, index, object);
+      } catch {
+        // The store refuses the object, and tells which index can't be computed.
+        return [];
+      }
+    };
     for (const [key, object] of objects) this.set(key, object);
   }
 
