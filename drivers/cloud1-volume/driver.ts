@@ -113,7 +113,9 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
       if (settings.node === undefined || request.node !== settings.node) return undefined;
       if ((await request.operations.get('detach')) !== undefined) return undefined;
       const device = deviceOf(request);
-      return (await device.isReady()) ? device.link : undefined;
+      if (!(await device.isReady())) return undefined;
+      await volumes.attachShown(request);
+      return device.link;
     },
     attach: (request) =>
       inTurn(request, () => forgetting(request, volumes.attach(request, deviceOf(request).link))),

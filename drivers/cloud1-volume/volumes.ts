@@ -185,6 +185,11 @@ export class Cloud1Volumes {
     });
   }
 
+  /** The node shows that a volume is attached to it. The record of the action may say for ever that it runs. */
+  attachShown(request: CallContext): Promise<void> {
+    return this.#actions.shown(request, 'attach');
+  }
+
   attach(request: BlockAttachRequest, link: string): Promise<AttachResult | Pending> {
     const { instance } = request;
     let seen: CloudVolume | undefined;

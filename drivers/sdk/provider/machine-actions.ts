@@ -14,6 +14,10 @@ export interface MachineAction<R> extends Omit<ProviderOperation<R>, 'start'> {
   readonly start: () => Promise<string>;
 }
 
+function holderOf(kind: OperationKind, uid: string): string {
+  return `${kind} ${uid}`;
+}
+
 /** Runs actions of volumes, one at a time a machine. */
 export class MachineActions {
   readonly #client: ProviderClient;
@@ -24,11 +28,17 @@ export class MachineActions {
     this.#lanes = new ActionLanes(client.clock);
   }
 
+  /** An action whose result shows elsewhere than in its record: nothing waits for the record any more. */
+  async shown({ operations, volume }: CallContext, kind: OperationKind): Promise<void> {
+    if ((await operations.get(kind)) !== undefined) await operations.clear(kind);
+    this.#lanes.free(holderOf(kind, volume.uid));
+  }
+
   /** As awaitOperation. @throws DriverError Throttled while the machine executes the action of another volume */
   async run<R>(request: CallContext, action: MachineAction<R>): Promise<R | Pending> {
     const { kind, token, machine, start } = action;
     const { operations } = request;
-    const holder = `${kind} ${request.volume.uid}`;
+    const holder = holderOf(kind, request.volume.uid);
     const freed = async (): Promise<void> => {
       if (operationIdOf(await operations.get(kind)) === undefined) this.#lanes.free(holder);
     };

@@ -1,7 +1,8 @@
 import type { CallContext, VolumeIdentity } from '../contract/driver.js';
 import type { OperationKind, Operations, Pending } from '../contract/operations.js';
 import { KeyedQueue } from '../turns/keyed-queue.js';
-import { awaitOperation, type ProviderOperation } from './await-operation.js';
+import { awaitOperation, operationIdOf, type ProviderOperation } from './await-operation.js';
+import { RunningOperations } from './running-operations.js';
 import { pauseOn, type ProviderClock } from '../http/provider-clock.js';
 
 const gibibyte = 1024n ** 3n;
@@ -39,14 +40,40 @@ const follows: Readonly<Partial<Record<OperationKind, readonly OperationKind[]>>
 /** First and longest pause between two polls within a call, and the delay until the next call, milliseconds. */
 const pollAfterMs = 2_000;
 
-/** {@link awaitOperation} with few polls: each takes a request of the budget. */
+/** By clock, so that tests with clocks of their own share nothing. */
+const running = new WeakMap<ProviderClock, RunningOperations>();
+
+function runningOn(clock: ProviderClock): RunningOperations {
+  const known = running.get(clock) ?? new RunningOperations(clock);
+  running.set(clock, known);
+  return known;
+}
+
+/**
+ * {@link awaitOperation} with few polls: each takes a request of the budget. An operation that runs for long is also
+ * looked up by its result, because records have stayed in progress for ever although the work was done.
+ */
 export function carryOut<R>(
   clock: ProviderClock,
   { operations, signal }: Pick<CallContext, 'signal'> & { readonly operations: Operations },
   kind: OperationKind,
   operation: ProviderOperation<R>,
 ): Promise<R | Pending> {
-  return awaitOperation({ operations, signal }, kind, operation, {
+  const state: ProviderOperation<R>['state'] = async (id) => {
+    const found = await operation.state(id);
+    // The look says nothing about an operation that this one follows.
+    const isOwn = operationIdOf(await operations.get(kind)) === id;
+    if (!isOwn || !runningOn(clock).isLookDue(`${kind} ${id}`, found.type === 'running'))
+      return found;
+    const looked = await operation.look().catch(() => undefined);
+    return looked?.type === 'done' ? { type: 'ended' } : found;
+  };
+  const watched: ProviderOperation<R> = {
+    look: () => operation.look(),
+    start: (key) => operation.start(key),
+    state,
+  };
+  return awaitOperation({ operations, signal }, kind, watched, {
     after: follows[kind] ?? [],
     pollAfterMs,
     firstWaitMs: 500,

@@ -1,10 +1,13 @@
 import { FakeClock } from 'kedge/testing';
+import type { Timer } from 'kedge';
 
-const stepMs = 250;
+/** Turns of the event loop in which work that is not waiting for the clock goes on. */
+const turns = 4;
 
-/** A clock that moves while work waits for it, and stands still while disks change. */
+/** A clock that moves from timer to timer while work waits for it, and stands still while disks change. */
 export class DrivenClock extends FakeClock {
   readonly #held: () => boolean;
+  readonly #due = new Set<{ readonly at: number }>();
   #working = 0;
   #moving = false;
 
@@ -12,6 +15,21 @@ export class DrivenClock extends FakeClock {
   constructor(held: () => boolean) {
     super();
     this.#held = held;
+  }
+
+  override setTimer(callback: () => void, delayMs: number): Timer {
+    const due = { at: this.now() + Math.max(0, delayMs) };
+    this.#due.add(due);
+    const timer = super.setTimer(() => {
+      this.#due.delete(due);
+      callback();
+    }, delayMs);
+    return {
+      cancel: () => {
+        this.#due.delete(due);
+        timer.cancel();
+      },
+    };
   }
 
   /** Runs work, whose waits take no time. */
@@ -27,12 +45,15 @@ export class DrivenClock extends FakeClock {
 
   async #move(): Promise<void> {
     this.#moving = true;
-    while (this.#working > 0)
-      if (this.#held() || this.pending === 0)
+    while (this.#working > 0) {
+      for (let turn = 0; turn < turns || this.#held(); turn += 1)
         await new Promise<void>((resolve) => {
           setImmediate(resolve);
         });
-      else await this.advance(stepMs);
+      let next = Number.POSITIVE_INFINITY;
+      for (const { at } of this.#due) next = Math.min(next, at);
+      if (this.#working > 0 && Number.isFinite(next)) await this.advance(next - this.now());
+    }
     this.#moving = false;
   }
 }

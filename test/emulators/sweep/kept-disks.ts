@@ -1,9 +1,30 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import {
+  copyFile,
+  lchown,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
-import { demandCommand, runCommand } from '@kedge/driver-sdk';
 import type { DeviceChange, Devices } from '../core/devices.js';
 
-const { signal } = new AbortController();
+/** Copies a folder with links, modes and owners. No program: hundreds of these are made. */
+async function copyFolder(from: string, to: string): Promise<void> {
+  await mkdir(to);
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) await copyFolder(source, target);
+    else if (entry.isSymbolicLink()) await symlink(await readlink(source), target);
+    else await copyFile(source, target);
+    const { uid, gid } = await lstat(source);
+    await lchown(target, uid, gid);
+  }
+}
 
 /**
  * Disks that keep bytes without devices: each is a directory below `folder`, whose files are its content. A disk is
@@ -63,8 +84,8 @@ export class KeptDisks implements Devices {
     }
   }
 
-  async #copy(from: string, to: string): Promise<void> {
-    await demandCommand(runCommand, 'cp', ['-a', this.#path(from), this.#path(to)], signal);
+  #copy(from: string, to: string): Promise<void> {
+    return copyFolder(this.#path(from), this.#path(to));
   }
 
   inventory(): Promise<readonly string[]> {

@@ -1,0 +1,85 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { eightFaults, type Fault } from '../core/faults.js';
+import { unspecifiedCalls } from '../schema/specified-calls.js';
+import { EmulatedCloud, testToken } from './emulated-cloud.js';
+import { LifeCycle } from './life-cycle.js';
+
+/** The eight, and an action whose effect comes while its record says for ever that it runs. */
+const faults: Readonly<Record<string, Fault>> = {
+  ...eightFaults,
+  'record never ends': { type: 'neverFinish', effect: true },
+};
+
+/** Lives that share the turns of the event loop; each has a clock of its own. */
+const atOnce = 16;
+
+/** A request as its call: ids are stars. */
+function callOf({ method, path }: { readonly method: string; readonly path: string }): string {
+  return `${method} ${path.replaceAll(/\/([0-9a-f]{8}-[0-9a-f-]+|\d+)(?=\/|$)/g, '/*')}`;
+}
+
+for (const provider of ['cloud1', 'cloud2'] as const)
+  describe(`every call of the life of a ${provider} volume that fails once`, function () {
+    this.timeout(120_000);
+    let folder: string;
+    before(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'kedge-sweep-'));
+    });
+    after(() => rm(folder, { recursive: true, force: true }));
+
+    let lives = 0;
+    async function begin(): Promise<{ readonly cloud: EmulatedCloud; readonly life: LifeCycle }> {
+      const disks = await mkdtemp(join(folder, 'disks-'));
+      const cloud = new EmulatedCloud(provider, disks, { actionMs: 400 });
+      lives += 1;
+      return { cloud, life: new LifeCycle(cloud, await cloud.driver(), lives) };
+    }
+
+    /** One life, in which the nth request fails. Returns what went wrong. */
+    async function live(nth: number, fault: Fault): Promise<readonly string[]> {
+      const { cloud, life } = await begin();
+      const { emulator } = cloud;
+      emulator.faults.add({ on: () => true, nth, fault });
+      const problems: string[] = [];
+      await cloud.clock
+        .during(() => life.run())
+        .catch((error: unknown) => problems.push(String(error)));
+      // Only what really never ends may need the provider's help.
+      if (life.ended > (fault.type === 'neverFinish' && !fault.effect ? 1 : 0))
+        problems.push(`the provider had to end ${life.ended} actions`);
+      if (problems.length === 0) problems.push(...(await emulator.inventory()));
+      if (emulator.faults.left > 0) problems.push('the request was not made');
+      problems.push(...emulator.violations, ...unspecifiedCalls(provider, emulator.requests));
+      if (life.said.join('\n').includes(testToken)) problems.push('the token was told');
+      await emulator.close();
+      return problems;
+    }
+
+    it('converges: one resource, with its data, and nothing is left behind', async () => {
+      const { cloud, life } = await begin();
+      await cloud.clock.during(() => life.run());
+      const calls = cloud.emulator.requests.map(callOf);
+      expect(await cloud.emulator.inventory()).to.deep.equal([]);
+      await cloud.emulator.close();
+      const cases = calls.flatMap((call, n) =>
+        Object.entries(faults).map(([name, fault]) => ({ call, nth: n + 1, name, fault })),
+      );
+      const problems: string[] = [];
+      const left = cases.values();
+      const worker = async (): Promise<void> => {
+        for (const { call, nth, name, fault } of left) {
+          const found = await live(nth, fault);
+          if (found.length > 0) problems.push(`${nth} ${call}, ${name}: ${found.join('; ')}`);
+        }
+      };
+      await Promise.all(Array.from({ length: atOnce }, worker));
+      const kinds = Object.keys(faults).length;
+      console.log(
+        `      ${cases.length} cases: ${calls.length} requests, each failing in ${kinds} ways`,
+      );
+      expect(problems).to.deep.equal([]);
+    });
+  });

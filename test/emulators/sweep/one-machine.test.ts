@@ -1,0 +1,40 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { CalledDriver } from '../../drivers/cloud/called-driver.js';
+import { EmulatedCloud, here } from './emulated-cloud.js';
+
+describe('volumes of one machine', () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kedge-machine-'));
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  for (const provider of ['cloud1', 'cloud2'] as const)
+    it(`are attached to a ${provider} machine one after the other, each as soon as the last one has ended`, async () => {
+      const disks = await mkdtemp(join(folder, 'disks-'));
+      const cloud = new EmulatedCloud(provider, disks, { actionMs: 3_000 });
+      const driver = await cloud.driver();
+      const volumes = ['a', 'b', 'c', 'd'].map(
+        (uid) => new CalledDriver(driver, cloud.parameters, uid),
+      );
+      const asked = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
+      await Promise.all(
+        volumes.map(async (one) => {
+          const made = await cloud.over(() => driver.provision({ ...one.request(), ...asked }));
+          one.handle = made.handle;
+        }),
+      );
+      const began = cloud.clock.now();
+      await Promise.all(volumes.map((one) => cloud.over(() => driver.attach(one.request(here)))));
+      const tookMs = cloud.clock.now() - began;
+      const attached = (await cloud.emulator.inventory()).filter((one) =>
+        one.startsWith('attached'),
+      );
+      expect(attached).to.have.length(4);
+      expect(tookMs).to.be.within(12_000, 30_000);
+      await cloud.emulator.close();
+    });
+});
