@@ -1,0 +1,82 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { CalledDriver } from '../../drivers/cloud/called-driver.js';
+import { unspecifiedCalls } from '../schema/specified-calls.js';
+import { EmulatedCloud, places } from './emulated-cloud.js';
+
+const volumesCount = 500;
+const perNode = 10;
+const hourMs = 3_600_000;
+/** Requests an hour of a token, and the share of them that the drivers use. */
+const perHour = { cloud1: 5_000, cloud2: 3_600 } as const;
+const usedShare = 0.96;
+
+const nodeOf = (n: number): string => `worker-${(n % (volumesCount / perNode)) + 1}`;
+
+function most(counts: readonly number[]): number {
+  return Math.max(...counts);
+}
+
+for (const provider of ['cloud1', 'cloud2'] as const)
+  describe(`${volumesCount} volumes of one ${provider} token`, function () {
+    this.timeout(120_000);
+    let folder: string;
+    before(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'kedge-many-'));
+    });
+    after(() => rm(folder, { recursive: true, force: true }));
+
+    it('become Available with at most 6 requests each and are attached, under the limits, none starved', async () => {
+      const place = places[provider];
+      const cloud = new EmulatedCloud(provider, folder, {
+        volumesMax: volumesCount,
+        instances: Array.from({ length: volumesCount / perNode }, (_, n) => ({
+          name: nodeOf(n),
+          place,
+        })),
+      });
+      const { clock, emulator } = cloud;
+      const driver = await cloud.driver();
+      const began = clock.now();
+      const asked = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
+      const requestsOf = (uid: string): number => driver.recentCalls?.(uid).length ?? 0;
+      const available: { readonly ms: number; readonly requests: number }[] = [];
+      const attached: typeof available = [];
+      await Promise.all(
+        Array.from({ length: volumesCount }, async (_, n) => {
+          const one = new CalledDriver(driver, cloud.parameters, `many-${n}`);
+          const made = await cloud.over(() => driver.provision({ ...one.request(), ...asked }));
+          one.handle = made.handle;
+          available.push({ ms: clock.now() - began, requests: requestsOf(one.uid) });
+          await cloud.over(() => driver.attach(one.request(nodeOf(n))));
+          attached.push({ ms: clock.now() - began, requests: requestsOf(one.uid) });
+        }),
+      );
+      const inventory = await emulator.inventory();
+      expect(inventory.filter((one) => one.startsWith('attached '))).to.have.length(volumesCount);
+      expect(inventory.filter((one) => one.startsWith('volume '))).to.have.length(volumesCount);
+      const requests = {
+        available: most(available.map((one) => one.requests)),
+        attached: most(attached.map((one) => one.requests)),
+      };
+      const [lastAvailable, lastAttached] = [available, attached].map((all) =>
+        most(all.map(({ ms }) => ms)),
+      );
+      const refused = emulator.requests.filter(({ status }) => status === 429).length;
+      const mean = emulator.requests.length / volumesCount;
+      console.log(
+        `      ${emulator.requests.length} requests, ${mean} a volume, at most ${requests.available} until Available and ${requests.attached} until attached; the last ones after ${lastAvailable! / 1_000} s and ${lastAttached! / 1_000} s; ${refused} refused`,
+      );
+      expect(refused, 'refused for the rate').to.equal(0);
+      expect(requests.available).to.be.at.most(6);
+      expect(requests.attached).to.be.at.most(10);
+      // All end when the budget has let their requests through: none comes later than that.
+      const allowedMs = (emulator.requests.length / (perHour[provider] * usedShare)) * hourMs;
+      expect(lastAttached).to.be.at.most(allowedMs);
+      expect(emulator.violations).to.deep.equal([]);
+      expect(unspecifiedCalls(provider, emulator.requests)).to.deep.equal([]);
+      await emulator.close();
+    });
+  });
