@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { expect } from 'chai';
+import { CalledDriver } from '../../drivers/cloud/called-driver.js';
+import { EmulatedCloud, here, testToken } from './emulated-cloud.js';
+
+/** Every status with a row of its own in the drivers' tables, apart from 429, which is no error of a call. */
+const statuses = [400, 401, 403, 404, 409, 422, 423, 500, 503];
+
+for (const provider of ['cloud1', 'cloud2'] as const)
+  describe(`${provider}-volume tells no token`, () => {
+    let folder: string;
+    before(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'kedge-told-'));
+    });
+    after(() => rm(folder, { recursive: true, force: true }));
+
+    it('that a provider repeats in its refusals: not in errors, nor in the journal of calls', async () => {
+      const cloud = new EmulatedCloud(provider, folder);
+      const { emulator } = cloud;
+      const driver = await cloud.driver();
+      const message = `the token ${testToken} is not welcome`;
+      const body = JSON.stringify({ id: 'refused', message, error: { code: 'refused', message } });
+      const told: string[] = [];
+      const one = new CalledDriver(driver, cloud.parameters, `told-${provider}`);
+      const asked = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
+      const provision = () => driver.provision({ ...one.request(), ...asked });
+      one.handle = (await cloud.over(provision)).handle;
+      const calls = [
+        () => driver.observe(one.request()),
+        () => driver.attach(one.request(here)),
+        () => driver.expand({ ...one.request(), sizeBytes: 1024n ** 4n }),
+        () => driver.delete(one.request()),
+      ];
+      for (const status of statuses)
+        for (const call of calls) {
+          emulator.faults.clear();
+          emulator.faults.add({ on: () => true, fault: { type: 'answer', status, body } });
+          await cloud
+            .over<unknown>(call)
+            .catch((error: unknown) => told.push(inspect(error, { depth: 8, showHidden: true })));
+          told.push(inspect(driver.recentCalls?.(one.uid), { depth: 8 }));
+          emulator.faults.clear();
+          one.handle = (await cloud.over(provision)).handle;
+        }
+      const all = told.join('\n');
+      expect(all).to.contain('is not welcome');
+      expect(all).not.to.contain(testToken);
+      await emulator.close();
+    });
+  });
