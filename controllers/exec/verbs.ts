@@ -20,7 +20,7 @@ const defaultSize: TerminalSize = { columns: 80, rows: 24 };
 const sizeMax = 10_000;
 const inputBytesMax = 1_048_576;
 const commandBytesMax = 131_072;
-/** Commands at once; each is a process or three of this node. */
+/** Maximum number of concurrent commands. Each uses one to three processes of this node. */
 const commandsMax = 128;
 
 function refused(field: string, description: string): StatusError {
@@ -54,7 +54,7 @@ function specOf(request: JsonObject): ExecSpec {
 class Running {
   #count = 0;
 
-  /** Room for one more, and what gives it back. @throws StatusError ResourceExhausted */
+  /** Reserves a slot, and returns its release. @throws StatusError ResourceExhausted */
   enter(): () => void {
     if (this.#count >= commandsMax)
       throw new StatusError({
@@ -118,7 +118,7 @@ function stopping(): StatusError {
   });
 }
 
-/** Output as it comes, then the exit. The command ends with its caller. */
+/** Output as it arrives, then the exit. The command ends with its caller. */
 async function* answers(command: ExecProcess, signal: AbortSignal): AsyncIterable<JsonObject> {
   const stop = (): void => command.kill();
   signal.addEventListener('abort', stop, { once: true });
@@ -127,7 +127,7 @@ async function* answers(command: ExecProcess, signal: AbortSignal): AsyncIterabl
     for await (const { stream, data } of command.output)
       yield { [stream]: data.toString('base64') };
     const { code, signal: ended } = await command.exited;
-    // It was ended for the caller, which is still there when it is the daemon that stops, and takes no exit any more.
+    // The command was killed because the caller left or the daemon stops. Only the latter caller receives this error.
     if (signal.aborted) throw stopping();
     yield { exit: { code, signal: ended } };
   } finally {
@@ -216,7 +216,7 @@ export function execVerbs(parts: ApiParts, options: ExecVerbOptions): readonly C
       access,
       handler: {
         type: 'bidi',
-        // Without it rights are judged first, then its fields are missed.
+        // A request without it passes authorization before the check of its fields.
         opening: (first) => (isJsonObject(first.start) ? first.start : {}),
         call: (context, request, further) =>
           counted(running, () => interactive(parts, options, context, request, further)),

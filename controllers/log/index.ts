@@ -1,2 +1,2 @@
-/** Logs of workloads, read and followed from where their runtime keeps them. */
+/** Logs of workloads, read and followed through their runtimes. */
 export { logVerbs } from './verbs.js';

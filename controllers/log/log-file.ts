@@ -2,19 +2,19 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 
 /**
- * Opens a file of a log. A workload may have put something else there where its file was within its reach, so
- * no link is followed, and only a regular file is opened.
- * @throws Error ELOOP for a link, EACCES for what is no file
+ * Opens a file of a log. A workload with access to the folder may have replaced the file, so links are not followed,
+ * and only a regular file is opened.
+ * @throws Error ELOOP for a link, EACCES for other file types
  */
 export async function openLog(path: string, flags: number): Promise<FileHandle> {
-  // A pipe without a reader or writer would keep the caller waiting.
+  // A pipe without a reader or writer would block the caller.
   const file = await open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600);
   if ((await file.stat()).isFile()) return file;
   await file.close();
   throw Object.assign(new Error(`${path} is not a regular file`), { code: 'EACCES' });
 }
 
-/** Like {@link openLog} for reading; undefined when there is no such file. */
+/** Like {@link openLog} for reading; undefined if the file does not exist. */
 export async function openLogToRead(path: string): Promise<FileHandle | undefined> {
   try {
     return await openLog(path, constants.O_RDONLY);
@@ -24,7 +24,7 @@ export async function openLogToRead(path: string): Promise<FileHandle | undefine
   }
 }
 
-/** The text of a log's file; undefined when there is no such file. */
+/** The text of a log file; undefined if it does not exist. */
 export async function readLogText(path: string): Promise<string | undefined> {
   const file = await openLogToRead(path);
   try {
@@ -34,7 +34,7 @@ export async function readLogText(path: string): Promise<string | undefined> {
   }
 }
 
-/** Bytes of a log's file; 0 when there is no such file. */
+/** Size of a log file in bytes; 0 if it does not exist. */
 export async function logSize(path: string): Promise<number> {
   const file = await openLogToRead(path);
   try {

@@ -19,7 +19,7 @@ async function tailOffset(file: FileHandle, size: number, lines: number): Promis
     const start = Math.max(0, end - chunkBytes);
     const { bytesRead } = await file.read(buffer, 0, end - start, start);
     for (let at = bytesRead - 1; at >= 0; at -= 1) {
-      // The line feed that ends the file ends its last line, it does not begin another.
+      // The final line feed ends the last line and begins no other.
       if (buffer[at] !== 0x0a || start + at === size - 1) continue;
       found += 1;
       if (found === lines) return start + at + 1;
@@ -64,29 +64,29 @@ export interface LogPosition {
 
 /** The range of a log to read. */
 export interface LogOptions {
-  /** Start with this many last lines; 0 means all. */
+  /** Number of last lines to start with; 0 for all. */
   readonly tail: number;
   readonly follow: boolean;
-  /** Milliseconds between looks for a log that is followed and not there yet; default as in the policy. */
+  /** Probe interval, in milliseconds, of a followed log that does not exist yet; default: the policy's. */
   readonly probeMs?: number;
   readonly signal: AbortSignal;
-  /** Go on behind this position; `tail` is not looked at then. */
+  /** Continue after this position; overrides `tail`. */
   readonly after?: LogPosition | undefined;
-  /** Only what was written since then, milliseconds since the epoch; a little more may come. */
+  /** Only lines since this time, milliseconds since the epoch; a few earlier lines may be included. */
   readonly since?: number | undefined;
 }
 
-/** A line, and where it ends. */
+/** A line with the position of its end. */
 export interface ReadLine {
   readonly content: string;
   readonly position: LogPosition;
-  /** Whether rotation has moved its file aside. */
+  /** Set if its file was rotated. */
   readonly isAside?: true;
 }
 
 /** Bytes before a position, which identify the file of the position. */
 const checkBytes = 64;
-/** Older logs that rotation keeps: `<file>.1` is the youngest. */
+/** Number of rotated files: `<file>.1` is the newest. */
 export const rotatedMax = 3;
 
 function checkOf(bytes: Buffer): number {
@@ -129,7 +129,7 @@ class LineCutter {
       else if (this.#rest.length > lineBytesMax) yield this.#take(this.#characterEnd(), 0);
       else break;
     }
-    // The chunk's memory is read into again.
+    // The buffer of the chunk is reused.
     this.#rest = Buffer.from(this.#rest);
   }
 
@@ -138,7 +138,7 @@ class LineCutter {
     if (this.#rest.length > 0) yield this.#take(this.#rest.length, 0);
   }
 
-  /** A cut in the middle of a character would destroy it. */
+  /** The end of the last complete character: a line must not be split within one. */
   #characterEnd(): number {
     let end = lineBytesMax;
     while (end > lineBytesMax - 4 && ((this.#rest[end] ?? 0) & 0xc0) === 0x80) end -= 1;
@@ -162,7 +162,7 @@ async function cutterAt(file: FileHandle, offset: number): Promise<LineCutter> {
   return new LineCutter(offset, tail);
 }
 
-/** The rest of a file that no longer grows, or what is before an offset in one that does. */
+/** The rest of a file that no longer grows, or the part of a growing file before an offset. */
 export async function* restOf(
   file: FileHandle,
   from: number,
@@ -181,7 +181,7 @@ export async function* restOf(
   yield* cutter.end();
 }
 
-/** Lines behind a position that rotation has moved aside; all that is kept when it is nowhere. */
+/** Lines after a position in a rotated file; all retained lines if the position is in no file. */
 async function* rotatedSince(path: string, after: LogPosition): AsyncIterable<ReadLine> {
   const files: FileHandle[] = [];
   try {
@@ -200,7 +200,7 @@ async function* rotatedSince(path: string, after: LogPosition): AsyncIterable<Re
   }
 }
 
-/** Lines of the files that rotation moved aside after a time. */
+/** Lines of the files that were rotated after a time. */
 async function* rotatedAfter(path: string, since: number): AsyncIterable<ReadLine> {
   for (let n = rotatedMax; n >= 1; n -= 1) {
     const file = await openLogToRead(`${path}.${n}`);
@@ -217,11 +217,11 @@ async function* aside(lines: AsyncIterable<ReadLine>): AsyncIterable<ReadLine> {
   for await (const line of lines) yield { ...line, isAside: true };
 }
 
-/** Lines of a growing file; a file that was emptied (rotated) is read on from its start. */
+/** Lines of a growing file. A file that was truncated (rotated) is read from its start. */
 export async function* readLines(path: string, options: LogOptions): AsyncIterable<ReadLine> {
   const { signal, follow, after } = options;
   let file = await openLogToRead(path);
-  // Following starts before the workload does, too.
+  // A reader may follow a log before its workload starts.
   while (!file && follow && !signal.aborted) {
     await sleep(systemClock, options.probeMs ?? defaultPolicy.logProbeMs, signal);
     file = await openLogToRead(path);

@@ -1,6 +1,6 @@
 import { readLogText } from './log-file.js';
 
-/** The length of a log at a time. */
+/** The size of a log at a time. */
 export interface LogTime {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -12,7 +12,7 @@ export function logTimes(file: string): string {
   return `${file}.times`;
 }
 
-/** The notes about a log, the oldest first. */
+/** The size records of a log, the oldest first. */
 export async function readLogTimes(file: string): Promise<readonly LogTime[]> {
   const text = (await readLogText(logTimes(file))) ?? '';
   return text.split('\n').flatMap((line) => {
@@ -23,7 +23,7 @@ export async function readLogTimes(file: string): Promise<readonly LogTime[]> {
   });
 }
 
-/** When the log was as long as an offset: after the first time, and not later than the second one. */
+/** The time interval in which the log reached an offset: after the first time, and not later than the second. */
 export function timesAt(
   notes: readonly LogTime[],
   offset: number,
@@ -34,7 +34,7 @@ export function timesAt(
   };
 }
 
-/** From where on a log certainly has every line since a time: at most one note too early. */
+/** An offset from which the log contains every line since a time: at most one record too early. */
 export async function offsetSince(file: string, since: number): Promise<number> {
   const before = (await readLogTimes(file)).filter(({ at }) => at <= since);
   return before.at(-1)?.offset ?? 0;

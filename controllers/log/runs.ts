@@ -4,13 +4,13 @@ import { holds, type LogPosition, type ReadLine, restOf, rotatedMax } from './lo
 
 /** The start of the output of a run. */
 export interface RunStart {
-  /** In the log as it was then: rotation may have moved it aside since. */
+  /** Position in the log at that time: the file may have been rotated since. */
   readonly position: LogPosition;
   /** Milliseconds since the epoch, by the clock of the file system. */
   readonly at: number;
 }
 
-/** The place of a start among the files of a log, the oldest first; -1 when it is no longer kept. */
+/** The index of a start among the files of a log, the oldest first; -1 if it is no longer kept. */
 async function placeOf({ position, at }: RunStart, files: readonly FileHandle[]): Promise<number> {
   if (position.offset > 0) {
     for (let place = files.length - 1; place >= 0; place -= 1) {
@@ -19,16 +19,16 @@ async function placeOf({ position, at }: RunStart, files: readonly FileHandle[])
     }
     return -1;
   }
-  // Every file has a beginning: the run wrote into the first one that was moved aside after it began.
+  // Offset 0 is in every file: the run wrote into the first file that was modified after its start.
   for (const [place, file] of files.slice(0, -1).entries())
     if ((await file.stat()).mtimeMs >= at) return place;
   return files.length - 1;
 }
 
 /**
- * The output of a run that has ended, as far as it is kept.
- * @param from where it begins; undefined if unknown: then everything before its end
- * @param to where the next run begins
+ * The retained output of an ended run.
+ * @param from its start; undefined if unknown, for all output before its end
+ * @param to the start of the next run
  */
 export async function* linesBetween(
   path: string,

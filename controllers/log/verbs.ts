@@ -11,7 +11,7 @@ export interface LogVerbOptions {
   readonly runtimes: readonly Runtime[];
 }
 
-/** The instance of that name, else all instances of the service of that name. */
+/** The instance of that name, otherwise all instances of the service of that name. */
 async function targets(parts: ApiParts, request: JsonObject): Promise<readonly Instance[]> {
   const namespace = String(request.namespace);
   const name = String(request.name);
@@ -26,7 +26,7 @@ async function targets(parts: ApiParts, request: JsonObject): Promise<readonly I
 /** Positions in the logs of several instances, by uid, as one text. */
 type Positions = Map<string, LogCursor>;
 
-/** Numbers of a cursor: more have no meaning to any runtime. */
+/** Maximum numbers of a cursor: no runtime uses more. */
 const cursorNumbersMax = 8;
 
 function encodePositions(positions: Positions): string {
@@ -67,7 +67,7 @@ const units: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** The time that a duration such as 5m ago was; undefined for none. */
+/** The time before `now` by a duration such as 5m; undefined for none. */
 function agoOf(field: 'since' | 'until', text: string, now: number): number | undefined {
   if (text === '') return undefined;
   const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
@@ -100,7 +100,7 @@ async function* linesOf(
   const tail = typeof request.tail === 'number' ? request.tail : 0;
   const follow = request.follow === true;
   const { uid } = instance.metadata;
-  // The runtime counts from the end of the log.
+  // The runtime counts lines from the end of the log.
   const isCounted = until === undefined;
   const last = isCounted ? 0 : tail;
   const range = {
@@ -120,15 +120,15 @@ async function* linesOf(
   }
 }
 
-/** @throws StatusError InvalidArgument if one of the fields is set, which has no meaning beside another one */
+/** @throws StatusError InvalidArgument if a field is set that excludes another one */
 function refuseWith(other: string, fields: readonly string[], request: JsonObject): void {
   const refused = fields.filter((field) => request[field]);
   if (refused.length === 0) return;
-  const description = `can not be combined with ${other}; omit it`;
+  const description = `can't be combined with ${other}; omit it`;
   throw invalid(refused.map((field) => ({ field, description })));
 }
 
-/** Lines of the run before the last one of each instance. */
+/** Lines of the previous run of each instance. */
 async function* previousLines(
   { options, request }: Pick<Reading, 'options' | 'request'>,
   found: readonly Instance[],
@@ -174,7 +174,7 @@ async function* logs(
   const sources = found.map((instance) => linesOf(reading, instance));
   const follow = request.follow === true;
   yield* follow ? merge(sources) : inTurn(sources);
-  // A caller that went away does not hear it; one that is still there goes on at the next daemon.
+  // A caller that left does not receive this error. Another one continues with the next daemon.
   if (follow && signal.aborted)
     throw new StatusError({
       code: 'Unavailable',

@@ -104,7 +104,7 @@ describe('the log of a container', function () {
     });
     expect(lines.map(({ content }) => content.replaceAll(/20\d\d-\S+Z/g, 'TIME'))).to.deep.equal([
       'up',
-      '[kedge] the container engine was away from TIME to TIME; the last output of this container, which ended at TIME, may be missing',
+      '[kedge] the container engine was unavailable from TIME to TIME; the last output of this container, which ended at TIME, may be missing',
     ]);
     expect(await linesOf(ending, lines.at(-1)?.cursor), 'resumed').to.deep.equal([]);
     expect((await linesOf(going)).map(({ content }) => content)).to.deep.equal(['up']);

@@ -24,7 +24,7 @@ export interface ContainerPlan {
 /** Default capabilities of the engine that workloads rarely need and that attacks use. */
 const droppedCapabilities = ['NET_RAW', 'MKNOD'];
 
-/** The only entry of `capabilities` of a workload without capabilities. */
+/** The only entry of `capabilities` if a workload has none. */
 const noCapability = 'none';
 
 function capabilitiesOf({ capabilities = [] }: WorkloadSpec): JsonObject {

@@ -1,13 +1,13 @@
 import type { JsonObject } from 'kedge/rpc';
 import type { ResourceLimits } from '../../service/needs/index.js';
 
-/** Maximum processes and threads of a workload that names none. */
+/** Default maximum of processes and threads of a workload. */
 const pidsDefault = 4_096;
-/** Size of /dev/shm, as the engine has it by default; stated, because an engine may be configured otherwise. */
+/** Size of /dev/shm: the engine's default. It is set explicitly, because an engine may be configured otherwise. */
 const sharedMemoryDefault = 64 * 2 ** 20;
-/** The kernel accounts the processor time of a workload in periods of this length. */
+/** Period of CPU accounting in the kernel. */
 const periodMicroseconds = 100_000;
-/** The kernel's bounds of shares. */
+/** Limits of CPU shares in the kernel. */
 const sharesMin = 2;
 const sharesMax = 262_144;
 
@@ -17,13 +17,13 @@ export function limitSettings(limits: ResourceLimits = {}): JsonObject {
   return {
     PidsLimit: pids ?? pidsDefault,
     ShmSize: sharedMemoryBytes ?? sharedMemoryDefault,
-    // Not NanoCpus: the engine refuses more of those than the node has processors.
+    // Not NanoCpus: the engine refuses a value above the number of processors of the node.
     ...(cpuMillis !== undefined && {
       CpuPeriod: periodMicroseconds,
       CpuQuota: Math.ceil((cpuMillis * periodMicroseconds) / 1_000),
     }),
     ...(cpuRequestMillis !== undefined && { CpuShares: sharesOf(cpuRequestMillis) }),
-    // The same value for memory with swap: no swap.
+    // Equal to the limit of memory and swap, so that the workload has no swap.
     ...(memoryBytes !== undefined && { Memory: memoryBytes, MemorySwap: memoryBytes }),
   };
 }

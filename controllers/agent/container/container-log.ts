@@ -6,7 +6,7 @@ import type { StreamPiece } from './engine/stream-frames.js';
 /** Longer lines are split here, which bounds memory regardless of the workload's output. */
 const lineBytesMax = 64 * 1024;
 
-/** A container whose log is kept. */
+/** A container with a log. */
 export interface LoggedRun {
   readonly run: number;
   readonly container: string;
@@ -128,7 +128,7 @@ export interface ContainerLogOptions {
   readonly runs: () => Promise<readonly LoggedRun[]>;
   /** The line for output of an ended container that the engine did not record; undefined if there is none. */
   readonly lost: (container: string) => Promise<string | undefined>;
-  /** Resolves when a run may have begun, or after a short time. */
+  /** Resolves when a run may have started, or after a short time. */
   readonly nextRun: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -144,7 +144,7 @@ export async function* readRun(
   yield* reader.end();
 }
 
-/** The output of a workload across its runs, as far as it is kept. With `follow` it waits for an unavailable engine. */
+/** The retained output of all runs of a workload. With `follow` it waits for an unavailable engine. */
 export async function* readContainerLog(
   options: ContainerLogOptions,
   request: LogRequest,
@@ -170,7 +170,7 @@ class LogReading {
   readonly #request: LogRequest;
   #place: Place | undefined;
   /** Runs whose lost output was reported. */
-  readonly #told = new Set<number>();
+  readonly #reported = new Set<number>();
   /** The number of last frames to read of a run; all if absent. */
   #limits: ReadonlyMap<number, number> | undefined;
 
@@ -197,12 +197,12 @@ class LogReading {
     }
   }
 
-  /** The line for lost output, once. A reader that resumes without new lines has seen it. */
+  /** The line for lost output, once. A reader that resumes without new lines has received it already. */
   async *#gap({ run, container }: LoggedRun): AsyncGenerator<LogLine> {
-    if (this.#told.has(run)) return;
+    if (this.#reported.has(run)) return;
     const content = await this.#options.lost(container);
     if (content === undefined) return;
-    this.#told.add(run);
+    this.#reported.add(run);
     const { seconds, nanoseconds, count } = this.#place?.run === run ? this.#place : noPlace;
     const after = this.#request.after;
     const cursor = [run, seconds, nanoseconds, count];
@@ -239,7 +239,7 @@ function untilOf(until: number | undefined): { readonly until?: string } {
   return until === undefined ? {} : { until: String(until / 1_000) };
 }
 
-/** The number of last frames of each run that make up the last `tail` lines. A frame is nearly always one line. */
+/** The number of last frames of each run that contain the last `tail` lines. A frame is nearly always one line. */
 async function tails(
   containers: EngineContainers,
   runs: readonly LoggedRun[],

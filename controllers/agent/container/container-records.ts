@@ -39,12 +39,12 @@ export class ContainerRecords {
     return names.filter((name) => idPattern.test(name));
   }
 
-  /** Number of the last run that was begun; 0 for none. */
+  /** Number of the last started run; 0 for none. */
   async lastRun(id: string): Promise<number> {
     return (await readNumber(join(this.#folder(id), 'last-run'))) ?? 0;
   }
 
-  /** Records a run before it begins. */
+  /** Records a run before its start. */
   async begin(id: string, run: number): Promise<void> {
     const folder = this.#folder(id);
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -59,19 +59,19 @@ export class ContainerRecords {
     return this.#write(join(this.#folder(id), 'settled-run'), run);
   }
 
-  /** The last run if the outcome of its start is not on record; undefined if it is, or if there is no run. */
+  /** The last run, if the outcome of its start is not recorded; otherwise undefined. */
   async unsettledRun(id: string): Promise<number | undefined> {
     const run = await this.lastRun(id);
     const settled = await readNumber(join(this.#folder(id), 'settled-run'));
     return run === 0 || settled === run ? undefined : run;
   }
 
-  /** When a stop of a run was requested, milliseconds since the epoch; undefined if it was not. */
+  /** Time of the stop request of a run, milliseconds since the epoch; undefined without one. */
   stopAskedAt(id: string, run: number): Promise<number | undefined> {
     return readNumber(join(this.#folder(id), `stop-${run}`));
   }
 
-  /** Records the request to end a run before it is made. */
+  /** Records the stop request of a run before it is sent. */
   async askedToStop(id: string, run: number, now: number): Promise<void> {
     const folder = this.#folder(id);
     await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -3,11 +3,11 @@ import type { EngineContainers } from './engine/engine-containers.js';
 import { isEngineError } from './engine/engine-error.js';
 import { engineLabels, runOf } from './run-identity.js';
 
-/** A run that has a container. */
+/** A run with a container. */
 export interface FoundRun {
   readonly run: number;
   readonly container: string;
-  /** In the words of the engine: `created`, `running`, `exited` and so on. */
+  /** State in the terms of the engine: `created`, `running`, `exited` and so on. */
   readonly state: string;
 }
 
@@ -28,7 +28,7 @@ export class ContainerRuns {
     this.#options = options;
   }
 
-  /** The runs of a workload that have a container, the earlier one first. */
+  /** The runs of a workload that have containers, the earlier one first. */
   async of(id: string): Promise<readonly FoundRun[]> {
     const { cluster, containers, signal } = this.#options;
     const labels = [`${engineLabels.cluster}=${cluster}`, `${engineLabels.instance}=${id}`];
@@ -41,7 +41,7 @@ export class ContainerRuns {
       .sort((a, b) => a.run - b.run);
   }
 
-  /** The runs to stop. Without an engine there are none if this node never began a run of the workload. */
+  /** The runs to stop. Without an engine: none, if this node never started a run of the workload. */
   async toStop(id: string): Promise<readonly FoundRun[]> {
     try {
       return await this.of(id);
@@ -61,7 +61,7 @@ export class ContainerRuns {
       const ids = found.flatMap(({ labels: given }) => runOf(given)?.id ?? []);
       return [...new Set([...known, ...ids])];
     } catch (error) {
-      // Containers of this node are on record. Without an engine there is no other source.
+      // The records contain all containers of this node. Without an engine they are the only source.
       if (!isEngineError(error, 'Unreachable', 'Unsupported')) throw error;
       return known;
     }

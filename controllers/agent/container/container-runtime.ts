@@ -50,7 +50,7 @@ export interface ContainerRuntimeOptions {
   readonly hostPortAddress?: string;
   /** Default: images are pulled without credentials. */
   readonly images?: Images;
-  /** Directories that only the daemon writes to; the paths that lead to them may have links. */
+  /** Directories that only the daemon writes to. Their parent paths may contain links. */
   readonly ownDirectories?: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
@@ -77,7 +77,7 @@ export class ContainerRuntime implements Runtime, Holders {
   readonly #commands = new RunningCommands();
   readonly #refusals: StartRefusals;
   readonly #waits: ChangeWaits;
-  /** Every reconcile of a container asks. */
+  /** Shared, because every reconcile of a container checks the availability. */
   readonly #availability = new SharedCall(() => this.#lookForEngine());
   #listener: (id: string) => void = () => undefined;
 
@@ -126,7 +126,7 @@ export class ContainerRuntime implements Runtime, Holders {
     } catch (error) {
       return { available: false, message: messageOf(error) };
     }
-    // Not earlier: a machine without an engine must not cause a warning.
+    // Started only now: a machine without an engine must not cause a warning.
     this.#watch.start();
     return { available: true };
   }
@@ -258,7 +258,7 @@ export class ContainerRuntime implements Runtime, Holders {
     return command;
   }
 
-  /** Containers that have a volume mounted; none without an engine, because the kernel is asked too. */
+  /** Containers with a mount of a volume. Empty without an engine, because the kernel is queried too. */
   async holders(volume: HeldVolume): Promise<readonly Holder[]> {
     const { containers } = this.#options.engine;
     try {
@@ -283,7 +283,7 @@ export class ContainerRuntime implements Runtime, Holders {
     this.#waits.changed(id);
   }
 
-  /** Removes the network with the last container. A failure is made up for when the engine is connected next. */
+  /** Removes the network with the last container. A failed removal is repeated when the engine is connected next. */
   async #removeNetwork(): Promise<void> {
     const { logger } = this.#options;
     try {

@@ -8,10 +8,10 @@ export function isRunning({ state }: Pick<ContainerInspection, 'state'>): boolea
 }
 
 /**
- * The state of a workload, read from the container of its run. A container that was created but never started counts as
+ * The state of a workload, from the container of its run. A container that was created but never started counts as
  * absent, because its creator may have been killed; the next start starts it.
  * @param network the network of the cluster
- * @param requested whether the agent asked this run to end
+ * @param requested whether the agent requested the end of this run
  */
 export function workloadState(
   found: ContainerInspection,

@@ -24,7 +24,7 @@ interface Stop {
   readonly killedAt: number | undefined;
 }
 
-/** Stops in progress. The time of a request is on record, so that the next process of the daemon continues with it. */
+/** Stops in progress. The time of a request is recorded, so that the next daemon process continues the stop. */
 export class ContainerStops {
   readonly #options: ContainerStopsOptions;
   readonly #stops = new Map<string, Stop>();

@@ -10,9 +10,9 @@ export interface EngineWatchOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly outages: EngineOutages;
-  /** A workload may have changed. */
+  /** Called when a workload may have changed. */
   readonly onChange: (id: string) => void;
-  /** Anything may have changed: the engine was unavailable, or events were missed. */
+  /** Called when any workload may have changed: the engine was unavailable, or events were missed. */
   readonly onGap: () => void;
 }
 
@@ -69,7 +69,7 @@ export class EngineWatch {
           logger.warn('the container engine is no longer reachable', { error: messageOf(error) });
         isAway = true;
       }
-      // An engine that is stopped in order ends the stream without an error.
+      // An engine that stops gracefully ends the stream without an error.
       outages.lost();
       await sleep(clock, waitMs, signal, { background: true });
       waitMs = Math.min(waitMs * 2, longestWaitMs);

@@ -12,7 +12,7 @@ export const engineLabels = {
   image: 'svc.io/image',
   /** Digest of the configuration of the container. */
   config: 'svc.io/config',
-  /** Of a container that does one thing for the daemon and ends. */
+  /** Set on containers of {@link OneOffContainers}. */
   once: 'svc.io/once',
 } as const;
 
@@ -25,8 +25,8 @@ export interface RunIdentity {
 }
 
 /**
- * Name of the container of a run. Names are unique in an engine, so a run that is begun twice runs once. The instances of a
- * copied cluster have the ids of their originals, so the name includes the beginning of the cluster's id.
+ * Name of the container of a run. Names are unique in an engine, so that a repeated start of a run is one container.
+ * The instances of a copied cluster have the ids of their originals, so the name includes the prefix of the cluster id.
  */
 export function containerName({ cluster, id, run }: RunIdentity): string {
   return `kedge-${clusterPrefix(cluster)}-${id}-${run}`;
@@ -41,7 +41,7 @@ export function runLabels({ cluster, id, run }: RunIdentity): Readonly<Record<st
   };
 }
 
-/** The run of some labels; undefined if the labels are not those of Kedge. */
+/** The run of a container by its labels; undefined for labels of other programs. */
 export function runOf(labels: Readonly<Record<string, string>>): RunIdentity | undefined {
   const cluster = labels[engineLabels.cluster];
   const id = labels[engineLabels.instance];

@@ -1,7 +1,7 @@
 import { readRun } from './container-log.js';
 import type { EngineContainers } from './engine/engine-containers.js';
 
-/** Exit codes of a command that was not found, and of a command that must not be executed. */
+/** Exit codes for a command that was not found, and for one that can't be executed. */
 const refusalCodes = [126, 127];
 const charactersMax = 500;
 /** Maximum number of ended containers whose result is cached. */
@@ -14,7 +14,10 @@ export interface EndedRun {
   readonly exitCode: number | undefined;
 }
 
-/** The error of a command that was not executed in an ended container. Results are cached, because they do not change. */
+/**
+ * The errors of commands that could not be executed, by ended container. Results are cached, because they do not
+ * change.
+ */
 export class StartRefusals {
   readonly #containers: EngineContainers;
   readonly #signal: AbortSignal;
@@ -26,8 +29,8 @@ export class StartRefusals {
   }
 
   /**
-   * Undefined if the command was executed. The init process of a container starts in any case, and its last
-   * line reports that the command could not be executed.
+   * The error of the command; undefined if it was executed. The init process of a container starts in any case, and its
+   * last line reports the error.
    */
   async of(end: EndedRun): Promise<string | undefined> {
     const { container, exitCode } = end;

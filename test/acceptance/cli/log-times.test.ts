@@ -29,7 +29,7 @@ describe('kedge logs by time', function () {
     const wrong = await daemon.cli('logs', 'app-0', '--until', 'soon');
     expect(wrong.stderr).to.contain('until').and.contain('must be a time such as 30s');
     const both = await daemon.cli('logs', 'app-0', '--until', '1m', '--follow');
-    expect(both.stderr).to.contain('until').and.contain('can not be combined with');
+    expect(both.stderr).to.contain('until').and.contain("can't be combined with");
     expect(both.code).not.to.equal(0);
   });
 });

@@ -62,7 +62,7 @@ export class EngineClient {
     return demandText(objectOf(answer, path), 'DockerRootDir');
   }
 
-  /** Whether containers go on running while the engine is restarted (live-restore). */
+  /** Whether containers keep running while the engine is restarted (live-restore). */
   async keepsContainers(signal: AbortSignal): Promise<boolean> {
     const path = '/info';
     const info = objectOf(await this.#api.call({ method: 'GET', path, signal }), path);
@@ -70,8 +70,8 @@ export class EngineClient {
   }
 
   /**
-   * Container events from now on, until the signal aborts or the engine stops. They are hints, because events
-   * without a listener are lost. `onOpen` is called once all later events arrive.
+   * Container events from now on, until the signal aborts or the engine stops. They are hints, because events without a
+   * listener are lost. `onOpen` is called once all later events are received.
    */
   async *events(signal: AbortSignal, onOpen: () => void): AsyncGenerator<EngineEvent> {
     const query = { filters: JSON.stringify({ type: ['container'] }) };
@@ -88,7 +88,7 @@ export class EngineClient {
     }
   }
 
-  /** Id of a network by name or id; undefined when there is none. */
+  /** Id of a network by name or id; undefined if it does not exist. */
   async networkNamed(name: string, signal: AbortSignal): Promise<string | undefined> {
     const path = `/networks/${encodeURIComponent(name)}`;
     try {
@@ -102,7 +102,7 @@ export class EngineClient {
     }
   }
 
-  /** When the default bridge was created, milliseconds since the epoch; undefined if the engine has none. */
+  /** Creation time of the default bridge, milliseconds since the epoch; undefined if the engine has none. */
   async bridgeCreatedAt(signal: AbortSignal): Promise<number | undefined> {
     const path = '/networks/bridge';
     try {
@@ -128,7 +128,7 @@ export class EngineClient {
     );
   }
 
-  /** Removes a network; no-op if it does not exist. @throws EngineError Unauthorized while containers are in it */
+  /** Removes a network; no-op if it does not exist. @throws EngineError Unauthorized while it has containers */
   async removeNetwork(id: string, signal: AbortSignal): Promise<void> {
     try {
       await this.#api.call({

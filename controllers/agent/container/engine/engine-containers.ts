@@ -33,7 +33,7 @@ export interface ContainerInspection {
   readonly createdAt: number;
   /** `created`, `running`, `paused`, `restarting`, `removing`, `exited` or `dead`. */
   readonly state: string;
-  /** In the engine's pid namespace; 0 unless the container is running. */
+  /** Pid in the engine's pid namespace; 0 unless the container is running. */
   readonly pid: number;
   readonly exitCode: number;
   readonly outOfMemory: boolean;
@@ -43,7 +43,7 @@ export interface ContainerInspection {
   readonly finishedAt: number | undefined;
   /** Id of the image. */
   readonly image: string;
-  /** The signal that asks the container to end. */
+  /** The signal that requests the end of the container. */
   readonly stopSignal: string;
   readonly mounts: readonly ContainerMount[];
   /** Addresses by the name of the network. */
@@ -68,7 +68,7 @@ export interface LogQuery {
   readonly tail?: number;
 }
 
-/** Milliseconds that the engine may take for a call in addition to the grace that the call includes. */
+/** Time limit of a call in addition to its grace period, milliseconds. */
 const afterGraceMs = 30_000;
 
 /** `/containers` of the engine. */
@@ -112,13 +112,13 @@ export class EngineContainers {
     }
   }
 
-  /** Asks the container to end and kills it after the grace; returns when it has ended. */
+  /** Requests the end of the container, kills it after the grace period, and returns when it has ended. */
   async stop(id: string, graceSeconds: number, signal: AbortSignal): Promise<void> {
     const timeoutMs = graceSeconds * 1_000 + afterGraceMs;
     await this.#post(id, 'stop', signal, { t: graceSeconds }, timeoutMs);
   }
 
-  /** Waits until the container does not run, and returns its exit code. The caller sets the deadline. */
+  /** Waits for the end of the container, and returns its exit code. The caller sets the deadline. */
   async wait(id: string, signal: AbortSignal): Promise<number> {
     const stream = await this.#api.stream({
       method: 'POST',
@@ -139,7 +139,7 @@ export class EngineContainers {
     }
   }
 
-  /** The container; undefined if there is none. */
+  /** The container; undefined if it does not exist. */
   async inspect(id: string, signal: AbortSignal): Promise<ContainerInspection | undefined> {
     const path = `/containers/${encodeURIComponent(id)}/json`;
     try {
@@ -150,7 +150,7 @@ export class EngineContainers {
     }
   }
 
-  /** The containers with all of the labels, `name` or `name=value`, running or not. */
+  /** All containers with the given labels, `name` or `name=value`, in any state. */
   async list(labels: readonly string[], signal: AbortSignal): Promise<readonly ContainerSummary[]> {
     const path = '/containers/json';
     const query = { all: true, filters: JSON.stringify({ label: labels }) };
@@ -185,8 +185,8 @@ export class EngineContainers {
   }
 
   /**
-   * The output of a container; each frame is `<RFC 3339 with nanoseconds> <text>`.
-   * @throws EngineError NotFound if there is no such container
+   * The output of a container. Each frame is `<RFC 3339 with nanoseconds> <text>`.
+   * @throws EngineError NotFound if the container does not exist
    */
   async *logs(id: string, query: LogQuery, signal: AbortSignal): AsyncGenerator<StreamPiece> {
     const { follow, since, until, tail } = query;

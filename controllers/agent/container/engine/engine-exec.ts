@@ -9,7 +9,7 @@ export interface ExecInspection {
   readonly running: boolean;
   /** Undefined until the command has ended. */
   readonly exitCode: number | undefined;
-  /** In the engine's pid namespace; 0 before the command runs. */
+  /** Pid in the engine's pid namespace; 0 before the command runs. */
   readonly pid: number;
 }
 
@@ -23,7 +23,8 @@ export class EngineExec {
 
   /**
    * Prepares a command.
-   * @param config in the form of the Engine API. @throws EngineError Conflict unless the container runs
+   * @param config in the form of the Engine API
+   * @throws EngineError Conflict unless the container is running
    */
   async create(container: string, config: JsonObject, signal: AbortSignal): Promise<string> {
     const path = `/containers/${encodeURIComponent(container)}/exec`;

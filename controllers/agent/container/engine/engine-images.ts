@@ -16,7 +16,7 @@ import { type RegistryCredentials, registryAuthHeader } from './registry-auth.js
 
 /** An image that the engine has. */
 export interface EngineImage {
-  /** `sha256:...`, of its configuration. */
+  /** Digest of its configuration, `sha256:...`. */
   readonly id: string;
   /** Tags of the image, such as `redis:7`. */
   readonly tags: readonly string[];
@@ -48,9 +48,9 @@ export interface PullRequest {
 
 /** Idle timeout of a pull or load: the engine must report progress within it. */
 const idleMs = 300_000;
-/** Deadline until the answer of a load begins, which is when the tar has arrived completely. */
+/** Time limit until the answer of a load begins, which is after the whole tar archive was received. */
 const loadStartMs = 12 * 3_600_000;
-/** Deadline until the answer of a pull begins, which waits for the registry. */
+/** Time limit until the answer of a pull begins, which waits for the registry. */
 const pullStartMs = 120_000;
 
 /** `/images` of the engine. */
@@ -74,7 +74,7 @@ export class EngineImages {
     }
   }
 
-  /** All images, except unnamed ones that are layers of others. */
+  /** All images except intermediate ones. */
   async list(signal: AbortSignal): Promise<readonly EngineImage[]> {
     const path = '/images/json';
     const answer = await this.#api.call({ method: 'GET', path, signal });
@@ -136,7 +136,7 @@ export class EngineImages {
     return loaded;
   }
 
-  /** Makes an image of one layer from a tar of its files. */
+  /** Creates an image with one layer from a tar archive. */
   async importTar(
     tar: Readable,
     repository: string,
@@ -155,8 +155,8 @@ export class EngineImages {
   }
 
   /**
-   * Removes a name, and the image with its last name. False if there was none.
-   * @throws EngineError Conflict while used
+   * Removes a name, and with its last name the image. False if the name does not exist.
+   * @throws EngineError Conflict while a container uses it
    */
   async remove(reference: string, signal: AbortSignal): Promise<boolean> {
     const path = `/images/${encodeURIComponent(reference)}`;
@@ -193,7 +193,7 @@ function imageOf(
 ): EngineImage {
   return {
     id: demandText(answer, 'Id'),
-    // The engine's placeholder for no name.
+    // The engine's placeholder for an absent name.
     tags: textsOf(answer, 'RepoTags').filter((tag) => tag !== '<none>:<none>'),
     digests: textsOf(answer, 'RepoDigests').filter((digest) => digest !== '<none>@<none>'),
     sizeBytes: numberOf(answer, 'Size'),

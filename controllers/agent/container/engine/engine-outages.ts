@@ -1,20 +1,20 @@
 import type { Clock } from 'kedge';
 
-/** Time between the first end of a container by an engine that stops, and the loss of the connection to it. */
+/** Maximum time between the first container end caused by a stopping engine, and the loss of the connection. */
 const slackMs = 2_000;
-/** More outages are not remembered: an end is looked at soon after the outage. */
+/** Maximum number of recorded outages: container ends are observed soon after the outage. */
 const knownMax = 32;
 
-/** A time without the engine, in milliseconds since the epoch. */
+/** A period without the engine, in milliseconds since the epoch. */
 export interface Outage {
   readonly from: number;
-  /** Undefined: the engine is still away. */
+  /** Undefined while the engine is unavailable. */
   readonly to: number | undefined;
 }
 
 /**
- * When the engine was away. An engine without live-restore ends all containers when it is restarted: at its stop, or,
- * after it was killed, at its next start.
+ * Outages of the engine. An engine without live-restore stops all containers when it is restarted: at its stop or, if
+ * it was killed, at its next start.
  */
 export class EngineOutages {
   readonly #clock: Clock;
@@ -26,13 +26,16 @@ export class EngineOutages {
     this.#clock = clock;
   }
 
-  /** The connection was lost, or could not be made. */
+  /** Records that the connection was lost or could not be established. */
   lost(): void {
     if (this.#outages.at(-1)?.to === undefined && this.#outages.length > 0) return;
     this.#outages = [...this.#outages, { from: this.#clock.now(), to: undefined }].slice(-knownMax);
   }
 
-  /** @param keepsContainers whether containers survive a restart of the engine (live-restore) */
+  /**
+   * Records a connection.
+   * @param keepsContainers whether containers survive a restart of the engine (live-restore)
+   */
   connected(keepsContainers: boolean): void {
     this.#keepsContainers = keepsContainers;
     const now = this.#clock.now();
@@ -40,17 +43,17 @@ export class EngineOutages {
     this.#outages = this.#outages.map(({ from, to = now }) => ({ from, to }));
   }
 
-  /** Whether a container ended at this time before this process was first connected. */
+  /** Whether a container ended before the first connection of this process. */
   isEarlier(exitedAt: number): boolean {
     return this.#firstConnectedAt === undefined || exitedAt < this.#firstConnectedAt;
   }
 
-  /** The outage at a time, as far as this process has seen it. */
+  /** The outage at a time, as observed by this process. */
   at(ms: number): Outage | undefined {
     return this.#outages.find(({ from, to }) => ms >= from && (to === undefined || ms <= to));
   }
 
-  /** Whether a container that ended at this time was ended by the engine, as far as this process has seen it. */
+  /** Whether the engine stopped a container that ended at this time, as observed by this process. */
   endedByEngine(exitedAt: number): boolean {
     if (this.#keepsContainers) return false;
     return this.#outages.some(

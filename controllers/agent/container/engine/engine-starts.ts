@@ -2,23 +2,23 @@ import { stat } from 'node:fs/promises';
 import type { EngineClient } from './engine-client.js';
 import type { EngineOutages } from './engine-outages.js';
 
-/** A container that ended, with times in milliseconds since the epoch. */
+/** An ended container, with times in milliseconds since the epoch. */
 export interface ContainerEnd {
   readonly startedAt: number;
   readonly exitedAt: number;
   readonly exitCode: number | undefined;
 }
 
-/** Time between the end of a container by an engine that is restarted, and the start of the next engine. */
+/** Maximum time between the end of a container by a restart of the engine, and the start of the next engine. */
 const restartMs = 30_000;
-/** Exit codes of SIGKILL and SIGTERM, with which an engine ends containers. */
+/** Exit codes of SIGKILL and SIGTERM, with which an engine stops containers. */
 const codesOfStops = [137, 143];
 
 /**
- * Whether a container was ended by a restart of an engine without live-restore. Such an engine ends all containers, so
- * none of its containers is older than itself: one that ended after the start of the engine, or just before it, was ended
- * by the restart. One that ended long before, when the engine may have been stopped for a while, was if its exit code
- * is that of a stop.
+ * Whether a restart of an engine without live-restore stopped a container. Such an engine stops all containers, so that
+ * none of its containers is older than the engine. A container that ended after the start of the engine, or just before
+ * it, was stopped by the restart. A container that ended earlier may have been stopped by an engine that stayed down:
+ * its exit code decides.
  */
 export function endedByRestart(end: ContainerEnd, engineStartedAt: number): boolean {
   if (end.startedAt >= engineStartedAt) return false;
@@ -26,7 +26,7 @@ export function endedByRestart(end: ContainerEnd, engineStartedAt: number): bool
   return end.exitCode !== undefined && codesOfStops.includes(end.exitCode);
 }
 
-/** Finds the containers that a restart of the engine ended, also one that this process did not see. */
+/** Detects containers that a restart of the engine stopped, including restarts that this process did not observe. */
 export class EngineStarts {
   readonly #engine: EngineClient;
   readonly #outages: EngineOutages;
@@ -36,7 +36,7 @@ export class EngineStarts {
     this.#outages = outages;
   }
 
-  /** Whether a restart of the engine ended the container, as far as the engine lets one know. */
+  /** Whether a restart of the engine stopped the container, as far as this can be determined. */
   async ended(end: ContainerEnd, signal: AbortSignal): Promise<boolean> {
     if (this.#outages.endedByEngine(end.exitedAt)) return true;
     if (!this.#outages.isEarlier(end.exitedAt)) return false;
@@ -46,8 +46,8 @@ export class EngineStarts {
   }
 
   /**
-   * The engine does not report its start. It makes its socket at its start, unless the service manager does, and its
-   * default bridge, unless it has none.
+   * The start time of the engine, which it does not report. It creates its socket at its start, unless the service
+   * manager does, and its default bridge, unless it has none.
    */
   async #startedAt(signal: AbortSignal): Promise<number | undefined> {
     const bridge = await this.#engine.bridgeCreatedAt(signal);

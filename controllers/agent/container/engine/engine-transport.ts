@@ -65,8 +65,8 @@ async function read(body: Readable, bytesMax: number): Promise<Buffer> {
 }
 
 /**
- * Whether there is no socket. A machine without an engine is asked for it by every instance of a container, and a
- * look costs a fraction of a connection that fails. Whatever else is wrong with the path, the connection tells.
+ * Whether the socket does not exist. On a machine without an engine every instance of a container checks this, and a
+ * stat is much cheaper than a failing connection. The connection reports all other problems of the path.
  */
 function isMissing(socketPath: string): boolean {
   try {

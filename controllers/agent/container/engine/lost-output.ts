@@ -4,8 +4,8 @@ import type { EngineOutages } from './engine-outages.js';
 const timeOf = (ms: number): string => new Date(ms).toISOString();
 
 /**
- * The line that stands for the output of a container that ended while the engine was away: the engine does not record
- * what was written last. Undefined if the container runs, or ended while the engine was there.
+ * The line that replaces the last output of a container that ended during an outage of the engine, which does not
+ * record it. Undefined for a running container, and for one that ended while the engine was available.
  */
 export async function lostOutput(
   containers: EngineContainers,
@@ -17,5 +17,5 @@ export async function lostOutput(
   const outage = ended === undefined ? undefined : outages.at(ended);
   if (ended === undefined || !outage) return undefined;
   const until = outage.to === undefined ? 'now' : timeOf(outage.to);
-  return `[kedge] the container engine was away from ${timeOf(outage.from)} to ${until}; the last output of this container, which ended at ${timeOf(ended)}, may be missing`;
+  return `[kedge] the container engine was unavailable from ${timeOf(outage.from)} to ${until}; the last output of this container, which ended at ${timeOf(ended)}, may be missing`;
 }

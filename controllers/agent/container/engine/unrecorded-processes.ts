@@ -1,20 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 
-/** Processes of a container that the engine has no record of and that can't be ended. */
+/** Processes of a container that the engine has no record of and that can't be killed. */
 export class UnrecordedProcesses extends Error {
   override readonly name = 'UnrecordedProcesses';
 }
 
 /**
- * Kills the processes of a container that, by the engine's records, was created and never started. An engine that is
- * killed during a start may leave them behind; it can't end them by a later call, and a second container would run
- * beside them.
+ * Kills the processes of a container that the engine's records show as created and never started. An engine that is
+ * killed during a start may leave them running. It can't stop them later, and a second container would run in parallel.
  * @param id the whole id of the container
  * @throws UnrecordedProcesses with the remedy if the permission is missing
  */
 export async function killUnrecorded(id: string, proc = '/proc'): Promise<void> {
-  // Once its shim is gone, containerd removes what it has of the container.
+  // Once its shim has ended, containerd removes its records of the container.
   for (const pid of await processesOf(id, proc))
     try {
       process.kill(pid, 'SIGKILL');
@@ -41,7 +40,7 @@ async function processesOf(id: string, proc: string): Promise<readonly number[]>
   return [...shims, ...inside];
 }
 
-/** Empty if the process ended meanwhile. */
+/** The text of a file; empty if the process ended meanwhile. */
 function textOf(file: string): Promise<string> {
   return readFile(file, 'utf8').catch(() => '');
 }

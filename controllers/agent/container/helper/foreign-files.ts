@@ -5,7 +5,7 @@ import { DriverError } from '@kedge/driver-sdk';
 import type { ChangeOwner } from '../../volumes/mount-owner.js';
 import { type OneOffContainers, oneOffDirectory } from './one-off.js';
 
-/** Whether a directory has something below it that belongs to another user, or can't be read. */
+/** Whether a directory contains entries, at any depth, that belong to another user or can't be read. */
 async function hasForeign(path: string, uid: number): Promise<boolean> {
   const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -25,8 +25,8 @@ async function hasForeign(path: string, uid: number): Promise<boolean> {
 }
 
 /**
- * Removes a directory with its content. If files of other users are in it, which containers write, a container as root
- * removes it; without one nothing is removed, and the error has the command to type.
+ * Removes a directory with its content. If it contains files of other users, which containers write, a container
+ * removes it as root. Without an engine nothing is removed, and the error contains the command.
  * @throws DriverError PermissionDenied
  */
 export async function removeAlsoForeign(

@@ -11,30 +11,30 @@ export interface OneOffOptions {
   readonly uuid: () => string;
 }
 
-/** A program of this machine to run as root, with one directory that it may write to. */
+/** A program of this machine that runs as root, with write access to one directory. */
 export interface OneOff {
   readonly command: readonly string[];
-  /** Visible at {@link oneOffDirectory}. */
+  /** Mounted at {@link oneOffDirectory}. */
   readonly directory: string;
 }
 
-/** Where the directory of a {@link OneOff} is visible. */
+/** Mount path of the directory of a {@link OneOff}. */
 export const oneOffDirectory = '/target';
 
-/** An image without files: the programs are those of this machine. */
+/** Repository of an image without files: the programs are those of this machine. */
 const repository = 'kedge-empty';
 const version = '1';
-/** Folders with programs and libraries, read-only. Links among them are resolved by the engine. */
+/** Folders with programs and libraries, mounted read-only. The engine resolves links among them. */
 const programFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib64'];
-/** What the programs need beyond file access: to change owners, and to act in directories of others. */
+/** Capabilities to change owners, and to access directories of other users. */
 const capabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID'];
-/** A tar ends with two empty blocks. */
+/** The end of a tar archive: two empty blocks. */
 const emptyTar = Buffer.alloc(1_024);
 const outputCharactersMax = 1_000;
 
 /**
- * Runs programs of this machine as root in containers that end soon: what a kedged of an ordinary user, who may use the
- * engine, may not do itself. They have no network and see nothing but programs and one directory.
+ * Runs programs of this machine as root in short-lived containers, for operations that a kedged of an ordinary user
+ * with access to the engine may not execute itself. They have no network, and see only programs and one directory.
  */
 export class OneOffContainers {
   readonly #options: OneOffOptions;
@@ -44,7 +44,7 @@ export class OneOffContainers {
     this.#options = options;
   }
 
-  /** Runs one at a time. @throws Error with the output of the program if it fails; EngineError */
+  /** Runs a program; calls are serialized. @throws Error with the output of a failed program; EngineError */
   run(program: OneOff, signal: AbortSignal): Promise<void> {
     const run = this.#last.then(() => this.#run(program, signal));
     this.#last = run.catch(() => undefined);
@@ -56,7 +56,7 @@ export class OneOffContainers {
     const { containers, images } = engine;
     const labels = { [engineLabels.cluster]: cluster, [engineLabels.once]: 'true' };
     const known = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-    // Of a process that was killed, or whose engine went away.
+    // Removes containers that a killed process, or an outage of the engine, left.
     for (const { id } of await containers.list(known, signal))
       await containers.remove(id, signal, { force: true });
     const image = `${repository}:${version}`;
@@ -92,7 +92,7 @@ export class OneOffContainers {
       await containers
         .remove(container, new AbortController().signal, { force: true })
         .catch((error: unknown) => {
-          // The engine went away; the next run removes the container.
+          // The engine became unavailable. The next run removes the container.
           if (!isEngineError(error, 'Unreachable', 'Broken', 'Timeout')) throw error;
         });
     }

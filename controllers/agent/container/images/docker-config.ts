@@ -4,8 +4,8 @@ import type { RegistryCredentials } from '../engine/registry-auth.js';
 import { mostSpecific } from './registry-match.js';
 
 /**
- * The credentials for an image in a `config.json` of Docker; undefined if it has none for the image.
- * @throws Error without the text, which is confidential, if it is no such file
+ * The credentials for an image in a `config.json` of Docker; undefined without credentials for the image.
+ * @throws Error for another format, without the text, which is confidential
  */
 export function dockerConfigCredentials(
   text: string,

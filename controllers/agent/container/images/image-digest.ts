@@ -7,8 +7,8 @@ function repositoryOf(name: string): string | undefined {
 }
 
 /**
- * The name of exactly this content: the digest that a registry gave to the image, of the requested repository
- * if it has several; the id of an image that came from no registry.
+ * The immutable name of an image: the digest from its registry, of the requested repository if it has several;
+ * otherwise its id.
  */
 export function digestOf({ id, digests }: EngineImage, name: string): string {
   const repository = repositoryOf(name);

@@ -9,7 +9,7 @@ export type ImageOrigin = 'pulled' | 'loaded';
 export interface ImageRecord {
   /** `sha256:...` */
   readonly id: string;
-  /** The names that Kedge gave to it. */
+  /** The names that Kedge assigned to it. */
   readonly names: readonly string[];
   readonly origin: ImageOrigin;
   /** Time of the pull, load or last use for a start, milliseconds since the epoch. */
@@ -20,8 +20,8 @@ const idPattern = /^sha256:[0-9a-f]{64}$/;
 const namesMax = 100;
 
 /**
- * Durable records of the images that Kedge brought to this node, one file per image. Images without a record belong to
- * other users of the engine and are never removed.
+ * Durable records of the images that Kedge pulled or loaded on this node, one file per image. Images without a record
+ * belong to other users of the engine and are never removed.
  */
 export class ImageRecords {
   readonly #directory: string;
@@ -35,7 +35,7 @@ export class ImageRecords {
     return join(this.#directory, `${id.slice('sha256:'.length)}.json`);
   }
 
-  /** All records, the one that was not used for the longest time first. */
+  /** All records, the least recently used first. */
   async all(): Promise<readonly ImageRecord[]> {
     const files = await readdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return [];
@@ -51,7 +51,7 @@ export class ImageRecords {
       .sort((a, b) => a.usedAt - b.usedAt || (a.id < b.id ? -1 : 1));
   }
 
-  /** The record of an image; undefined for one that others brought. An unreadable record is none. */
+  /** The record of an image; undefined for an image of other users, and for an unreadable record. */
   async find(id: string): Promise<ImageRecord | undefined> {
     try {
       const read: unknown = JSON.parse(await readFile(this.#file(id), 'utf8'));
@@ -64,14 +64,14 @@ export class ImageRecords {
         usedAt: typeof usedAt === 'number' ? usedAt : 0,
       };
     } catch (error) {
-      // A record that was half written by a full disk must not stop the others; its image is then kept.
+      // A record that a full disk truncated must not block the others. Its image is kept.
       if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT')
         return undefined;
       throw error;
     }
   }
 
-  /** Records that an image came under a name. */
+  /** Records a pulled or loaded image with its name. */
   async brought(id: string, name: string, origin: ImageOrigin, now: number): Promise<void> {
     const before = await this.find(id);
     const names = [...new Set([...(before?.names ?? []), name])].slice(-namesMax);

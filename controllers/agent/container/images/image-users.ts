@@ -2,12 +2,12 @@ import type { Instance } from '../../../instance/kind.js';
 import { imageName, parseImage } from '../../../service/image/image-reference.js';
 import type { EngineImage } from '../engine/engine-images.js';
 
-/** A name without the parts that the engine leaves out for Docker Hub. */
+/** A name without the parts that the engine omits for Docker Hub. */
 function familiar(name: string): string {
   return name.replace(/^docker\.io\//, '').replace(/^library\//, '');
 }
 
-/** The names by which an instance needs an image: what it runs, and what its next start may pull. */
+/** The names by which an instance uses an image: its running one, and the one that its next start may pull. */
 function neededNames({ imageDigest, template }: Instance): readonly string[] {
   const reference = template.image ? parseImage(template.image) : undefined;
   return [imageDigest, reference && imageName(reference)].flatMap((name) =>
@@ -15,7 +15,7 @@ function neededNames({ imageDigest, template }: Instance): readonly string[] {
   );
 }
 
-/** The instances that need an image, as `<namespace>/<name>`. */
+/** The instances that use an image, as `<namespace>/<name>`. */
 export function usersOf(
   { id, tags, digests }: EngineImage,
   instances: readonly Instance[],

@@ -20,7 +20,7 @@ export interface ImagesOptions {
   readonly clock: Clock;
   /** Default: pulls have no credentials. */
   readonly credentialsOf?: CredentialsOf;
-  /** Records of what was pulled. Default: nothing is recorded, and thus nothing pruned. */
+  /** Records of pulled images. Default: none are recorded, so that none are pruned. */
   readonly records?: ImageRecords;
 }
 
@@ -29,19 +29,19 @@ export interface WantedImage {
   /** The image reference in its service. */
   readonly name: string;
   readonly policy: ImagePull;
-  /** The content that the workload ran before, see {@link ProvidedImage.digest}. */
+  /** The digest of the previous run, see {@link ProvidedImage.digest}. */
   readonly pinned?: string | undefined;
 }
 
-/** An image that the node has. */
+/** An image on the node. */
 export interface ProvidedImage {
   /** Id in the engine. */
   readonly id: string;
-  /** `repository@sha256:...` of its registry; the id if it came from none. */
+  /** `repository@sha256:...` of its registry; the id of an image without a registry. */
   readonly digest: string;
 }
 
-/** An image that can't be provided; the message has the remedy. */
+/** An image that can't be provided. The message contains the remedy. */
 export class ImageError extends Error {
   override readonly name = 'ImageError';
 }
@@ -83,7 +83,7 @@ export class Images {
       }
     }
     const fixed = pinned === undefined ? undefined : parseImage(pinned);
-    // Content that came from no registry can't be pulled again, so the name counts.
+    // An image without a registry can't be pulled again by digest, so the name is used.
     const reference = policy === 'missing' && fixed?.isDigest === true ? fixed : wanted;
     const name = imageName(reference);
     const found = await images.inspect(name, signal);
@@ -136,7 +136,7 @@ export class Images {
       found = credentialsOf?.(reference);
       const request = { repository, version, credentials: found?.credentials };
       for await (const step of images.pull(request, signal)) {
-        const text = progress.told(step);
+        const text = progress.update(step);
         if (text !== undefined) for (const watcher of watchers) watcher(text);
       }
     } catch (cause) {

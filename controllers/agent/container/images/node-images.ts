@@ -19,23 +19,23 @@ export interface NodeImagesOptions {
 
 /** An image of this node. */
 export interface NodeImage extends EngineImage {
-  /** Undefined if another user of the engine brought it. */
+  /** Undefined for an image of another user of the engine. */
   readonly origin: ImageOrigin | undefined;
   /** Time of the pull, load or last use for a start, milliseconds since the epoch; undefined without an origin. */
   readonly usedAt: number | undefined;
-  /** Instances that need it: `<namespace>/<name>`. */
+  /** Instances that use it: `<namespace>/<name>`. */
   readonly users: readonly string[];
 }
 
 /** Options of a prune. */
 export interface PruneRequest {
-  /** Removes nothing. */
+  /** Whether only to return the images that would be removed. */
   readonly dryRun?: boolean;
-  /** Asked before each removal: whether to go on. Default: always. */
+  /** Called before each removal: whether to continue. Default: always. */
   readonly wants?: () => Promise<boolean>;
 }
 
-/** The images that the engine of this node has. */
+/** The images of this node's engine. */
 export class NodeImages {
   readonly #options: NodeImagesOptions;
   #pruning: Promise<unknown> = Promise.resolve();
@@ -65,7 +65,7 @@ export class NodeImages {
   }
 
   /**
-   * Loads images from a tar of `docker save`, and returns their names, or ids if they have none.
+   * Loads images from a tar archive of `docker save`, and returns their names, or ids if they have none.
    * @throws EngineError with the engine's message
    */
   async load(
@@ -78,7 +78,7 @@ export class NodeImages {
     const loaded = await images.load(tar, signal, ({ text }) => onText(text));
     for (const name of loaded) {
       const image = await images.inspect(name, signal);
-      // An image that the engine had already may belong to another of its users.
+      // An image that the engine had before may belong to another user of the engine.
       if (!image || (before.has(image.id) && !(await records.find(image.id)))) continue;
       await records.brought(image.id, name, 'loaded', clock.now());
     }
@@ -86,8 +86,8 @@ export class NodeImages {
   }
 
   /**
-   * Removes images that Kedge brought and no instance needs, the one that was not used for the longest time first.
-   * Returns the removed ones. An image with a name that others gave to it, or that a container uses, stays.
+   * Removes images that Kedge pulled or loaded and no instance uses, the least recently used first. Returns the removed
+   * images. An image is kept if it has a name from another user, or if a container uses it.
    */
   prune(signal: AbortSignal, request: PruneRequest = {}): Promise<readonly NodeImage[]> {
     const pruned = this.#pruning.then(() => this.#prune(signal, request));
@@ -105,13 +105,13 @@ export class NodeImages {
     for (const { id, names } of await records.all()) {
       const image = here.get(id);
       if (!image) {
-        // Others removed it.
+        // Another user of the engine removed it.
         if (!dryRun) await records.forget(id);
         continue;
       }
       const foreign = image.tags.some((tag) => !names.includes(tag));
       if (foreign || !(await wants())) continue;
-      // Read again: an instance may have come during an earlier removal.
+      // Read again: an instance may have been bound during an earlier removal.
       if (usersOf(image, await this.#options.instances()).length > 0) continue;
       if (dryRun) removed.push(image);
       else if (await this.#remove(image, signal)) {
@@ -122,11 +122,11 @@ export class NodeImages {
     return removed;
   }
 
-  /** False while a container uses the image. */
+  /** Removes an image. False while a container uses it. */
   async #remove({ id, tags, digests }: EngineImage, signal: AbortSignal): Promise<boolean> {
     const { images } = this.#options;
     try {
-      // The id alone is refused for an image with several names.
+      // The engine refuses a removal by id for an image with several names.
       for (const name of [...tags, ...digests]) await images.remove(name, signal);
       await images.remove(id, signal);
       return true;

@@ -6,14 +6,14 @@ const layersMax = 1_000;
 export class PullProgress {
   readonly #name: string;
   readonly #layers = new Map<string, { readonly current: number; readonly total: number }>();
-  #told = '';
+  #last = '';
 
   constructor(name: string) {
     this.#name = name;
   }
 
-  /** The text to report; undefined if it is unchanged. */
-  told({ layer, text, currentBytes, totalBytes }: ImageProgress): string | undefined {
+  /** The text to report after a message; undefined if it is unchanged. */
+  update({ layer, text, currentBytes, totalBytes }: ImageProgress): string | undefined {
     if (text === 'Downloading' && totalBytes > 0 && this.#layers.size < layersMax)
       this.#layers.set(layer, { current: currentBytes, total: totalBytes });
     let current = 0;
@@ -24,9 +24,9 @@ export class PullProgress {
     }
     // Rounded down to steps of 10 %, because each text is written into the status of the instance.
     const percent = total === 0 ? 0 : Math.floor((current / total) * 10) * 10;
-    const told = `pulling image ${this.#name}${total === 0 ? '' : `, ${percent} %`}`;
-    if (told === this.#told) return undefined;
-    this.#told = told;
-    return told;
+    const report = `pulling image ${this.#name}${total === 0 ? '' : `, ${percent} %`}`;
+    if (report === this.#last) return undefined;
+    this.#last = report;
+    return report;
   }
 }

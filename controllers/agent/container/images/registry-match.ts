@@ -10,23 +10,23 @@ function pathOf({ repository, host }: ImageReference): string {
   const path = repository.startsWith(`${hubHost}/`)
     ? repository.slice(hubHost.length + 1)
     : repository;
-  // The registry of Docker Hub has official images in a folder.
+  // Official images of Docker Hub are in a folder of its registry.
   return path.includes('/') ? path : `library/${path}`;
 }
 
-/** A registry as people write it, such as `https://index.docker.io/v1/`, as host and path. */
+/** Host and path of a registry in common notations, such as `https://index.docker.io/v1/`. */
 function normalized(registry: string): { readonly host: string; readonly path: string } {
   const bare = registry.replace(/^https?:\/\//, '').replace(/\/+$/, '');
   const [first = '', ...rest] = bare.split('/');
-  // A path such as /v1 is that of the API and names no repositories.
+  // A path such as /v1 belongs to the API, not to repositories.
   const path = rest.join('/').replace(/^v[12](?:\/|$)/, '');
   const host = first.toLowerCase();
   return { host: hubAliases.includes(host) ? hubHost : host, path };
 }
 
 /**
- * How specific a registry is for an image: a longer path wins over a shorter one, a host over a wildcard, and a longer
- * wildcard over a shorter one. Undefined if the registry does not contain the image.
+ * The specificity of a registry for an image: a longer path exceeds a shorter one, a host a wildcard, and a longer
+ * wildcard a shorter one. Undefined if the registry does not match the image.
  */
 export function specificity(registry: string, image: ImageReference): number | undefined {
   const { host, path } = normalized(registry);
@@ -40,7 +40,7 @@ export function specificity(registry: string, image: ImageReference): number | u
   return (isWildcard ? 0 : 1_000_000) + segments * 1_000 + host.length;
 }
 
-/** The most specific of some registries for an image; the first by order if two are equal. */
+/** The most specific registry for an image; among equal ones the first. */
 export function mostSpecific<T>(
   candidates: readonly T[],
   registryOf: (candidate: T) => string,

@@ -10,10 +10,10 @@ function baseOf(path: string, directories: readonly string[]): string {
 }
 
 /**
- * Checks that the path of each source has no symbolic link by now. The engine follows links, and a workload that may
- * write to a parent of the source can put one there after the source was prepared.
- * @param ownDirectories directories that only the daemon writes to; the paths that lead to them may have links
- * @throws Error naming the mount, its source and where it leads to
+ * Checks that the path of each source has no symbolic link. The engine follows links, and a workload that may write to
+ * a parent of the source can create one after the source was prepared.
+ * @param ownDirectories directories that only the daemon writes to; their parent paths may contain links
+ * @throws Error that names the mount, its source and the target of the link
  */
 export async function demandUnmoved(
   mounts: readonly WorkloadMount[],

@@ -3,28 +3,24 @@ import { isEngineError } from '../engine/engine-error.js';
 import { clusterPrefix } from '../../runtime/cluster-prefix.js';
 import { engineLabels } from '../run-identity.js';
 
-/**
- * The bridge network that all containers of a cluster on this node share. It exists while there are containers of the
- * cluster.
- */
+/** The bridge network of all containers of a cluster on this node. It exists while the cluster has containers here. */
 export class ClusterNetwork {
   readonly name: string;
   readonly #engine: EngineClient;
   readonly #cluster: string;
-  /** Starts that need the network now. */
+  /** Number of starts that use the network. */
   #users = 0;
-  /** The last step of the engine's network, so that it is not created and removed at the same time. */
+  /** The last operation on the network: creation and removal are serialized. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(engine: EngineClient, cluster: string) {
     this.#engine = engine;
     this.#cluster = cluster;
-    // The name includes the beginning of the cluster's id, so that users can tell clusters apart in lists of
-    // networks.
+    // The name includes the prefix of the cluster id, so that users can distinguish clusters in lists of networks.
     this.name = `kedge-${clusterPrefix(cluster)}`;
   }
 
-  /** Does some work while the network exists; creates it if it does not. */
+  /** Runs work while the network exists, and creates it if necessary. */
   async during<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     this.#users += 1;
     try {
@@ -35,7 +31,7 @@ export class ClusterNetwork {
     }
   }
 
-  /** Removes the network if no container of the cluster is left. */
+  /** Removes the network if the cluster has no containers left. */
   removeIfUnused(signal: AbortSignal): Promise<void> {
     return this.#inTurn(() => this.#remove(signal));
   }
@@ -64,7 +60,7 @@ export class ClusterNetwork {
     try {
       await this.#engine.removeNetwork(this.name, signal);
     } catch (error) {
-      // The user connected a container to it.
+      // A user connected a container to it.
       if (!isEngineError(error, 'Unauthorized')) throw error;
     }
   }

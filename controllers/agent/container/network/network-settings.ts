@@ -19,8 +19,8 @@ export function joinsBridge({ network = 'bridge' }: WorkloadSpec): boolean {
 const hostnameMax = 63;
 
 /**
- * The host name of a container. It includes the namespace, because the engine makes it a name on the bridge, where
- * namespaces must not share names.
+ * The host name of a container. It includes the namespace, because the engine makes it a name on the bridge, where the
+ * names of different namespaces must differ.
  */
 function hostnameOf({ name, namespace }: WorkloadSpec): JsonObject {
   if (name === undefined) return {};
@@ -46,7 +46,7 @@ export function networkSettings(plan: NetworkPlan): JsonObject & { readonly Host
     HostConfig: {
       NetworkMode: network,
       ...(ports.length > 0 && { PortBindings: Object.fromEntries(bindings) as JsonObject }),
-      // A name without a dot is looked up in the namespace first, any other one as it is.
+      // A name without a dot is resolved in the namespace first, any other name unchanged.
       ...(namespace !== undefined && { DnsSearch: [namespace], DnsOptions: ['ndots:1'] }),
     },
     NetworkingConfig: {
