@@ -38,7 +38,7 @@ describe('the directory of an agent', () => {
     expect(second.hasEnded(first.id)).to.equal(true);
   });
 
-  it('tells nothing of processes of another directory, also when it is a copy', async () => {
+  it('reports nothing about processes of another directory, even of a copy', async () => {
     const { life: first } = await open('a');
     await close();
     await cp(join(home, 'a'), join(home, 'b'), { recursive: true });
@@ -46,7 +46,7 @@ describe('the directory of an agent', () => {
       expect((await open(name)).life.hasEnded(first.id), name).to.equal(false);
   });
 
-  it('tells nothing of processes of another start of a machine', async () => {
+  it('reports nothing about processes of another boot of the machine', async () => {
     const { life: first } = await open('a', 'one');
     await close();
     expect((await open('a', 'other')).life.hasEnded(first.id)).to.equal(false);

@@ -213,7 +213,7 @@ describe('process runtime', function () {
     expect(await output()).to.match(/^hello \/.*bin.*\noops\n$/);
   });
 
-  it('binds volumes at paths that leave no trace on the host, read only where asked', async () => {
+  it('binds volumes at paths that leave no trace on the host, read-only if requested', async () => {
     const volume = join(base, 'volume');
     await mkdir(volume);
     const script = [
@@ -235,7 +235,7 @@ describe('process runtime', function () {
       expect(await readFile(path).catch((e: NodeJS.ErrnoException) => e.code)).to.equal('ENOENT');
   });
 
-  it('a volume that can not be bound is told by its target, never by its source', async () => {
+  it("the error for a volume that can't be bound names its target, never its source", async () => {
     const source = join(base, 'named-by-a-secret');
     await runtime.start(spec('true', [{ source, target: '/kedge-a', readOnly: false }]));
     expect((await ended()).exitCode).to.equal(125);
@@ -251,7 +251,7 @@ describe('process runtime', function () {
     expect((await output()).trim().endsWith('0')).to.equal(true);
   });
 
-  it('a command that no process can be made of is refused, and the next one runs', async () => {
+  it("a command that can't be spawned is refused, and the next one runs", async () => {
     const error = await runtime.start(spec('echo \0')).catch((e: unknown) => e);
     expect(error).to.be.instanceOf(Error);
     await runtime.start(spec('echo fine'));
@@ -296,7 +296,7 @@ describe('process runtime', function () {
     await eventually('the end', async () => (await runtime.requestStop(id, 0)).type === 'gone');
   });
 
-  it('a grace goes on where an earlier daemon began it', async () => {
+  it('a grace period of an earlier daemon continues', async () => {
     await runtime.start(spec('trap "" TERM; echo up; while :; do sleep 0.1; done'));
     await eventually('the trap', async () => (await output()).includes('up'));
     await runtime.requestStop(id, 60_000);
@@ -342,7 +342,7 @@ describe('process runtime', function () {
       expect((await ended()).run).to.equal(2);
     });
 
-    it('a run that nobody claims in time is given up, and told', async () => {
+    it('a run that is not claimed in time is abandoned and reported', async () => {
       await broken('exec sleep 10', 2_000);
       const told = new Promise<string>((resolve) => runtime.onChange(resolve));
       await runtime.start(spec('true'));
@@ -360,7 +360,7 @@ describe('process runtime', function () {
     });
   });
 
-  it('a run that nobody claimed was never started, and a late supervisor will not start it', async () => {
+  it('an unclaimed run was never started, and a late supervisor does not start it', async () => {
     await mkdir(join(base, 'data/instances', id, 'run-1'), { recursive: true });
     expect((await runtime.observe(id)).state).to.equal('absent');
     await runtime.start(spec('echo second'));
@@ -390,7 +390,7 @@ describe('process runtime', function () {
     expect(await ended()).to.include({ run: 1, exitCode: 2 });
   });
 
-  it('tells of an exit soon after it happens', async () => {
+  it('reports an exit soon after it happens', async () => {
     const told = new Promise<string>((resolve) => runtime.onChange(resolve));
     await runtime.start(spec('sleep 0.2'));
     expect(await told).to.equal(id);

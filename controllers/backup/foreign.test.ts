@@ -88,7 +88,7 @@ describe('a restored cluster', () => {
     expect((await store.list(storageRootRecords)).items).to.have.length(1);
   });
 
-  it('of a copy calls no driver about what is foreign, and lets go of it without a call', async () => {
+  it('of a copy calls no driver for foreign objects, and releases them without a call', async () => {
     await using _first = await original();
     await using store = await copied('copy');
     const calls: string[] = [];

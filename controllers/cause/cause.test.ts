@@ -99,7 +99,7 @@ describe('the cause of what does not run', () => {
     );
   });
 
-  it('is any condition while there is no Ready one, such as that no node fits', () => {
+  it('is any condition without a Ready one, for example if no node fits', () => {
     const unplaced = instance({ conditions: [unmet('Scheduled', 'no node fits')] });
     expect(serviceWith(service, [unplaced], [])?.message).to.equal('no node fits');
     const lost = instance({ conditions: [unmet('Ready', 'its node is silent', 'Unknown')] });

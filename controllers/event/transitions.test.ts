@@ -24,7 +24,7 @@ describe('events of transitions', () => {
     expect(transitionsOf(at('Running'), at('Running'), ['Failed'])).to.deep.equal([]);
   });
 
-  it('a changed condition tells its reason and message; one whose message counts on does not', () => {
+  it('a changed condition results in its reason and message; a counter in its message does not', () => {
     const before = at('Pending', { conditions: [condition('Ready', 'False', 'Waiting', '1')] });
     const ready = at('Running', { conditions: [condition('Ready', 'True', 'Started', 'pid 7')] });
     expect(transitionsOf(before, ready, ['Failed'])).to.deep.equal([
@@ -34,7 +34,7 @@ describe('events of transitions', () => {
     expect(transitionsOf(before, counted, ['Failed'])).to.deep.equal([]);
   });
 
-  it('conditions that say the same are told once', () => {
+  it('conditions with the same message result in one event', () => {
     const after = at('Failed', {
       conditions: [
         condition('A', 'False', 'Broken', 'disk'),

@@ -165,7 +165,7 @@ describe('what is on a node', () => {
     expect((await instance())?.metadata.deletionRequestedAt).to.equal(undefined);
   });
 
-  it('stays on a node that is made again under its name before it counts as gone', async () => {
+  it('stays on a node that is recreated before it counts as gone', async () => {
     await silence();
     for (const name of ['n', 'n']) {
       await store.deleteByName(nodes, { name });
@@ -234,7 +234,7 @@ describe('what is on a node', () => {
       expect((await instance())?.metadata.deletionRequestedAt).to.equal(undefined);
     });
 
-    it('keeps an instance that a volume is attached for right before it is let go', async () => {
+    it('keeps an instance for which a volume is attached just before its release', async () => {
       const held = [{ claim: 'default/i', node: 'n', state: 'Attached' as const }];
       race(isLetGo, () => {
         driver.failsOn = { detach: 'Unavailable' };

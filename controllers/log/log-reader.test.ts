@@ -62,7 +62,7 @@ describe('log reader', () => {
     expect(contents(await read({ tail: 2 }))).to.deep.equal(['ä€', 'rest']);
   });
 
-  it('goes on behind the position of any line', async () => {
+  it('continues after the position of any line', async () => {
     await writeFile(file, Array.from({ length: 50 }, (_, n) => `line ${n}\n`).join(''));
     const lines = await read();
     for (const at of [0, 7, 49]) {

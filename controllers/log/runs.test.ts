@@ -100,7 +100,7 @@ describe('the output of one run in a log that all runs share', () => {
     expect(await between(first, second)).to.deep.equal([]);
   });
 
-  it('of a run whose beginning nobody noted is all that is kept before the next one', async () => {
+  it('of a run without a recorded start is all retained output before the next one', async () => {
     await appendFile(file, 'a\nb\n');
     const second = await start();
     await appendFile(file, 'c\n');

@@ -132,7 +132,7 @@ describe('a namespace that is being deleted', () => {
     expect(await namespace()).to.equal(undefined);
   });
 
-  it('goes on at once when the volume is free, and is gone once nothing is left', async () => {
+  it('continues immediately when the volume is released, and is removed once it is empty', async () => {
     await createVolume({ status: 'Bound', boundClaim: 'till/web-0', attachments });
     await store.create(secrets, { namespace: 'shop', name: 's', data: {} });
     await store.create(configmaps, { namespace: 'shop', name: 'c', data: {} });

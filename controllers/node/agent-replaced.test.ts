@@ -165,7 +165,7 @@ describe('two processes that register as the agent of one node', () => {
     expect(await node()).to.include({ agentId: 'newer', address: 'address-of-newer' });
   });
 
-  it('the process that holds the store waits for nobody, also of an earlier release', async () => {
+  it('the process that holds the store does not wait for others, also of an earlier release', async () => {
     await store.create(nodes, { name });
     await store.updateStatus(nodes, { name }, { status: 'Ready' });
     await agent('newer', () => true).start();

@@ -13,7 +13,7 @@ import { defaultPolicy } from '../policy/policy.js';
 import { type OvertakenStore, overtakenStore } from '../testing/overtaken-store.js';
 import { nodeController } from './controller.js';
 
-describe('a node that is Ready and tells nothing of itself', () => {
+describe('a node that is Ready and sends no heartbeats', () => {
   let clock: FakeClock;
   let store: ObjectStore;
   let raced: OvertakenStore;
@@ -36,7 +36,7 @@ describe('a node that is Ready and tells nothing of itself', () => {
     await store.close();
   });
 
-  it('is NotReady after a while, also when it never told anything', async () => {
+  it('is NotReady after a while, also if it never sent one', async () => {
     await store.create(nodes, { name: 'n' });
     await store.updateStatus(nodes, { name: 'n' }, { status: 'Ready' });
     await clock.advance(defaultPolicy.nodeSilentMs + 1_000);
@@ -62,7 +62,7 @@ describe('a node that is Ready and tells nothing of itself', () => {
     expect((await store.get(nodes, { name: 'n' }))?.status).to.equal('Ready');
   });
 
-  it('is left alone when it was made again since it was looked at', async () => {
+  it('is unchanged if it was recreated since it was read', async () => {
     await store.create(nodes, { name: 'n' });
     await store.updateStatus(nodes, { name: 'n' }, { status: 'Ready' });
     raced.overtake(

@@ -80,7 +80,7 @@ describe('node registration', () => {
     expect(node?.labels).to.deep.equal({ rack: '8', zone: 'a' });
   });
 
-  it('registers a node that is not there, also when somebody creates it at the same moment', async () => {
+  it('registers a missing node, also if another client creates it at the same time', async () => {
     for (const race of [false, true]) {
       await using store = await openStore({ engine: new MemoryEngine() });
       const create = () =>
@@ -94,7 +94,7 @@ describe('node registration', () => {
     }
   });
 
-  it('tells all of itself again to an object that was made under its name meanwhile', async () => {
+  it('writes its status to an object that was recreated meanwhile', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const clock = new FakeClock();
     const registered = registration(store, clock);
@@ -114,7 +114,7 @@ describe('node registration', () => {
     expect((await store.get(nodes, { name }))?.status).to.equal('NotReady');
   });
 
-  it('starts while the store has no room for it, and makes itself known once there is some', async () => {
+  it('starts while the store has no space for it, and registers once there is space', async () => {
     let free = 0;
     const engine = Object.assign(new MemoryEngine(), { freeBytes: () => Promise.resolve(free) });
     const clock = new FakeClock();
@@ -161,7 +161,7 @@ describe('node registration', () => {
     ]);
   });
 
-  it('says that the node is gone once nothing calls drivers for it any more, and not before', async () => {
+  it('reports the stop of the node once no driver calls for it are running, and not before', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const status = async () => (await store.get(nodes, { name }))?.status;
     const seen: unknown[] = [];

@@ -30,7 +30,7 @@ function refused(
 }
 
 describe('a status write by the node of a volume', () => {
-  it('adds its attachment, tells that it is bound, and takes it away', () => {
+  it('adds its attachment, reports that it is bound, and removes it', () => {
     expect(refused({}, { attachments: [mine] })).to.deep.equal([]);
     const bound = { status: 'Bound', boundClaim: mine.claim, boundNode: 'near' } as const;
     expect(refused({ attachments: [mine] }, { ...bound, formatted: true })).to.deep.equal([]);
@@ -54,7 +54,7 @@ describe('a status write by the node of a volume', () => {
     expect(refused({ ...deleting, attachments: [mine] }, { attachments: [] })).to.deep.equal([]);
   });
 
-  it('neither changes nor takes away what another node has, whatever it adds', () => {
+  it('neither changes nor removes attachments of another node, regardless of its additions', () => {
     const before = { accessMode: 'ReadOnlyMany', attachments: [theirs, mine] } as const;
     const changed: Attachment = { ...theirs, devicePath: '/dev/sda' };
     for (const attachments of [[mine], [changed, mine], [{ ...theirs, node: 'near' }, mine]])
@@ -113,7 +113,7 @@ describe('what a node writes of itself and of its instances', () => {
     expect(withheldOfNode(closed, node({}))).to.have.length(2);
   });
 
-  it("is its agent's finalizer, taken away, and no other", () => {
+  it("is the removal of its agent's finalizer, and no other", () => {
     const both = held('x/other', agentFinalizer);
     expect(withheldFinalizers(both, held('x/other'))).to.deep.equal([]);
     expect(withheldFinalizers(held(agentFinalizer), held())).to.deep.equal([]);

@@ -71,7 +71,7 @@ describe('what a node writes of a volume whose data it has', () => {
     ]);
   });
 
-  it('that the data is gone, only when it is asked to delete it', () => {
+  it('that the data is deleted, only after a request', () => {
     const done = { conditions: [condition('Deleted', 'True')] };
     const asked = { dataDeletion: { askedAt: '2026-01-01T00:00:00Z', generation: 1 } };
     expect(ofVolume({ ...asked, metadata: deleting }, done)).to.deep.equal([]);

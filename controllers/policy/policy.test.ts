@@ -73,7 +73,7 @@ describe('the retry policy', () => {
     });
   });
 
-  it('has no wait below 10 ms, whatever the jitter makes of it', () => {
+  it('has no wait below 10 ms, regardless of the jitter', () => {
     const key = (name: PolicyName) => policyKey(name);
     expect(wrong({ [key('startBackoffBaseMs')]: 12 })).to.deep.equal({
       'controllers.jitterPercent':
@@ -110,7 +110,7 @@ describe('the retry policy', () => {
     );
   });
 
-  it('refuses to take a node for gone before its second heartbeat', () => {
+  it('refuses a timeout that ends before the second heartbeat', () => {
     expect(wrong({ 'controllers.heartbeatMs': 25_000 })).to.deep.equal({
       'controllers.nodeSilentMs':
         '40000 must be at least 50000, twice controllers.heartbeatMs; raise it, or lower controllers.heartbeatMs',

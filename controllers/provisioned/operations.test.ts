@@ -14,8 +14,8 @@ import { type Volume, volumes } from '../volume/kind.js';
 import { volumeFinalizer } from '../volume/admission.js';
 import { operationsOf, releaseObject } from './operations.js';
 
-describe('an object that its controller lets go', () => {
-  it('is the one that was looked at: another one under the name keeps its finalizer', async () => {
+describe('an object that its controller releases', () => {
+  it('is the one that was read: another one of the same name keeps its finalizer', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const key = { namespace: 'default', name: 'v' };
     const size = { storageClassName: 'c', size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
@@ -62,7 +62,7 @@ describe('the operations of a volume on several nodes', () => {
     expect(await on('b').get('attach')).to.equal('op-b');
   });
 
-  it('go on with what an earlier release recorded without a node', async () => {
+  it('continue operations that an earlier release recorded without a node', async () => {
     const before = operationIds({ ...ports(), key: 'default/v' }, volumes, volume);
     await before.set('driver attach', 'op-1');
     expect(await on('a').get('attach')).to.equal('op-1');

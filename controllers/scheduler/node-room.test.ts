@@ -49,7 +49,7 @@ describe('room on nodes', () => {
     });
   });
 
-  it('every resource that is lacking is told', () => {
+  it('every lacking resource is reported', () => {
     const template = { resources: { memory: { limit: '3Gi' }, pids: 200 } };
     const placed = [instance('x-0', { resources: { memory: { request: '100Mi' } } }, 'a')];
     const found = place(template, [node('a', small)], placed);

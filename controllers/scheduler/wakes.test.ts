@@ -292,7 +292,7 @@ describe('an instance without a node', () => {
       expect(await cluster.nodeOf('i')).to.equal('n');
     });
 
-  it('is not looked at for volumes of others, nor for what does not move its own', async () => {
+  it('is not reconciled for volumes of others, nor for irrelevant changes of its own', async () => {
     await cluster.instance('i', { volumes: [claim] });
     await cluster.instance('j', {});
     await cluster.volume('v');

@@ -35,7 +35,7 @@ describe('a sealed parameter', () => {
     expect(() => resolver.resolve({ other: parameters.token }, mine)).to.throw('changed or moved');
   });
 
-  it('of another object is a text like any other where somebody writes it', () => {
+  it('of another object is an ordinary text in a write', () => {
     const copied = sealedFor(mine, 't0p');
     const written = sealedFor(theirs, copied.token);
     expect(resolver.resolve(written, theirs)).to.deep.equal(copied);

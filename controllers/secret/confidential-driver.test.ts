@@ -79,7 +79,7 @@ describe('a driver as controllers call it', () => {
     );
   });
 
-  it('gives handles that tell nothing, and gets them back as they were', async () => {
+  it('returns handles without confidential parts, and receives the original ones', async () => {
     const { handle } = await driver.provision({
       ...context,
       sizeBytes: 1n,
@@ -94,7 +94,7 @@ describe('a driver as controllers call it', () => {
     expect(error).to.include({ kind: 'NotFound', message: `${mask}/v is gone` });
   });
 
-  it('leaves handles alone that tell no value', async () => {
+  it('keeps handles without confidential values', async () => {
     const plain = confidentialDriver(driver, new Redaction({}, {}), sealer);
     const error = await plain.attach({ ...context, handle: 'vol-1' }).catch((e: unknown) => e);
     expect(handles.at(-1)).to.equal('vol-1');

@@ -79,7 +79,7 @@ describe('a service and its instances', () => {
   };
   const made = async (): Promise<readonly Instance[]> => (await store.list(instances)).items;
 
-  it('are made with their volumes and told of in one transaction', async () => {
+  it('are created with their volumes and the status in one transaction', async () => {
     await createService(3);
     expect((await made()).map(({ name, node }) => [name, node])).to.deep.equal([
       ['db-0', 'n'],
@@ -212,7 +212,7 @@ describe('a service and its instances', () => {
     expect(sealer.open(copy, place)).to.equal('t0p');
   });
 
-  it('a volume of the same name that somebody made is used as it is', async () => {
+  it('a volume of the same name that a user created is used unchanged', async () => {
     const mine = { namespace: 'default', name: 'data-db-0', storageClassName: 'c' };
     await store.create(volumes, { ...mine, size: '5Gi', accessMode: 'ReadWriteOnce' });
     await createService(1);
@@ -239,7 +239,7 @@ describe('a service and its instances', () => {
     expect(instance?.metadata.finalizers).to.deep.equal([agentFinalizer]);
   });
 
-  it('are told how long they run until they are ready, now and after a change, and are the same ones', async () => {
+  it('get minReadySeconds of the service, now and after a change, and are not replaced', async () => {
     await createService(1);
     const [before] = await made();
     const change = async (minReadySeconds: number): Promise<Instance | undefined> => {

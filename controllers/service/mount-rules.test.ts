@@ -29,7 +29,7 @@ describe('files of a mounted configmap', () => {
     ]);
   });
 
-  it('are judged without comparing each with each', () => {
+  it('are validated without pairwise comparison', () => {
     let compared = 0;
     const startsWith = Object.getOwnPropertyDescriptor(String.prototype, 'startsWith')!;
     const original = startsWith.value as typeof String.prototype.startsWith;

@@ -61,7 +61,7 @@ describe('what a service waits for', () => {
       ownedVolumes: [],
     });
 
-  it('is what its first instance that is not ready tells', () => {
+  it('is the reason of its first instance that is not ready', () => {
     const waiting = instance(1, { conditions: [notReady] });
     expect(wait([waiting, instance(0)])).to.equal('s-1: volume default/v is Pending');
     expect(wait([instance(0, { conditions: [scheduled] })])).to.equal(
@@ -70,14 +70,14 @@ describe('what a service waits for', () => {
     expect(wait([instance(0)])).to.equal(undefined);
   });
 
-  it('is what an instance tells that is still there when the service is deleted', () => {
+  it('is the reason of an instance that remains when the service is deleted', () => {
     const stopping = instance(0, { conditions: [notReady], metadata: deleting });
     expect(wait([stopping], { ...service, metadata: deleting })).to.contain('s-0: volume');
   });
 });
 
 describe('service plan', () => {
-  it('keeps a service that is deleted until its last instance is gone, not only asked to go', () => {
+  it('keeps a deleted service until its last instance is removed, not only marked for deletion', () => {
     const gone = { ...service, metadata: deleting };
     const leaving = instance(0, { metadata: deleting });
     expect(plan({ service: gone, instances: [leaving] }).finish).to.equal(false);
@@ -115,7 +115,7 @@ describe('service plan', () => {
       ...more,
     });
 
-    it('whenScaled delete takes the volumes of ordinals scaled away, once they let go', () => {
+    it('whenScaled delete deletes the volumes of removed ordinals, once they are released', () => {
       const held = owned(2, {
         attachments: [{ claim: 'default/s-2', node: 'n', state: 'Attached' }],
       });
@@ -144,7 +144,7 @@ describe('service plan', () => {
     });
   });
 
-  it('waits for an instance on its way out before it makes the next of that ordinal', () => {
+  it('waits for an instance in deletion before it creates the next one of that ordinal', () => {
     const planned = plan({
       service,
       instances: [instance(0), instance(1, { metadata: deleting })],
@@ -185,7 +185,7 @@ describe('service plan', () => {
       expect(replaced([stale(0), stale(1)])).to.deep.equal([]);
     });
 
-    it('goes on when the new ones are ready', () => {
+    it('continues when the new ones are ready', () => {
       expect(replaced([stale(0), stale(1), instance(2)])).to.deep.equal([1]);
     });
 
@@ -235,7 +235,7 @@ describe('service plan', () => {
     expect(statusOf(situation, 0, 1)).to.include({ status: 'Degraded', currentInstances: 2 });
   });
 
-  it('a deleted service ends when its last instance is gone', () => {
+  it('a deleted service is removed with its last instance', () => {
     const gone = { ...service, metadata: deleting };
     const planned = plan({ service: gone, instances: [instance(0)] });
     expect([planned.deleteInstances.length, planned.finish]).to.deep.equal([1, false]);

@@ -36,7 +36,7 @@ describe('a snapshot that was never made', () => {
     expect((await world.volume())?.snapshotsInFlight ?? []).to.deep.equal([]);
   });
 
-  it('is told of with its failure and the way on by the volume that waits for it', async () => {
+  it('is reported with its failure and the remedy by the volume that waits for it', async () => {
     await world.createVolume({ name: 'copy', source: { snapshot: 's' } });
     const told = findCondition((await world.volume('copy'))?.conditions, 'Provisioned');
     expect(told?.reason).to.equal('SnapshotNotReady');
@@ -58,7 +58,7 @@ describe('a snapshot that was never made', () => {
     expect(world.driver.tokenOf('createSnapshot')).to.equal('again');
   });
 
-  it('is never made of a volume that got the name of its source later', async () => {
+  it('is never created from a volume that received the name of its source later', async () => {
     await world.deleteVolume();
     await world.writeSecret('token', 'again');
     await world.clock.advance(60_000);
@@ -72,7 +72,7 @@ describe('a snapshot that was never made', () => {
     expect(world.driver.calls).to.not.include('createSnapshot');
   });
 
-  it('may have been made once a driver was called: that driver is asked when it can be', async () => {
+  it('may exist once a driver was called: that driver is called for the deletion', async () => {
     world.driver.failsOn = { createSnapshot: 'PermissionDenied' };
     await world.writeSecret('token', 'again');
     expect(await snapshot()).to.include({ status: 'Failed', driver: 'played' });

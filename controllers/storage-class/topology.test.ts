@@ -66,7 +66,7 @@ describe('allowedTopologies', () => {
     expect(none.type === 'none' && none.message).to.contain('"c"');
   });
 
-  it('the place that parameters name is that of the volume, whatever the labels of nodes are', () => {
+  it('the topology in parameters is that of the volume, regardless of node labels', () => {
     const storageClass: StorageClass = { name: 'c', driver: 'd', metadata };
     const nodes = [node('n1', { [zone]: 'a' }), node('n2', { [zone]: 'b' })];
     const chosen = (named: Record<string, string>) =>
@@ -78,7 +78,7 @@ describe('allowedTopologies', () => {
     expect(chosen({ [zone]: 'c' })).to.deep.equal(nowhere);
   });
 
-  it('an instance goes where its volumes are, or may be made, and is told when that is nowhere', () => {
+  it('an instance is placed where its volumes are or may be provisioned, and reports if no node qualifies', () => {
     const instance: Instance = {
       name: 'i-0',
       namespace: 'default',
@@ -109,7 +109,7 @@ describe('allowedTopologies', () => {
     expect(apart.type === 'none' && apart.message).to.contain('none of them reaches all');
   });
 
-  it('data of one node is placed by the name of the node, whatever labels it has', () => {
+  it('data of one node is placed by the name of the node, regardless of its labels', () => {
     const storageClass: StorageClass = { name: 'local', driver: 'local', metadata };
     const nodes = [node('n1', {}), node('n2', { [nodeTopologyKey]: 'n1' })];
     const { topology } = chooseTopology(storageClass, nodes, [nodeTopologyKey], 'n2') as {

@@ -58,7 +58,7 @@ describe('the keeper of a storage root', () => {
     expect(await keeper.probe()).to.deep.equal({ type: 'ready' });
   });
 
-  it('refuses a root that is gone, makes nothing, and goes on when it is back', async () => {
+  it('refuses a missing root, creates nothing, and continues when it exists again', async () => {
     await names();
     await rename(path, `${path}.away`);
     for (const expected of ['StorageRootMissing', 'StorageRootUnmarked']) {
@@ -126,7 +126,7 @@ describe('the keeper of a storage root', () => {
     for (const { message } of await Promise.all(uses)) expect(message).to.contain('cluster-id');
   });
 
-  it('of two on one root the second is refused by the name of the first, until that is gone', async () => {
+  it('of two on one root the second is refused with the name of the first, until that ends', async () => {
     await names();
     const second = make();
     expect(await second.probe()).to.include({ type: 'refused', reason: 'StorageRootLocked' });

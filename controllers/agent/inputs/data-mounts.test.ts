@@ -40,7 +40,7 @@ class Place extends DataFiles {
 }
 
 describe('data mounts', () => {
-  it('a place that is not ready, or full, is told of, and used once it is', async () => {
+  it('a directory that is not ready, or full, is reported, and used once it is ready', async () => {
     const place = new Place('/nowhere', '/nowhere/data');
     const found = { name: 'c', namespace: 'default', data: { k: 'v' }, metadata };
     const configmaps = { get: () => found } as unknown as Lister<Configmap>;

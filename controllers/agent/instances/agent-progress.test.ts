@@ -205,7 +205,7 @@ describe('the agent', () => {
     expect(await get('i')).to.include({ failureMessage: '' });
   });
 
-  it('starts what waits for its runtime once that is there, though nothing tells so', async () => {
+  it('starts instances that wait for their runtime once it is available, without a notification', async () => {
     runtime.unavailable = 'the runtime does not answer';
     await create('i');
     await eventually('the reason', async () => (await readiness('i'))?.reason !== undefined);
@@ -252,7 +252,7 @@ describe('the agent', () => {
     for (const name of names) await until(name, 'Running');
   });
 
-  it('tells why a runtime can not be used when that changes', async () => {
+  it('reports a changed reason why a runtime is unavailable', async () => {
     runtime.unavailable = 'it is not installed';
     await create('i');
     await eventually('why', async () => (await readiness('i'))?.message === 'it is not installed');
@@ -261,7 +261,7 @@ describe('the agent', () => {
     await eventually('why now', async () => (await readiness('i'))?.message === 'it is too old');
   });
 
-  it('does not look again at an instance whose runtime the node has not, until it changes', async () => {
+  it('does not probe an instance whose runtime the node lacks, until the instance changes', async () => {
     await create('i', [], 'container');
     await eventually('why', async () => (await readiness('i'))?.reason === 'RuntimeUnavailable');
     await settle();
@@ -276,7 +276,7 @@ describe('the agent', () => {
     await until('i', 'Running');
   });
 
-  it('notices within one probe that a workload has ended of which nobody was told', async () => {
+  it('detects within one probe a workload that ended without a notification', async () => {
     runtime.now = () => clock.now();
     await create('i');
     await until('i', 'Running');
@@ -297,7 +297,7 @@ describe('the agent', () => {
     await eventually('its next run', () => runtime.starts.length === 2);
   });
 
-  it('looks ever more rarely at a workload whose start comes to no outcome', async () => {
+  it('probes a workload whose start has no outcome at growing intervals', async () => {
     runtime.startsHang = true;
     await create('i');
     await until('i', 'Starting');
@@ -327,7 +327,7 @@ describe('the agent', () => {
     await eventually('its end', async () => (await get('i')) === undefined);
   });
 
-  it('stops a workload whose volume was taken by hand, and starts it again once it has the volume', async () => {
+  it('stops a workload whose volume was force-detached, and starts it again once it has the volume', async () => {
     await store.create(volumes, {
       ...keyOf('v'),
       storageClassName: 'c',
@@ -376,7 +376,7 @@ describe('the agent', () => {
     expect(driver.calls).to.not.include('detach');
   });
 
-  it('starts who waits for a volume on the same path once its holder is gone, without time passing', async () => {
+  it('starts an instance that waits for a volume on the same path once its holder released it, without a timer', async () => {
     for (const name of ['one', 'two']) {
       await store.create(volumes, {
         ...keyOf(name),

@@ -46,7 +46,7 @@ describe('the turns of restarts', () => {
     expect(woken).to.deep.equal(['new-0', 'loop']);
   });
 
-  it('pass on when who was woken does not use its turn', () => {
+  it('pass to the next key if a queued key does not use its turn', () => {
     const { turns, woken } = make();
     for (const name of ['a', 'b', 'gone', 'c']) turns.take(key(name), 1);
     turns.ended(key('a'));
@@ -54,7 +54,7 @@ describe('the turns of restarts', () => {
     expect(woken).to.deep.equal(['gone', 'c']);
   });
 
-  it('are free again when nobody waits, and only once', () => {
+  it('are released if no key waits, and only once', () => {
     const { turns, woken } = make();
     turns.take(key('a'), 1);
     turns.ended(key('a'));

@@ -119,7 +119,7 @@ describe('instances that share a volume', function () {
     return [started, reads - started];
   }
 
-  it('are looked at in proportion to their number, one after the other as they come and go', async () => {
+  it('are reconciled in proportion to their number as they attach and detach', async () => {
     for (const count of [8, 64]) {
       const [come, gone] = await reconciles(count);
       expect(come / count, `${count} come`).to.be.lessThan(8);

@@ -22,7 +22,7 @@ describe('the backoff of starts', () => {
   const clock = new FakeClock();
   const make = () => new StartBackoff({ clock, random: seededRandom(1), policy });
 
-  it('holds a start for longer with each failure, by what stands in the status alone', async () => {
+  it('delays a start longer with each failure, based only on the status', async () => {
     let backoff: InstanceBackoff | undefined;
     for (const delayMs of [100, 200, 400, 800, 1_000, 1_000]) {
       const failed = make().failed(instance(backoff));
@@ -40,7 +40,7 @@ describe('the backoff of starts', () => {
     expect(make().failed(instance(backoff, 2)).delayMs).to.equal(100);
   });
 
-  it('holds up nobody for longer than the longest wait, whatever the clock was', () => {
+  it('delays no start beyond the maximum backoff, regardless of clock changes', () => {
     const nextStartAt = new Date(clock.now() + 3_600_000).toISOString();
     expect(make().leftMs(instance({ nextStartAt, generation: 1 }))).to.equal(1_000);
     expect(make().leftMs(instance({ nextStartAt: 'soon', generation: 1 }))).to.equal(0);

@@ -38,7 +38,7 @@ describe('the launcher of supervisors', () => {
     return Number(/parent (\d+)/.exec(await log())?.[1]);
   };
 
-  it('starts one in another process, with its environment alone, and tells its exit code', async () => {
+  it('starts one in another process, with only its environment, and reports its exit code', async () => {
     const env = { A: `a 'b'\n"c"` };
     const { ended } = await launcher.launch(shell('echo "$PPID $A"; env >&2; exit 3', { env }));
     expect(await ended).to.equal(3);
@@ -70,7 +70,7 @@ describe('the launcher of supervisors', () => {
     expect(await refusal(shell('true'))).to.equal('started');
   });
 
-  it('tells that its process was killed, and starts the next in another one', async () => {
+  it('reports that its process was killed, and starts the next one in a new process', async () => {
     const first = await parentOf('true');
     const { ended } = await launcher.launch(shell('exec sleep 600 & echo "child $!"; wait'));
     const child = await eventually('the child', async () => /child (\d+)/.exec(await log())?.[1]);

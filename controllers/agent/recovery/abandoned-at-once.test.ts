@@ -44,7 +44,7 @@ describe('workloads whose instance is not known to the agent', () => {
     expect(await runtime.workloads()).to.deep.equal([here]);
   });
 
-  it('are not stopped when they were started while this was asked', async () => {
+  it('are not stopped if they were started during the check', async () => {
     const runtime = new PlayedRuntime();
     const listed = runtime.workloads.bind(runtime);
     let uid = '';

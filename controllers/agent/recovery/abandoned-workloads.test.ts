@@ -28,7 +28,7 @@ import { VolumeManager } from '../volumes/volume-manager.js';
 const key = { namespace: 'default', name: 'i' };
 const volumeKey = { namespace: 'default', name: 'v' };
 
-describe('a process whose instance is gone from its node', function () {
+describe('a process whose instance was removed from its node', function () {
   this.timeout(60_000);
   let directory: string;
   let store: ObjectStore;
@@ -176,7 +176,7 @@ describe('a process whose instance is gone from its node', function () {
     expect(await store.get(instances, key)).to.include({ node: 'm' });
   });
 
-  it('ends at the start of an agent that was down meanwhile, and others go on', async () => {
+  it('ends at the start of an agent that was down meanwhile, and others continue', async () => {
     const spec = { command: ['/bin/sleep', '600'], env: {}, workingDir: '/', mounts: [] };
     const kept = await create('n');
     const gone = '00000000-0000-4000-8000-000000000000';
@@ -194,7 +194,7 @@ describe('a process whose instance is gone from its node', function () {
     expect(await runtime.observe(kept.metadata.uid)).to.include({ state: 'running', run: 1 });
   });
 
-  describe('that nothing has told the agent of', () => {
+  describe('without a notification of the agent', () => {
     const gone = '00000000-0000-4000-8000-000000000000';
     beforeEach(async () => {
       await startAgent();
@@ -226,7 +226,7 @@ describe('a process whose instance is gone from its node', function () {
     });
   });
 
-  it('ends, and its claim is let go, once its node is refused an instance that another node has', async () => {
+  it('ends, and its claim is released, once its node is refused an instance that another node has', async () => {
     let refusals = 0;
     const refusing = new Proxy(store, {
       get: (target, name) => {

@@ -4,7 +4,7 @@ import { memoryJournal, NodeJournal, type NodeUndo } from '@kedge/driver-sdk';
 import { thawLeftovers } from './node-recovery.js';
 
 describe('the thaw at the start', () => {
-  it('does not hold up the start for ever: a device that does not answer is told and left to the next one', async () => {
+  it('does not delay the start without limit: a device that does not respond is reported, and the next start retries', async () => {
     const clock = new FakeClock();
     const logger = new RecordingLogger();
     const journal = memoryJournal();
@@ -28,7 +28,7 @@ describe('the thaw at the start', () => {
     expect(await journal.has(state)).to.equal(true);
   });
 
-  it('tells of a damaged record whose device nobody finds how its file system is thawed', async () => {
+  it('reports for a damaged record without a known device how its file system is thawed', async () => {
     const logger = new RecordingLogger();
     const name = 'freeze-u-0123456789abcdef';
     const place = `/data/journal/${name}.damaged`;

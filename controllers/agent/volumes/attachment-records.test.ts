@@ -69,7 +69,7 @@ describe('records of attachments', () => {
     });
   });
 
-  it('a volume has a bounded number of attachments; the next claim waits until one goes, and is told what to do', async () => {
+  it('a volume has a bounded number of attachments; the next claim waits until one is removed, with the remedy in its message', async () => {
     const full = Array.from({ length: attachmentsMax }, (_, n) => of('m', `default/web-${n}`));
     const shared = { ...(await volume()), accessMode: 'ReadOnlyMany' as const };
     const asked = (attachments: readonly Attachment[], whose = claim) =>
@@ -83,7 +83,7 @@ describe('records of attachments', () => {
     expect(asked([...full, of('n')]), 'it has one already').to.equal(undefined);
   });
 
-  it('a volume that is being detached from its claim is not reserved again before it is gone', async () => {
+  it('a volume that is being detached from its claim is not reserved again before the attachment is removed', async () => {
     await give(key, of('n'));
     const seen = await volume();
     await give(key, { ...of('n'), state: 'Detaching' });
@@ -97,7 +97,7 @@ describe('records of attachments', () => {
     expect(await records.reserve(await volume(), claim, [])).to.equal(undefined);
   });
 
-  it('what was taken away while it was mounted is not bound, whoever has it by then', async () => {
+  it('a volume that was force-detached during its mount is not bound, regardless of its present holder', async () => {
     for (const now of [
       [],
       [of('m', 'default/other')],
@@ -115,7 +115,7 @@ describe('records of attachments', () => {
     }
   });
 
-  it('a release takes away the attachment of this node and no other', async () => {
+  it('a release removes only the attachment of this node', async () => {
     await give(key, of('n'));
     const held = await volume();
     before(() => give(key, of('m')));
@@ -123,7 +123,7 @@ describe('records of attachments', () => {
     expect(await attachments()).to.deep.equal([of('m')]);
   });
 
-  it('nothing is told of a volume that was made again under the name', async () => {
+  it('no status is written to a recreated volume of the same name', async () => {
     const begun = await volume();
     await records.reserve(begun, claim, []);
     const remake = async (): Promise<Volume> => {
@@ -160,7 +160,7 @@ describe('records of attachments', () => {
     expect(await attachments()).to.deep.equal([]);
   });
 
-  it('a volume that was formatted stays so, whatever a later mount says', async () => {
+  it('a formatted volume stays formatted, regardless of later mounts', async () => {
     await records.reserve(await volume(), claim, []);
     await records.bound(await volume(), claim, prepared);
     await records.bound(await volume(), claim, { ...prepared, devicePath: '/e', formatted: false });

@@ -13,7 +13,7 @@ const withToken = { parameters: { token: 'secret:token/key' } };
 const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
 const key = { namespace: 'default', name: 'v' };
 
-describe('a claim on a volume whose credential is gone', () => {
+describe('a claim on a volume whose credential was deleted', () => {
   let world: StorageWorld;
   let directory: string;
   beforeEach(async () => {
@@ -36,7 +36,7 @@ describe('a claim on a volume whose credential is gone', () => {
     await settle();
   };
 
-  it('reserves nothing that was never attached, and is let go without the credential', async () => {
+  it('reserves nothing before an attach, and is released without the credential', async () => {
     await world.deleteSecret('token');
     const outcome = await world.volumeManager.ensure(instanceOf('s'), mount);
     expect(outcome).to.include({ type: 'waiting', reason: 'InvalidParameters', retry: true });
@@ -49,7 +49,7 @@ describe('a claim on a volume whose credential is gone', () => {
     expect(later.type).to.equal('mounted');
   });
 
-  it('is let go although it was still on its way, before anything of that could be seen', async () => {
+  it('is released during its staging, before the cache contains the reservation', async () => {
     const arriving = world.volumeManager.ensure(instanceOf('s'), mount);
     // Under way, and not reserved yet.
     for (let turn = 0; turn < 3; turn += 1) await Promise.resolve();
@@ -60,7 +60,7 @@ describe('a claim on a volume whose credential is gone', () => {
     expect(await world.volume()).to.include({ status: 'Available' });
   });
 
-  it('is let go where an earlier version reserved first, also after a restart', async () => {
+  it('is released where an earlier version reserved first, also after a restart', async () => {
     for (const restart of [false, true]) {
       await world.deleteSecret('token');
       await reserve();
@@ -73,7 +73,7 @@ describe('a claim on a volume whose credential is gone', () => {
     expect(world.driver.calls).to.deep.equal(['provision']);
   });
 
-  it('is let go with the credential of the try when the attach may have begun', async () => {
+  it('is released with the credential of the attempt if the attach may have started', async () => {
     world.driver.failsOn = { attach: 'Unavailable' };
     await world.volumeManager.ensure(instanceOf('s'), mount);
     expect((await world.volume())?.attachments?.[0]).to.include({ state: 'Reserved' });
@@ -85,7 +85,7 @@ describe('a claim on a volume whose credential is gone', () => {
     expect((await world.volume())?.attachments).to.deep.equal([]);
   });
 
-  it('waits for the credential when it is attached and nothing of it was kept', async () => {
+  it('waits for the credential if it is attached and no credential was stored', async () => {
     await world.volumeManager.ensure(instanceOf('s'), mount);
     await world.deleteSecret('token');
     await rm(join(directory, (await world.volume())?.metadata.uid ?? ''));
@@ -98,7 +98,7 @@ describe('a claim on a volume whose credential is gone', () => {
     expect(world.driver.tokenOf('detach')).to.equal('again');
   });
 
-  it('is not attached when its credential could not be kept for the detach', async () => {
+  it("is not attached if its credential can't be stored for the detach", async () => {
     await rm(directory, { recursive: true });
     const { writeFile, mkdir } = await import('node:fs/promises');
     await writeFile(directory, 'not a directory');

@@ -7,7 +7,7 @@ const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
 const key = { namespace: 'default', name: 'v' };
 const claim = 'default/s';
 
-describe('a volume that is deleted while the node that lost it still has it', () => {
+describe('a volume that is deleted while the node that lost it still has it attached', () => {
   let world: StorageWorld;
   beforeEach(async () => {
     world = await StorageWorld.start();
@@ -28,14 +28,14 @@ describe('a volume that is deleted while the node that lost it still has it', ()
     return before;
   }
 
-  it('is unmounted and detached when its claim lets go', async () => {
+  it('is unmounted and detached when its claim is released', async () => {
     await takeAndDelete();
     await world.volumeManager.releaseAll(claim);
     expect(world.driver.calls).to.deep.equal(['unmount', 'detach']);
     expect(world.volumeManager.holdsHere(claim)).to.equal(false);
   });
 
-  it('is that, too, where another one was made under its name, which stays as it is', async () => {
+  it('is unmounted and detached also if it was recreated, and the new one is unchanged', async () => {
     await takeAndDelete();
     await world.createVolume();
     world.driver.calls.length = 0;
@@ -45,7 +45,7 @@ describe('a volume that is deleted while the node that lost it still has it', ()
     expect(await world.volume()).to.deep.equal(made);
   });
 
-  it('is held until the driver has let go of it', async () => {
+  it('is held until the driver has detached it', async () => {
     await takeAndDelete();
     world.driver.failsOn = { detach: 'Unavailable' };
     const refused = await world.volumeManager.releaseAll(claim).catch((e: unknown) => e);
@@ -56,7 +56,7 @@ describe('a volume that is deleted while the node that lost it still has it', ()
     expect(world.volumeManager.holdsHere(claim)).to.equal(false);
   });
 
-  it('leaves the device to one that was made again on the same storage and is attached', async () => {
+  it('keeps the device for a recreated volume with the same storage that is attached', async () => {
     const before = await takeAndDelete();
     await world.createVolume();
     await world.store.updateStatus(volumes, key, { handle: before?.handle ?? '' });

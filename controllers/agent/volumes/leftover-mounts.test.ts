@@ -76,7 +76,7 @@ describe('mounts that the store does not account for', () => {
     expect(targets()).to.have.members(['/m/binds/u/a+y-0/data', '/m/u']);
   });
 
-  it('are known until they are gone', async () => {
+  it('are known until they are removed', async () => {
     await leftovers.sort(attached(), runs('a/x-0'), signal);
     refused = '/m/u';
     const error: unknown = await leftovers

@@ -8,7 +8,7 @@ import { NodeVolumes } from './node-volumes.js';
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
 const volume = { namespace: 'default', name: 'v', metadata, handle: 'h' } as unknown as Volume;
 
-describe('a volume that is brought to its node', () => {
+describe('a volume that is staged on its node', () => {
   const requests: MountRequest[] = [];
   const driver = {
     capabilities: () => ({ blockDevice: false }),

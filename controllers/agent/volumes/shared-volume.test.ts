@@ -8,7 +8,7 @@ import { parameterResolver } from '../../secret/index.js';
 import { instanceOf, StorageWorld } from '../../testing/storage-world.js';
 import { VolumeManager } from './volume-manager.js';
 
-describe('a volume that several nodes attach at once, of a provider that goes on after it has answered', () => {
+describe('a volume that several nodes attach at once, of a provider with asynchronous operations', () => {
   let world: StorageWorld;
   const others: Manager[] = [];
 
@@ -54,7 +54,7 @@ describe('a volume that several nodes attach at once, of a provider that goes on
     );
   };
 
-  it('has one operation for each, which no other node goes on with', async () => {
+  it('has one operation for each, which no other node continues', async () => {
     const mount = { name: 'data', mountPath: '/data', claim: { name: 'v' } };
     const user = (name: string): Instance => instanceOf(name);
     world.driver.slow = { attach: 4 };

@@ -81,7 +81,7 @@ describe('volume controller', () => {
   }
   const volume = async (): Promise<Volume | undefined> => store.get(volumes, key);
 
-  it('V5: backs off although recording each failure wakes it, and fails after ten attempts', async () => {
+  it('V5: backs off although recording each failure changes the volume, and fails after ten attempts', async () => {
     driver.fails = 'Unavailable';
     await create();
     expect(driver.calls).to.have.length(1);
@@ -144,7 +144,7 @@ describe('volume controller', () => {
     expect(await volume()).to.equal(undefined);
   });
 
-  it('V8, V20: an unknown outcome is Stalled until an observation tells', async () => {
+  it('V8, V20: an unknown outcome is Stalled until an observation determines it', async () => {
     driver.fails = 'Timeout';
     await create();
     expect((await volume())?.status).to.equal('Stalled');
@@ -179,7 +179,7 @@ describe('volume controller', () => {
     expect((await volume())?.attachments).to.have.length(1);
   });
 
-  it('a slow attach holds up nobody; who waits is told when it ends', async () => {
+  it('a slow attach delays no others, and its claim is notified at its end', async () => {
     await create();
     const instance = instanceOf('i-0');
     let release: () => void = () => undefined;
@@ -275,7 +275,7 @@ describe('volume controller', () => {
     expect(await volume()).to.include({ status: 'Bound', boundClaim: 'default/i-0' });
   });
 
-  it('V27: a volume that an attach does not find is looked at, and lost half a minute later', async () => {
+  it('V27: a volume that an attach does not find is probed, and lost half a minute later', async () => {
     await create();
     driver.failsOn = { attach: 'NotFound', observe: 'NotFound' };
     await volumeManager.ensure(instanceOf('i-0'), mount).catch(() => undefined);
@@ -285,7 +285,7 @@ describe('volume controller', () => {
     expect(await volume()).to.include({ status: 'Failed', reason: 'VolumeLost' });
   });
 
-  it('V27: a volume that only an attach does not find is looked at once, and stays', async () => {
+  it('V27: a volume that only an attach does not find is probed once, and stays', async () => {
     await create();
     driver.failsOn = { attach: 'NotFound' };
     await volumeManager.ensure(instanceOf('i-0'), mount).catch(() => undefined);
@@ -294,7 +294,7 @@ describe('volume controller', () => {
     expect(await volume()).to.include({ status: 'Available', reason: 'Provisioned' });
   });
 
-  it('V27: a volume that can not grow because it is not there is lost half a minute later', async () => {
+  it('V27: a volume whose resize does not find it is lost half a minute later', async () => {
     await create();
     driver.failsOn = { expand: 'NotFound', observe: 'NotFound' };
     await store.update(volumes, { ...(await volume())!, size: '2Gi' });
@@ -311,7 +311,7 @@ describe('volume controller', () => {
     expect(await volume()).to.include({ status: 'Available', missingSince: '' });
   });
 
-  it('V13, V20: an attach of unknown outcome is Stalled on its node until asking again tells', async () => {
+  it('V13, V20: an attach of unknown outcome is Stalled on its node until the next call determines it', async () => {
     await create();
     driver.failsOn = { attach: 'Timeout' };
     const instance = instanceOf('i-0');
@@ -335,7 +335,7 @@ describe('volume controller', () => {
     expect(await volume()).to.include({ status: 'Available', boundNode: '' });
   });
 
-  it('V19: what is marked to be detached by hand is detached for its node, and Available then', async () => {
+  it('V19: a force-detached volume is detached for its node, and Available then', async () => {
     await create();
     const instance = instanceOf('i-0');
     await volumeManager.ensure(instance, mount);
@@ -351,7 +351,7 @@ describe('volume controller', () => {
     expect(await volume()).to.include({ status: 'Available', boundNode: '', boundClaim: '' });
   });
 
-  it('two volumes on one real path are one storage: the second claim waits, and is told why', async () => {
+  it('two volumes on one real path are one storage: the second claim waits and reports the reason', async () => {
     await create();
     await store.create(volumes, {
       namespace: 'default',

@@ -73,7 +73,7 @@ describe('the part of a node, for a volume that is being deleted', () => {
       expect(world.driver.calls).to.deep.equal([]);
     });
 
-  it('deletes the data once it is asked to, and again after its own failure wrote over the condition', async () => {
+  it('deletes the data after a request, and again after its failure overwrote the condition', async () => {
     await written({ snapshotsInFlight: [] });
     world.driver.failsOn = { delete: 'Internal' };
     await written(await asked());
@@ -101,7 +101,7 @@ describe('the part of a node, for a volume that is being deleted', () => {
     expect(isDeletionUnderWay(await volume())).to.equal(false);
   });
 
-  it('makes no further call once the volume was changed since: that is judged again', async () => {
+  it('makes no further call after a change of the volume: the deletion is decided again', async () => {
     await written({ snapshotsInFlight: [] });
     world.driver.failsOn = { delete: 'PermissionDenied' };
     await written(await asked());
@@ -119,7 +119,7 @@ describe('the data of a volume that is being deleted', () => {
   });
   afterEach(() => world.stop());
 
-  it('is asked to be deleted before its driver is called', async () => {
+  it('has a deletion request before its driver is called', async () => {
     world.driver.failsOn = { delete: 'Timeout' };
     await world.createVolume();
     await world.deleteVolume();
@@ -128,7 +128,7 @@ describe('the data of a volume that is being deleted', () => {
     expect(isDeletionUnderWay(found)).to.equal(true);
   });
 
-  it('goes whatever the policy becomes while a call may be under way', async () => {
+  it('is deleted regardless of policy changes while a call may be in progress', async () => {
     world.driver.failsOn = { delete: 'Timeout' };
     await world.createVolume();
     await world.deleteVolume();
@@ -218,7 +218,7 @@ describe('the data of a volume on another node', () => {
   const told = async (): Promise<string> =>
     findCondition((await volume()).conditions, 'Deleted')?.message ?? '';
 
-  it('is not asked to be deleted of a node that does not answer, until it does', async () => {
+  it('gets no deletion request for a silent node, until it responds', async () => {
     await report('NotReady');
     await world.deleteVolume();
     expect((await volume()).dataDeletion).to.equal(undefined);
@@ -227,7 +227,7 @@ describe('the data of a volume on another node', () => {
     expect(isDeletionUnderWay(await volume())).to.equal(true);
   });
 
-  it('may be going on a node that was asked and does not answer: the policy decides again once that was taken out', async () => {
+  it('may be in deletion on a silent node after a request: the policy decides again once the node is removed', async () => {
     await world.deleteVolume();
     await report('NotReady');
     expect(await told())
@@ -242,7 +242,7 @@ describe('the data of a volume on another node', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('is asked for again after the volume was changed', async () => {
+  it('is requested again after a change of the volume', async () => {
     await world.deleteVolume();
     await world.store.update(volumes, { ...(await volume()), parameters: { token: 't' } });
     await settle();
@@ -250,7 +250,7 @@ describe('the data of a volume on another node', () => {
     expect(dataDeletion?.generation).to.equal(metadata.generation);
   });
 
-  it('is not asked to be deleted while a copy of it is made', async () => {
+  it('gets no deletion request while a copy of it is created', async () => {
     await written({ snapshotsInFlight: ['a-copy'] });
     await world.deleteVolume();
     expect(findCondition((await volume()).conditions, 'Deleted')?.reason).to.equal('InUse');

@@ -5,7 +5,7 @@ import type { Volume } from '../kind.js';
 import type { VolumeEffects } from './effects.js';
 import { Reclaim } from './reclaim.js';
 
-describe('a volume that lets go of the snapshot it was made from', () => {
+describe('a volume that releases its source snapshot', () => {
   it('leaves the snapshot to the other volumes that are being made from it', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const key = { namespace: 'default', name: 's' };

@@ -48,7 +48,7 @@ describe('a call of a driver that fails', () => {
     expect((await world.volume())?.sizeBytes).to.equal(String(2 * 1024 ** 3));
   });
 
-  it('to grow a volume can be taken back, down to what the volume has', async () => {
+  it('to expand a volume can be reverted, down to its actual size', async () => {
     await failForLong();
     const condition = async () =>
       (await world.volume())?.conditions?.find(({ type }) => type === 'Resizing');
@@ -85,7 +85,7 @@ describe('a call of a driver that fails', () => {
     expect(count('expand')).to.equal(2);
   });
 
-  it('is not made by what is told of it: the record of a call, or the status of its service', async () => {
+  it('is not caused by reports about it: the record of a call, or the status of its service', async () => {
     const calls = await failForLong();
     const lastOperation = (await world.volume())!.lastOperation!;
     for (const message of ['one', 'two'])
@@ -145,7 +145,7 @@ describe('a call of a driver that fails', () => {
   });
 });
 
-describe('a call of a driver for an object that was looked at', () => {
+describe('a driver call for an object that was read before', () => {
   const object = (uid: string) => ({
     namespace: 'default',
     name: 'v',

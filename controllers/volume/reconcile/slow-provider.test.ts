@@ -4,7 +4,7 @@ import { snapshots } from '../../snapshot/kind.js';
 import { volumes } from '../kind.js';
 import { StorageWorld } from '../../testing/storage-world.js';
 
-describe('volumes of a provider that goes on after it has answered', () => {
+describe('volumes of a provider with asynchronous operations', () => {
   let world: StorageWorld;
 
   beforeEach(async () => {

@@ -14,7 +14,7 @@ describe('a volume that stands', () => {
 
   const volume = async (): Promise<Volume> => (await world.volume()) ?? expect.fail('it is gone');
 
-  it('V27: is not lost by a second miss that comes early, whatever wakes its key', async () => {
+  it('V27: is not lost by an early second miss, regardless of the trigger', async () => {
     await world.createVolume();
     world.driver.failsOn = { observe: 'NotFound' };
     while (!world.driver.calls.includes('observe')) await world.clock.advance(10_000);
@@ -29,7 +29,7 @@ describe('a volume that stands', () => {
     expect(await volume()).to.include({ status: 'Failed', reason: 'VolumeLost' });
   });
 
-  it('V19: stays attached to a node when one of two claims there is taken from it', async () => {
+  it('V19: stays attached to a node when one of two claims there is force-detached', async () => {
     await world.createVolume({ accessMode: 'ReadOnlyMany' });
     const held = (claim: string, state: Attachment['state']): Attachment => ({
       claim: `default/${claim}`,

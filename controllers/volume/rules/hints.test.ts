@@ -4,12 +4,12 @@ import { volumeHints } from './hints.js';
 describe('hints of a volume', () => {
   const facts = { hasClass: true, waitsFor: undefined, keptBecause: undefined };
 
-  it('tell what its deletion waits for', () => {
+  it('report the blocker of its deletion', () => {
     expect(volumeHints(facts)).to.eql([]);
     expect(volumeHints({ ...facts, waitsFor: 'why' })).to.eql(['why']);
   });
 
-  it('tell that its class is gone', () => {
+  it('report that its class does not exist', () => {
     expect(volumeHints({ ...facts, hasClass: false }).join()).to.contain(
       'its class does not exist any more',
     );

@@ -61,7 +61,7 @@ describe('a volume that a controller deletes', () => {
         },
       });
 
-    it('stays when somebody takes it at the same moment', async () => {
+    it('stays if it is claimed at the same time', async () => {
       await reachState(store, volumes, volumeKey, 'Available', { handle: 'h' });
       const attachments = [{ claim: 'default/i', node: 'n', state: 'Reserved' }] as const;
       const taken = overtaken(() => store.updateStatus(volumes, volumeKey, { attachments }));
@@ -70,7 +70,7 @@ describe('a volume that a controller deletes', () => {
       expect(await isAsked()).to.equal(false);
     });
 
-    it('is asked to go when nothing is in the way', async () => {
+    it('gets a deletion request if nothing blocks it', async () => {
       expect(await deleteUnused(store, await volume())).to.equal(undefined);
       expect(await isAsked()).to.equal(true);
     });
@@ -122,7 +122,7 @@ describe('a volume that a controller deletes', () => {
       });
   });
 
-  describe('by what wakes its controller', () => {
+  describe('by the triggers of its controller', () => {
     const clock = new FakeClock();
     const random = seededRandom(1);
     const logger = new RecordingLogger();
@@ -164,7 +164,7 @@ describe('a volume that a controller deletes', () => {
       await createSnapshot(store, name);
     }
 
-    it('is kept until its snapshot is made, and says so, where its service is gone', async () => {
+    it('is kept until its snapshot is created, and reports it, if its service was deleted', async () => {
       await createCopied('v', 'Released', { reclaimPolicy: 'delete' });
       const resolver = parameterResolver(
         manager.informer(secrets).lister,

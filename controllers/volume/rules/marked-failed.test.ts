@@ -4,7 +4,7 @@ import { volumes } from '../kind.js';
 
 const hourMs = 60 * 60_000;
 
-describe('a volume that was marked Failed by hand', () => {
+describe('a volume that was manually set to Failed', () => {
   let world: StorageWorld;
   beforeEach(async () => {
     world = await StorageWorld.start();
@@ -19,7 +19,7 @@ describe('a volume that was marked Failed by hand', () => {
 
   const calls = (name: string): number => world.driver.calls.filter((call) => call === name).length;
 
-  it('V27: is Available again when its driver shows it, and is looked at now and then until it does', async () => {
+  it('V27: is Available again when its driver reports it, and is probed periodically until then', async () => {
     world.driver.failsOn = { observe: 'NotFound' };
     await world.clock.advance(2 * hourMs);
     expect(await world.volume()).to.include({ status: 'Failed' });
@@ -30,7 +30,7 @@ describe('a volume that was marked Failed by hand', () => {
     expect(calls('provision')).to.equal(1);
   });
 
-  it('V27: is looked at by a daemon that starts later', async () => {
+  it('V27: is probed by a daemon that starts later', async () => {
     world.driver.failsOn = { observe: 'NotFound' };
     await world.restart();
     expect(await world.volume()).to.include({ status: 'Failed' });

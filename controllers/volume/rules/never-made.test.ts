@@ -30,7 +30,7 @@ describe('a volume that was never made', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('is deleted without the secret after retries by hand and by time, and a restart', async () => {
+  it('is deleted without the secret after manual and timed retries, and a restart', async () => {
     await world.createVolume(withToken);
     await rearm(world.store, (await world.volume())!);
     await settle();
@@ -42,7 +42,7 @@ describe('a volume that was never made', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('is deleted after its class was removed, whatever its policy', async () => {
+  it('is deleted after its class was removed, regardless of its policy', async () => {
     for (const reclaimPolicy of ['retain', 'delete'] as const) {
       await removeClass().catch(() => undefined);
       await world.createVolume({ reclaimPolicy });
@@ -52,7 +52,7 @@ describe('a volume that was never made', () => {
     }
   });
 
-  it('is deleted while it is Stalled, and fails permanently, when its driver never looks at it', async () => {
+  it('is deleted while it is Stalled, and fails permanently, if its driver does not observe', async () => {
     for (const isDeleted of [true, false]) {
       world.driver.failsOn = { provision: 'Timeout', observe: 'Unsupported' };
       await world.createVolume();
@@ -74,7 +74,7 @@ describe('a volume that was never made', () => {
     expect(world.driver.tokenOf('provision')).to.equal('value');
   });
 
-  it('may have been made once a driver was called: that driver is asked when it can be', async () => {
+  it('may exist once a driver was called: that driver is called for the deletion', async () => {
     await world.writeSecret('token', 'value');
     world.driver.failsOn = { provision: 'PermissionDenied' };
     await world.createVolume(withToken);
@@ -89,7 +89,7 @@ describe('a volume that was never made', () => {
     expect(world.driver.tokenOf('delete')).to.equal('again');
   });
 
-  it('says what to create when its driver was asked and both class and secret are gone', async () => {
+  it('reports what to create if its driver was called and both class and secret are missing', async () => {
     await world.writeSecret('token', 'value');
     world.driver.failsOn = { provision: 'PermissionDenied' };
     await world.createVolume(withToken);
@@ -105,7 +105,7 @@ describe('a volume that was never made', () => {
     expect(world.driver.tokenOf('delete')).to.equal('again');
   });
 
-  it('says that its snapshot is gone, and no longer what its restore failed with', async () => {
+  it('reports that its snapshot does not exist, and no longer the failure of its restore', async () => {
     const of = { namespace: 'default', name: 's' };
     await world.createVolume();
     const metadata = { finalizers: [snapshotFinalizer] };

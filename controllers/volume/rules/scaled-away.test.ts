@@ -25,7 +25,7 @@ function volumeOf(ordinal: number): Volume {
 }
 
 describe('a volume whose replica was scaled away', () => {
-  it('says whose it is, why it is kept, and both ways to go on', () => {
+  it('reports its replica, the reason why it is kept, and both remedies', () => {
     expect(keptScaledAway(volumeOf(2), serviceAt(1))).to.equal(
       'it belongs to replica 2 of service db, which has scale 1, and is kept because retention.whenScaled is retain: scale the service to 3 or more to use its data again, or: kedge delete volume data-db-2 -n shop',
     );

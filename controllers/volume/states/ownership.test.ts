@@ -79,7 +79,7 @@ describe('a volume that another node owns', () => {
     await settle();
   }
 
-  it('is not provisioned here: its node is asked, with all that it needs, and waited for', async () => {
+  it('is not provisioned here: its node gets a request with all inputs, and is awaited', async () => {
     world.driver.topologyKeys = ['svc.io/node'];
     await world.createVolume({ storageClassName: 'far', parameters: { token: 't' } });
     expect(await volume()).to.deep.include({
@@ -116,7 +116,7 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('is grown and deleted by its node: the object goes when the node says that the data is gone', async () => {
+  it('is expanded and deleted by its node: the object is removed when the node reports the deletion', async () => {
     await placed();
     await grow('2Gi');
     expect((await told('Resizing')).slice(0, 2)).to.deep.equal(['True', 'WaitsForNode']);
@@ -242,7 +242,7 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('is taken from its node by hand only while that is silent, and without a call', async () => {
+  it('is force-detached from its node only while that is silent, and without a driver call', async () => {
     await placed();
     await written({ status: 'Bound', attachments: [{ ...away, state: 'Detaching' }] });
     await waits();
@@ -252,7 +252,7 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('keeps what its node reports of a failure while that is at work: the node is not woken by it', async () => {
+  it('keeps the failure that its node reports, and does not trigger the node', async () => {
     world.driver.topologyKeys = ['svc.io/node'];
     await world.createVolume({ storageClassName: 'far' });
     const { conditions = [] } = await volume();
@@ -310,7 +310,7 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls.filter((call) => call === 'expand')).to.have.length(1);
   });
 
-  it('is copied by its node, and let go of when the node is done', async () => {
+  it('is copied by its node, and released when the node is done', async () => {
     await placed();
     await copy();
     const { uid } = (await snapshot()).metadata;

@@ -184,7 +184,7 @@ describe('volume plan', () => {
     expect(effectivePolicy(volume, undefined)).to.equal('retain');
   });
 
-  it('V4, V5, V7, V8: a failure is judged by its class, and every phase it can happen in knows the event', () => {
+  it('V4, V5, V7, V8: the class of a failure determines the event, and every possible phase knows the event', () => {
     const judge = (kind: DriverErrorKind, attempts = 1) =>
       judgeFailure(new DriverError(kind, 'words'), attempts, defaultPolicy, true).event;
     expect(judge('InvalidParameters')).to.equal('failedForGood');

@@ -79,7 +79,7 @@ describe('EngineClient', () => {
     expect((await errorOf(client.images.list(signal))).message).to.equal('<html>');
   });
 
-  it('a socket that does not exist, and one that nobody listens at, say what to do', async () => {
+  it('the errors for a missing socket, and for one without a listener, contain the remedy', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-engine-'));
     try {
       const missing = new EngineClient({ socketPath: join(folder, 'no.sock'), clock: systemClock });
@@ -210,7 +210,7 @@ describe('EngineClient', () => {
     expect(engine.calls.join()).not.to.include('secret-word');
   });
 
-  it('a pull that says nothing any more fails, and nothing of it goes on', async () => {
+  it('a pull without progress fails, and no part of it continues', async () => {
     const clock = new FakeClock();
     const slow = new EngineClient({ socketPath: engine.socketPath, clock });
     let closed = false;
@@ -228,7 +228,7 @@ describe('EngineClient', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('a tar is streamed, and one without an image is told', async () => {
+  it('a tar archive is streamed, and one without an image is reported', async () => {
     let bytes = 0;
     engine.answer = (request, response) => {
       request.on('data', (chunk: Buffer) => (bytes += chunk.length));
@@ -289,7 +289,7 @@ describe('EngineClient', () => {
     );
   });
 
-  it('names are part of one segment of the path, whatever is in them', async () => {
+  it('names are one segment of the path, regardless of their characters', async () => {
     await client.images.inspect('a/../../containers/json?x', signal);
     expect(engine.calls.at(-1)).to.equal(
       'GET /v1.41/images/a%2F..%2F..%2Fcontainers%2Fjson%3Fx/json',

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { endedByRestart } from './engine-starts.js';
 
-describe('a container that ended while nobody watched the engine', () => {
+describe('a container that ended while the engine was not watched', () => {
   const engine = 1_000_000_000;
   const end = (exitedAt: number, exitCode: number | undefined = 0, startedAt = engine - 900_000) =>
     endedByRestart({ startedAt, exitedAt, exitCode }, engine);

@@ -29,7 +29,7 @@ describe('the credentials in a file of docker login', () => {
     });
   });
 
-  it('a file for other registries has none, and no file is told without its text', () => {
+  it('a file for other registries has none, and errors do not quote the file', () => {
     expect(read({ 'other.example.com': { auth: auth('a:b') } })).to.equal(undefined);
     for (const text of ['s3cret', '{"s3cret":1}'])
       expect(() => image && dockerConfigCredentials(text, image))

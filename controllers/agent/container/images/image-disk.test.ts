@@ -56,7 +56,7 @@ describe('the disk of images', () => {
     expect(await told()).to.deep.equal([]);
   });
 
-  it('loses images, the first ones first, until it is below the limit, and an event tells which', async () => {
+  it('images are removed, the oldest first, until it is below the limit, and an event lists them', async () => {
     expect(await checked(99, ['a', 'b', 'c'])).to.deep.equal(['a', 'b']);
     const { items } = await store.list(events);
     expect(items.map(({ message }) => message)).to.deep.equal([

@@ -39,7 +39,7 @@ describe('a process with limits on a machine without control groups', () => {
   });
   const limits = { memoryBytes: 2 ** 27 };
 
-  it('runs without them, and its state tells which and what to do', async () => {
+  it('runs without them, and its state reports them with the remedy', async () => {
     const limited = spec({ limits });
     await runtime.start(limited);
     const state = await eventually('it to run', async () => {

@@ -92,7 +92,7 @@ describe('control groups of workloads', () => {
     expect(await read('kedge/cgroup.subtree_control')).to.equal('+pids');
   });
 
-  it('of v2 are killed as a whole, and tell that memory ran out', async () => {
+  it('of v2 are killed as a group, and report exceeded memory', async () => {
     await unified();
     await groups.prepare('u', limits);
     await writeFile(join(root, 'kedge/u/cgroup.kill'), '');
@@ -112,7 +112,7 @@ describe('control groups of workloads', () => {
     await groups.remove('u');
   });
 
-  it('enforce what the machine can, and tell the rest with what to do', async () => {
+  it('enforce the limits that the machine supports, and report the others with the remedy', async () => {
     await hierarchies('memory', 'freezer');
     const { procs, unenforced } = await groups.prepare('u', limits);
     expect(procs).to.have.lengthOf(2);
