@@ -292,7 +292,7 @@ describe('process runtime', function () {
     const told = new Promise<string>((resolve) => runtime.onChange(resolve));
     await runtime.requestStop(id, 0);
     expect(await told).to.equal(id);
-    // A start that took long is told, too.
+    // The outcome of a slow start is notified too.
     await eventually('the end', async () => (await runtime.requestStop(id, 0)).type === 'gone');
   });
 

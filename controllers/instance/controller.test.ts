@@ -199,7 +199,7 @@ describe('what is on a node', () => {
       operation.op === 'delete' && operation.kind.kind === instances.kind;
     const isLetGo = (operation: Operation) =>
       operation.op === 'update' && operation.kind.kind === instances.kind;
-    /** How often the race came about. */
+    /** How often the race occurred. */
     let raceCount = 0;
     const race = (isMeant: (operation: Operation) => boolean, other: () => Promise<unknown>) => {
       raceCount = 0;

@@ -68,7 +68,7 @@ describe('two processes that register as the agent of one node', () => {
     });
   }
 
-  /** Whether a start came back. */
+  /** Whether a start returned. */
   function begun(registration: NodeRegistration): { started: boolean } {
     const state = { started: false };
     void registration.start().then(() => {

@@ -119,7 +119,7 @@ describe('node registration', () => {
     const engine = Object.assign(new MemoryEngine(), { freeBytes: () => Promise.resolve(free) });
     const clock = new FakeClock();
     await using store = await openStore({ engine, clock });
-    // The disk is asked when something is written.
+    // The free space is checked at each write.
     await store.create(nodes, { name: 'other' });
     await settle();
     expect(store.health().state).to.equal('full');

@@ -23,7 +23,7 @@ const zone = 'svc.io/zone';
 const data = { name: 'data', mountPath: '/data' };
 const claim = { ...data, claim: { name: 'v' } };
 
-/** A store with a scheduler. Nothing but changes of objects passes: no timer wakes anything. */
+/** A store with a scheduler. Only changes of objects trigger it: no timer does. */
 class Cluster {
   /** Instances that the scheduler read in a commit, one entry per run. */
   readonly runs: string[] = [];
@@ -97,7 +97,7 @@ class Cluster {
     await this.store.updateStatus(volumes, { namespace, name }, { handle: 'h', topology });
   }
 
-  /** A class whose volumes are made in one zone. */
+  /** A class whose volumes are provisioned in one zone. */
   async classIn(name: string, value: string): Promise<void> {
     const allowedTopologies = [{ matchLabels: { [zone]: value } }];
     const found = await this.store.get(storageClasses, { name });
@@ -110,7 +110,7 @@ class Cluster {
     return (await this.store.get(instances, { namespace, name }))?.node;
   }
 
-  /** Unplaced instances that a look at everything would place now. */
+  /** Unplaced instances that a full scan would place now. */
   async forgotten(): Promise<readonly string[]> {
     await settle();
     const all = (await this.store.list(nodes)).items;
@@ -137,7 +137,7 @@ class Cluster {
 }
 
 interface Freed {
-  /** What the instance waits for. */
+  /** The event that the instance waits for. */
   readonly title: string;
   readonly template?: Instance['template'];
   readonly before: (cluster: Cluster) => Promise<void>;

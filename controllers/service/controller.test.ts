@@ -92,7 +92,7 @@ describe('a service and its instances', () => {
       'data-db-2',
     ]);
     expect(await store.get(services, key)).to.include({ status: 'Pending', currentInstances: 3 });
-    // One makes them and tells of them, and one binds each.
+    // One creates them and writes the status, and one binds each.
     expect(raced.commits).to.equal(4);
     await clock.advance(10 * 60_000);
     expect(raced.commits).to.equal(4);
@@ -115,7 +115,7 @@ describe('a service and its instances', () => {
       const service = (await store.get(services, key))!;
       await store.update(services, { ...service, scale });
       await settle();
-      // The agent of the node lets go of what is not wanted.
+      // The agent of the node releases instances that are not wanted.
       for (const { metadata, ...instance } of await made())
         if (metadata.deletionRequestedAt !== undefined)
           await store.update(instances, { ...instance, metadata: { ...metadata, finalizers: [] } });

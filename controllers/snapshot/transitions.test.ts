@@ -34,7 +34,7 @@ async function failing(world: StorageWorld, on: StorageWorld['driver']['failsOn'
   await made(world);
 }
 
-/** The secret that its source was made with is gone. */
+/** Deletes the secret with which its source was provisioned. */
 async function withoutSecret(world: StorageWorld): Promise<void> {
   await world.writeSecret('token', 'value');
   await world.createVolume({ parameters: { token: 'secret:token/key' } });

@@ -153,7 +153,7 @@ describe('the keeper of a storage root', () => {
     await mkdir(join(path, uid));
     await writeFile(join(path, uid, 'x'), 'kept');
     expect(await names()).to.have.members(['.kedge', uid]);
-    // Once: the next directory without a mark is a mount point, whatever it holds.
+    // Only once: the next directory without a mark is a mount point, regardless of its content.
     await rm(join(path, '.kedge'), { recursive: true });
     expect(await make().probe()).to.include({ reason: 'StorageRootUnmarked' });
   });

@@ -205,7 +205,7 @@ describe('a start of a container that is interrupted', () => {
     await add(String(process.pid), 'containerd-shim-runc-v2 -id other', '4:pids:/docker/other');
     await killUnrecorded(container, proc);
     await ended;
-    // A process that ended meanwhile is no error; one of another user is told.
+    // A process that ended meanwhile is no error; one of another user is reported.
     await eventually('both to be gone', async () => {
       await killUnrecorded(container, proc);
       return true;

@@ -74,7 +74,9 @@ describe('instances that share a volume', function () {
 
   const attachments = async () => (await store.get(volumes, volumeKey))?.attachments ?? [];
 
-  /** Reads of instances, one a reconcile and some more, while `count` instances come, and while they go. */
+  /**
+   * Reads of instances while `count` instances are created and while they are deleted: one per reconcile and some more.
+   */
   async function reconciles(count: number): Promise<readonly [number, number]> {
     let reads = 0;
     const original = store.get.bind(store);

@@ -77,7 +77,7 @@ describe('the launcher of supervisors', () => {
     try {
       process.kill(first, 'SIGKILL');
       expect(await ended).to.equal(null);
-      // What it had started goes on.
+      // Supervisors that it started keep running.
       process.kill(Number(child), 0);
     } finally {
       execFileSync('kill', ['-9', child]);

@@ -17,7 +17,7 @@ describe('a volume that is deleted while the node that lost it still has it atta
   });
   afterEach(() => world.stop());
 
-  /** Takes the volume by hand, as `detach --force` does, and deletes it. */
+  /** Force-detaches the volume, like `detach --force`, and deletes it. */
   async function takeAndDelete(): Promise<Volume | undefined> {
     const taken = { status: 'Available' as const, attachments: [], boundClaim: '', boundNode: '' };
     await world.store.updateStatus(volumes, key, taken);

@@ -51,7 +51,7 @@ describe('a volume that a controller deletes', () => {
     const volume = async (): Promise<Volume> => (await store.get(volumes, volumeKey))!;
     const isAsked = async (): Promise<boolean> =>
       (await volume()).metadata.deletionRequestedAt !== undefined;
-    /** The store to a writer who is overtaken by `other` between its reads and its commit. */
+    /** The store for a writer that `other` overtakes between its reads and its commit. */
     const overtaken = (other: () => Promise<unknown>): ObjectStore =>
       Object.assign(Object.create(store) as ObjectStore, {
         list: store.list.bind(store),

@@ -57,7 +57,7 @@ describe('a volume that was never made', () => {
       world.driver.failsOn = { provision: 'Timeout', observe: 'Unsupported' };
       await world.createVolume();
       expect(await world.volume()).to.include({ status: 'Stalled' });
-      // As a driver is of what a copy of a cluster holds from the original.
+      // Like a driver for foreign objects in a copy of a cluster.
       world.driver.failsOn = { provision: 'Unsupported', observe: 'Unsupported' };
       if (isDeleted) await world.deleteVolume();
       await world.clock.advance(5 * 60_000);

@@ -60,7 +60,7 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls).to.deep.equal(calls);
     expect(race.commits, 'writes while it waits').to.equal(commits);
   }
-  /** A volume that node `far` has made. */
+  /** A volume that node `far` has provisioned. */
   async function placed(): Promise<void> {
     world.driver.topologyKeys = ['svc.io/node'];
     await world.createVolume({ storageClassName: 'far' });
