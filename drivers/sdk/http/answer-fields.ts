@@ -88,8 +88,9 @@ export class Fields {
     return this.has(key) ? this.in(key) : undefined;
   }
 
+  /** The entries of a list. It has to be there: an answer without it says nothing about what exists. */
   list(key: string): readonly Fields[] {
-    const value = this.#value[key] ?? [];
+    const value = this.#value[key];
     if (!Array.isArray(value)) throw this.#unexpected(key);
     return value.map((each) => new Fields(this.#call, each, this.#kind === 'Timeout'));
   }

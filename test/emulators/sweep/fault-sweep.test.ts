@@ -7,9 +7,10 @@ import { unspecifiedCalls } from '../schema/specified-calls.js';
 import { EmulatedCloud, testToken } from './emulated-cloud.js';
 import { LifeCycle } from './life-cycle.js';
 
-/** The eight, and an action whose effect comes while its record says for ever that it runs. */
+/** The eight, an answer without its body, and an action whose effect comes while its record says for ever that it runs. */
 const faults: Readonly<Record<string, Fault>> = {
   ...eightFaults,
+  'empty body': { type: 'malformed', form: 'empty' },
   'record never ends': { type: 'neverFinish', effect: true },
 };
 

@@ -119,8 +119,8 @@ export class LifeCycle {
     if (BigInt(bytes) !== request.sizeBytes) throw new Error(`a disk of ${bytes} bytes`);
   }
 
-  async #delete(kept: Kept): Promise<void> {
-    const { handle } = kept;
+  /** @param handle absent: it was lost in a crash */
+  async #delete(kept: Kept, handle?: string): Promise<void> {
     await this.#settled('delete', () => this.#driver.delete({ ...this.#context(kept), handle }));
   }
 
@@ -163,7 +163,7 @@ export class LifeCycle {
     restored.handle = result.handle;
     await this.#demand(2, 1);
     await this.#attached(restored, (link) => this.#read(link));
-    await this.#delete(restored);
+    await this.#delete(restored, restored.handle);
     await this.#settled('deleteSnapshot', () =>
       this.#driver.deleteSnapshot({ ...request, handle: made.handle }),
     );
