@@ -185,7 +185,7 @@ export class Cloud1Volumes {
     });
   }
 
-  /** The node shows that a volume is attached to it. The record of the action may say for ever that it runs. */
+  /** The node has the volume attached. The record of the action may remain in progress without limit. */
   attachShown(request: CallContext): Promise<void> {
     return this.#actions.shown(request, 'attach');
   }

@@ -51,7 +51,7 @@ function runningOn(clock: ProviderClock): RunningOperations {
 
 /**
  * {@link awaitOperation} with few polls: each takes a request of the budget. An operation that runs for long is also
- * looked up by its result, because records have stayed in progress for ever although the work was done.
+ * looked up by its result, because records have stayed in progress although the work was done.
  */
 export function carryOut<R>(
   clock: ProviderClock,
