@@ -176,9 +176,9 @@ describe('types from one kind', () => {
       void modifyStatus(store, lamps, key, () => ({ room: 'attic' }));
       // @ts-expect-error nor beside a field that is
       void modifyStatus(store, lamps, key, (lamp) => ({ watts: 1, room: lamp.room }));
-      // @ts-expect-error labels are not status of any kind
+      // @ts-expect-error labels are not a status field of any Kind
       void store.updateStatus(loose, key, { labels: {} });
-      // @ts-expect-error nor is metadata
+      // @ts-expect-error metadata is not a status field either
       void modifyStatus(store, loose, key, ({ metadata }) => ({ metadata }));
     };
     expect(wrong).to.be.a('function');

@@ -50,7 +50,8 @@ export function userRules(): AdmissionRules<User> {
 /** Rules of tokens: the creator of a token for another user must hold all rights of that user. */
 export function tokenRules(): AdmissionRules<Token> {
   return {
-    castRefusal: 'the text of a token is shown only once, at its creation: kedge token create',
+    castRefusal:
+      "tokens can't be cast, because the text of a token is shown only once; remove it from the file and create it: kedge token create USER",
     async validate(context, token) {
       if (token.subject === context.identity.subject) return [];
       const user = await context.lookup(users, { name: token.subject });

@@ -39,7 +39,7 @@ interface ObjectStatus extends ApiObject {
   readonly conditions?: readonly Condition[];
 }
 
-/** The reason in its own status why an object in deletion still exists. */
+/** Why an object that is being deleted still exists, according to its own status. */
 function messageOf(object: ObjectStatus): string {
   const { status, failureMessage, lastOperation, conditions } = object;
   const failed = lastOperation && lastOperation.outcome !== 'Succeeded' && lastOperation.message;

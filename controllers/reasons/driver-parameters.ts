@@ -58,11 +58,12 @@ function missingSecret(about: About, storage: Storage): Remedy | undefined {
 function wrongPath({ message }: About, storage: Storage): Remedy | undefined {
   if (storage.kind !== 'Volume' || !message.includes('hostPath ')) return undefined;
   const { object } = storage;
-  const { namespace, name, parameters } = object;
-  if (/hostPath \S+ does not exist/.test(message))
+  const { namespace, name } = object;
+  const missing = /hostPath (\S+) does not exist/.exec(message)?.[1];
+  if (missing !== undefined)
     return run(
       patchOf('volume', object, { parameters: { createIfMissing: 'true' } }),
-      `create directory ${parameters?.hostPath ?? ''} on the node, or let kedged create it`,
+      `create directory ${missing} on the node, or let kedged create it, which needs [storage].allowCreateMissing`,
     );
   return set(
     `parameters.hostPath of volume ${namespace}/${name}`,

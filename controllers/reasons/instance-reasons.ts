@@ -193,7 +193,7 @@ export const instanceReasons = {
     passing('its workload', 'when that has run for minReadySeconds'),
   ),
   LimitsNotEnforced: unmet(
-    'the node of the instance can not hold the workload to its limits',
+    "the node of the instance can't enforce the limits of the workload",
     ofInstance(limitsNotEnforced),
   ),
   Stopping: unmet(

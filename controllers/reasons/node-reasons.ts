@@ -35,7 +35,7 @@ function nodeGone(about: About): Remedy {
     return about.object.status === 'Failed'
       ? run(
           deletionOf(about),
-          'the node with the data of its source was deleted: delete this snapshot, and create another one',
+          'the node that has the data of the source volume was deleted: start kedged on it again and retry, or delete the snapshot',
         )
       : away(about);
   if (about.kind === 'Volume' && about.object.attachments?.[0])

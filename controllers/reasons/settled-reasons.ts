@@ -21,6 +21,6 @@ export const settledReasons = {
   Running: settled('the workload runs'),
   Scheduled: settled('the instance is assigned to a node'),
   StorageRootReady: settled('the storage root of the node is in use'),
-  Unbound: settled('no instance has claimed the volume'),
+  Unbound: settled('no instance claims the volume'),
   Written: settled('the mounted secrets and configmaps are written'),
 } as const;

@@ -29,7 +29,7 @@ export interface ParameterResolver {
   openHandle(handle: string): string;
 }
 
-/** A driver for one set of parameters. */
+/** A driver that redacts the values of one set of parameters, and the redaction itself. */
 export interface ConfidentialCalls {
   readonly driver: Driver;
   /** For messages outside of the driver. */

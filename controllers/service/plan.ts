@@ -39,7 +39,10 @@ export interface ServicePlan {
   readonly deleteVolumes: readonly Volume[];
   /** For a service in deletion: volumes whose policy retention.whenDeleted overrides. */
   readonly policies: readonly { readonly volume: Volume; readonly reclaimPolicy: ReclaimPolicy }[];
-  /** Ordinal with the newest template that must be ready before the next older one is replaced; absent for none. */
+  /**
+   * The ordinal whose instance of the newest template must be ready before the next stale instance is replaced; absent
+   * if none is awaited.
+   */
   readonly waitsFor?: number;
   /** The service has no instances left: its finalizer can be removed. */
   readonly finish: boolean;

@@ -20,7 +20,7 @@ export const transitions = [
     'Creating',
     'pending',
     'Creating',
-    'observed or retried with backoff, under the same identity',
+    'the creation is observed, or retried with backoff and the same snapshot uid',
   ),
   row(
     'S5',

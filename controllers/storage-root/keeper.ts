@@ -71,7 +71,10 @@ export class StorageRootKeeper implements StorageRoot {
     }
   }
 
-  /** Checks the root. */
+  /**
+   * Establishes the root if it is not yet in use (creates, marks and locks it as needed), and returns its state. A
+   * refusal does not throw.
+   */
   async probe(): Promise<RootState> {
     try {
       await (await this.#enter()).close();

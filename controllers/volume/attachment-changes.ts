@@ -31,7 +31,7 @@ function byPlace({ attachments = [] }: Volume): ReadonlyMap<string, Attachment> 
   return new Map(attachments.map((a) => [`${a.claim} ${a.node}`, a]));
 }
 
-/** The volume without its attachments, the fields that each attachment changes, and its version. */
+/** The volume without its attachments, the fields that follow from them, resourceVersion and updatedAt. */
 function withoutAttachments(volume: Volume): object {
   const { metadata, conditions = [] } = volume;
   return {

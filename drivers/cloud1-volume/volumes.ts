@@ -72,7 +72,7 @@ export class Cloud1Volumes {
     if (!found || found.name === providerName(volume.uid)) return found;
     throw new DriverError(
       'InvalidParameters',
-      `volume ${handle} at DigitalOcean has the name ${found.name}: it is not of volume ${volume.uid}`,
+      `DigitalOcean volume ${handle} is named ${found.name}: it does not belong to the volume with uid ${volume.uid}`,
     );
   }
 

@@ -81,7 +81,7 @@ export class Cloud2Volumes {
     if (!found || found.name === providerName(uid)) return found;
     throw new DriverError(
       'InvalidParameters',
-      `volume ${handle} at Hetzner Cloud has the name ${found.name}: it is not of volume ${uid}`,
+      `Hetzner Cloud volume ${handle} is named ${found.name}: it does not belong to the volume with uid ${uid}`,
     );
   }
 

@@ -41,7 +41,7 @@ async function isWhole(
   if (exitCode !== 0 || count === undefined || size === undefined)
     throw new DriverError(
       'Unavailable',
-      `${command} ended with exit code ${exitCode} for ${image}: ${stderr.trim()}`,
+      `the size of the file system in ${image} can't be determined: ${command} ended with exit code ${exitCode}: ${stderr.trim()}`,
     );
   return count * size <= BigInt(await files.size(image));
 }

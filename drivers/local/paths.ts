@@ -49,7 +49,7 @@ export function demandOwn(place: Place, handle: string | undefined): void {
   if (handle === undefined || own.includes(basename(handle))) return;
   throw new DriverError(
     'InvalidParameters',
-    `handle ${handle} is not the one of ${place.uid} under ${place.folder}`,
+    `handle ${handle} does not belong to volume ${place.uid} below ${place.folder}`,
   );
 }
 

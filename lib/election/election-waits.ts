@@ -19,7 +19,10 @@ export class ElectionWaits {
     return sleep(this.#clock, this.#times.retryPeriodMs * jitter, signal);
   }
 
-  /** Waits for the timeout of an attempt, which is shorter once this candidate stops. */
+  /**
+   * Waits for the timeout of an attempt, or until `over` aborts. If the candidate stops meanwhile, the attempt has at
+   * most one more retry period.
+   */
   async timeout(limitMs: number, signal: AbortSignal, over: AbortSignal): Promise<void> {
     using link = linkSignals(signal, over);
     await sleep(this.#clock, limitMs, link.signal);

@@ -16,7 +16,7 @@ export function isJsonMessage(message: DescMessage): boolean {
 /** Converts a field's value from proto3 JSON, in which 64-bit integers are strings, to the form of objects. */
 type Read = (value: unknown) => unknown;
 
-/** The differing fields of each message; undefined for most messages, which need no conversion. */
+/** The conversions of each message, by JSON name of the field; undefined for most messages, which need none. */
 const plans = new WeakMap<DescMessage, ReadonlyMap<string, Read> | undefined>();
 
 function planOf(message: DescMessage): ReadonlyMap<string, Read> | undefined {

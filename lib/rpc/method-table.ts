@@ -12,7 +12,7 @@ export type StandardVerb =
   | 'Delete'
   | 'Watch';
 
-/** One RPC, as served by both transports. */
+/** One RPC: its gRPC path, and its REST route if it has one. */
 export interface MethodInfo {
   /** `VolumeService.Get` */
   readonly id: string;

@@ -27,7 +27,10 @@ export const serverRules = {
   store: storeRule,
   schemas: withMethods('a SchemaRegistry', 'services'),
   packageName: someText('the protobuf package of the services'),
-  kinds: { give: 'a list of what serve() or mount() returns', fits: Array.isArray },
+  kinds: {
+    give: 'an array of the results of serve(), or `kinds` of describeKinds()',
+    fits: Array.isArray,
+  },
   ...portRules,
 };
 

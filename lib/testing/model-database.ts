@@ -25,12 +25,12 @@ const tablesMax = 4;
 
 /**
  * A database with the guarantees of LevelDB and no more, on files of the tests:
- * - An unsynced write is lost at a power loss, alone or with later ones. A log is not synced when a new one is
- *   started: its end is lost while writes of the new log survive.
+ * - An unsynced write may be lost at a power loss, even if later writes survive: a log is not synced when a new one
+ *   is started.
  * - An invalid record of the log is skipped silently, with the rest of its block.
  * - After a failed write the next one is accepted. Records after a partial record are not found when the
  *   database is opened again.
- * - After a failed sync or a failed table every write fails until the database is opened again.
+ * - After a failed sync, or a failed write of a table, every write fails until the database is opened again.
  * - Values in tables are returned as stored: no checksum is verified.
  *
  * The name of a new log is durable with its first sync, as on file systems that order names in a journal (ext4, XFS,

@@ -86,7 +86,7 @@ describe('containers in the network of their cluster', function () {
       60_000,
     );
   }
-  /** What a container gets from a name, which the C library resolves. */
+  /** The response to GET /who that client-0 receives from the host `name`, or the error. The C library resolves the name. */
   async function fetched(name: string, namespace = 'default'): Promise<string> {
     const script = `exec 3<>/dev/tcp/${name}/8080 || exit; printf 'GET /who HTTP/1.0\\r\\n\\r\\n' >&3; tail -n 1 <&3`;
     const command = ['exec', 'client-0', '-n', namespace, '--', 'bash', '-c', script];

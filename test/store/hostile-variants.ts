@@ -12,7 +12,7 @@ import {
 /** The engine without one of its safeguards, to check that the hostile disk detects it. */
 export type Variant = (options: LevelEngineOptions) => LevelEngine;
 
-/** The mark is durable first, and a drop that fails afterwards is never retried. */
+/** Writes the checkpoint before it deletes the superseded records, and never retries a failed deletion. */
 export const forgetsFailedDrops: Variant = (options) =>
   new (class extends LevelEngine {
     override async saveCheckpoint(

@@ -3,7 +3,7 @@ import { installation } from '../../installation.js';
 
 /** A command line with its description. */
 export interface Example {
-  /** Begins with `kedge`. */
+  /** A shell command line that calls `kedge`. */
   readonly line: string;
   readonly about: string;
 }

@@ -20,7 +20,7 @@ const otherVariables = [
 ];
 
 /**
- * Unknown environment variables that resemble that of a setting; `keys` holds the keys of all settings. Others with the
+ * Unknown environment variables that resemble a known one; `keys` holds the keys of all settings. Others with the
  * prefix are ignored: they may belong to a driver, for example.
  */
 export function misspeltVariables(

@@ -20,28 +20,28 @@ export const bool = (value: unknown): boolean | undefined =>
         ? false
         : undefined;
 
-/** A whole number that is not negative, also as digits. */
+/** A non-negative integer, as a number or a decimal string. */
 export const whole = (value: unknown): number | undefined => {
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
   return typeof number === 'number' && Number.isInteger(number) && number >= 0 ? number : undefined;
 };
 
-/** A whole number above 0. */
+/** A positive integer, as a number or a decimal string. */
 export const atLeastOne = (value: unknown): number | undefined => whole(value) || undefined;
 
-/** A whole number from 1 to 100. */
+/** An integer from 1 to 100, as a number or a decimal string. */
 export const percent = (value: unknown): number | undefined => {
   const number = atLeastOne(value);
   return number !== undefined && number <= 100 ? number : undefined;
 };
 
-/** A list, also as one text with commas. */
+/** A list of strings, or one string with commas. */
 export const texts = (value: unknown): readonly string[] | undefined => {
   if (typeof value === 'string') return value.split(',').filter((part) => part !== '');
   return Array.isArray(value) && value.every((v) => typeof v === 'string') ? value : undefined;
 };
 
-/** A table of texts, also as `a=b,c=d`. */
+/** A table of strings, or one string such as `a=b,c=d`. */
 export const map = (value: unknown): Readonly<Record<string, string>> | undefined => {
   if (typeof value === 'string')
     return Object.fromEntries(

@@ -199,7 +199,7 @@ class ContainerCommand implements ExecProcess {
     const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
     if (!cgroup.includes(this.#options.container))
       throw new Error(
-        `process ${pid} of the command is not visible in this pid namespace; end it from its terminal`,
+        `process ${pid} of the command is not visible in the pid namespace of kedged; end it inside the container, or run kedged in the pid namespace of the host`,
       );
     for (const target of await withChildren(pid)) signalOne(target, name);
   }

@@ -50,7 +50,7 @@ describe('data mounts', () => {
     await mounts.open(new Set());
     expect(await mounts.write(instance)).to.deep.include({ type: 'failed' });
     expect(place.writes).to.equal(0);
-    // Others need no place.
+    // An instance without mounted secrets or configmaps does not need the directory.
     expect((await mounts.write({ ...instance, template: {} })).type).to.equal('ready');
     place.problem = undefined;
     expect((await mounts.write(instance)).type).to.equal('ready');

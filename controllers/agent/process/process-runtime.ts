@@ -193,7 +193,10 @@ export class ProcessRuntime implements Runtime {
     return this.#unclear(id, directory, n, workload);
   }
 
-  /** The state of a run without process and recorded end: about to start, about to be recorded, or lost. */
+  /**
+   * The state of a run that has neither a live process nor a recorded exit code: it is starting, failed to start, or its
+   * end was not recorded.
+   */
   async #unclear(
     id: string,
     directory: string,

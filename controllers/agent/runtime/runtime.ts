@@ -45,7 +45,7 @@ export interface WorkloadSpec extends WorkloadRights, WorkloadNetwork {
   readonly imagePull?: 'missing' | 'always' | 'never';
   /** Digest of the image of its previous run. It overrides the tag, unless the pull policy is `always`. */
   readonly pinnedImage?: string;
-  /** The program and its first arguments; empty: the command of the image. */
+  /** The program and its first arguments. If empty, the entry point of the image is used. */
   readonly command: readonly string[];
   /** Arguments after the command; without a command they replace those of the image. */
   readonly args?: readonly string[];

@@ -220,7 +220,10 @@ export class NodeVolumes {
   }
 }
 
-/** Creates the directory if necessary, and checks that its path has no symbolic links. @throws DriverError */
+/**
+ * Creates a missing subPath directory unless the mount is read-only, and checks that no component is a symbolic link.
+ * @throws DriverError
+ */
 async function provideInside(root: string, subPath: string, readOnly: boolean): Promise<void> {
   try {
     await (await openInside(root, subPath, { make: !readOnly })).close();

@@ -70,7 +70,10 @@ export class VolumeRelease {
     });
   }
 
-  /** Releases a volume that was deleted or recreated since this node attached it, and therefore has no records. */
+  /**
+   * Releases a volume that was deleted or recreated after this node attached it: the store no longer has its attachments,
+   * only this process knows them.
+   */
   async #releaseGone(volume: Volume, claim: string): Promise<void> {
     const { node, records, held, calls, times, used } = this.#options;
     const { own } = records;

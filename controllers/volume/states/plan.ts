@@ -76,8 +76,8 @@ function hasHandle(volume: Volume): boolean {
 }
 
 /**
- * Whether a driver may have been called to provision the volume: its name is stored with the intent before the
- * first call and never cleared.
+ * Whether a driver may have been called to provision the volume: the driver's name is stored in the volume with the
+ * intent, before the first call, and never cleared.
  */
 function handedOver(volume: Volume): boolean {
   return hasHandle(volume) || (volume.driver ?? '') !== '';

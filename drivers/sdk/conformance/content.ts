@@ -57,7 +57,7 @@ export async function demandLarge(path: string, label: string, when: string): Pr
   const large = await readFile(join(path, 'large')).catch(() => Buffer.alloc(0));
   demand(
     large.equals(bulkOf(label, largeBytes)),
-    `${when}, a file of ${largeBytes} bytes has ${large.length} bytes, or other content`,
+    `${when}, the file of ${largeBytes} bytes does not have the content that was written (${large.length} bytes were read)`,
   );
 }
 
@@ -114,7 +114,10 @@ export async function demandContent(path: string, label: string, when: string): 
     const mode = (await stat(closed)).mode & 0o777;
     demand(mode === 0o600, `${when}, the mode of a file is ${mode.toString(8)} instead of 600`);
     const link = await readlink(join(folder, 'link'));
-    demand(link === `to-${label}`, `${when}, a symbolic link points to ${link}`);
+    demand(
+      link === `to-${label}`,
+      `${when}, a symbolic link points to ${link} instead of to-${label}`,
+    );
   } catch (error) {
     if (error instanceof ConformanceError) throw error;
     throw new ConformanceError(`${when}, content is missing: ${String(error)}`, { cause: error });

@@ -1,4 +1,4 @@
-/** Shorter values are found in texts by accident. */
+/** Shorter secrets are not redacted, because they also occur in texts by chance. */
 const secretLengthMin = 4;
 
 /** A text without the values of credentials, also as a URL or JSON quotes them. */

@@ -26,8 +26,8 @@ export interface Recovery {
 }
 
 /**
- * Undoes unwanted resources in the journal, freezes first. Runs at the start. Freezes must be undone before other
- * work on volumes, because freezes of an earlier process are never wanted.
+ * Undoes the recorded mounts, loop devices and freezes that `isWanted` rejects, freezes first: a frozen file system
+ * blocks writes. A failed undo is returned in `failed`, and its record is kept.
  */
 export async function recoverNode(
   journal: NodeJournal,

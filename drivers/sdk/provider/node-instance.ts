@@ -13,7 +13,7 @@ export interface InstanceLookup {
 export interface NodeInstances {
   /** In order: the first way that finds an instance decides. */
   readonly lookups: readonly InstanceLookup[];
-  /** The searched place for messages: `zone "eu-1a"`. */
+  /** Where instances are looked up, for error messages: `the team of the token at DigitalOcean`. */
   readonly place: (request: HandleRequest) => string;
 }
 

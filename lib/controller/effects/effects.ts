@@ -178,7 +178,7 @@ export class Effects {
       (current) => {
         if (!current) return intent;
         const isMine = current.controller === controller && current.key === key;
-        // An effect belongs to the key that requested it last: a restart queues that key.
+        // An unfinished effect moves to the key that requested it last, so that a restart queues this key.
         return isMine || !isUnfinished(current) ? current : { ...current, controller, key };
       },
       earlier?.operations,

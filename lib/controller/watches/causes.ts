@@ -2,8 +2,9 @@
 const causesMax = 8;
 /** Writes whose authors are kept. */
 const writesMax = 10_000;
-/** Steps in a chain, and runs in one chain. */
+/** Maximum depth of a chain of authors. */
 const chainMax = 6;
+/** Maximum number of runs in a chain, over all its branches. */
 const chainRunsMax = 24;
 
 /** The cause of a requeue of a key. */

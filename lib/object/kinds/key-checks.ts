@@ -90,7 +90,7 @@ export function isNamespace(text: string): boolean {
 }
 
 /**
- * Returns the namespace of a list or watch.
+ * Checks the namespace of a list or watch.
  * @throws StatusError InvalidArgument for a namespace that no object of the kind may be in
  */
 export function demandNamespace(kind: AnyKind, namespace: string | undefined): void {

@@ -46,7 +46,7 @@ export class Judgement implements AdmissionContext {
   readonly #kinds = new Map<string, Promise<KindRead>>();
   /** The status fields that rules read, by the id of the object. */
   readonly #statusRead = new Map<string, Set<string>>();
-  /** The same reads as operations, in the order of the reads. */
+  /** The reads that the commit checks, in order. */
   readonly #reads = new Map<string, ObjectRead | KindRead>();
 
   constructor(options: JudgementOptions, identity: Identity) {

@@ -4,7 +4,7 @@ import type { PolicyRule } from './kinds.js';
 /** Maximum combinations of one rule; write larger rules with `*`. */
 const combinationsMax = 10_000;
 
-/** The accesses that a granter must have. */
+/** Whether the granter has an access; `namespace` undefined: in all namespaces. */
 export type Can = (
   resource: string,
   verb: string,

@@ -58,7 +58,7 @@ export interface ScanOptions {
  * space. Released bytes are available to every process of the machine.
  */
 export interface Reserve {
-  /** Bytes that are allocated now; fewer if files were removed. */
+  /** Bytes that are allocated now. Files of the reserve that another program removed do not count. */
   held(): Promise<number>;
   /**
    * Allocates one more piece of a reserve of `wholeBytes`, if `keepFreeBytes` stay free and the engine is open.

@@ -34,7 +34,10 @@ export function encodeMeta(meta: MetaRecord): Buffer {
   return Buffer.concat([head, text]);
 }
 
-/** Decodes the record. Undefined if a byte differs from the written one. */
+/**
+ * Decodes the record. Undefined if its checksum does not match. Records of schema version 1 have no checksum and are
+ * not verified.
+ */
 export function decodeMeta(stored: Buffer): MetaRecord | undefined {
   const text = stored.subarray(checksumBytes);
   const sound = stored.length > checksumBytes && crc32(text) === stored.readUInt32BE(0);

@@ -18,7 +18,9 @@ const checksumMask = 0xa282ead8;
 function readBlock(table: Buffer, { offset, size }: BlockHandle): Buffer {
   const end = offset + size;
   if (end + trailerBytes > table.length - footerBytes)
-    throw new Error(`a block at byte ${offset} extends beyond the end of the file`);
+    throw new Error(
+      `the block at byte ${offset} extends into the footer or beyond the end of the file`,
+    );
   const stored = table.readUInt32LE(end + 1);
   const crc = crc32c(table.subarray(offset, end + 1));
   const masked = (((crc >>> 15) | (crc << 17)) + checksumMask) >>> 0;

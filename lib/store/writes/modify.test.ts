@@ -59,7 +59,7 @@ describe('modify', () => {
     await store.create(lamps, key);
     const messageOf = (work: Promise<unknown>): Promise<string> =>
       work.then(() => 'resolved', String);
-    // As JavaScript allows it: the types refuse both.
+    // Async functions, as a JavaScript caller may pass them; the types reject them.
     const later = (async () => ({ lit: true })) as unknown as () => { lit: boolean };
     const changed = (async (lamp: Lamp) => lamp) as unknown as (lamp: Lamp) => Lamp;
     expect(await messageOf(modifyStatus(store, lamps, key, later))).to.contain(

@@ -71,7 +71,7 @@ describe('a storage root on a separate disk', function () {
     return (await fetch(`http://127.0.0.1:${ops}/readyz`)).status;
   };
 
-  /** The expected state while the disk is not mounted, and after it is mounted again. */
+  /** Checks that nothing is created or deleted while the disk is not mounted; then mounts it and checks that work continues. */
   async function heldBack(handle: string): Promise<void> {
     await until('kept', 'reported', (volume) => rootCondition(volume)?.status === 'False');
     const kept = await shown('kept');

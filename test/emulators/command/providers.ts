@@ -40,7 +40,7 @@ export interface RunningProvider extends Provider {
   readonly deviceDirectory: string;
 }
 
-/** Actions take long enough to be seen. */
+/** Duration of a provider action, milliseconds: long enough that pending actions can be observed. */
 const actionMs = 1_000;
 
 /** Starts a provider with the state and the disks of its directory. */

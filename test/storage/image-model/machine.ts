@@ -45,7 +45,7 @@ export interface WorkloadPort {
   readonly running: ReadonlyMap<string, { readonly uid: string; readonly target: string }>;
   /** The number of records of a volume that were acknowledged to a workload. */
   acknowledged(uid: string): number;
-  /** The initial content of a volume. */
+  /** Sets the initial number of acknowledged records of a volume, unless one is known. */
   begins(uid: string, records: number): void;
 }
 

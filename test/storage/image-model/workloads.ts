@@ -45,7 +45,10 @@ export class Workloads implements WorkloadPort {
     return this.#acknowledged.get(uid) ?? 0;
   }
 
-  /** The initial content of a volume that was created from a snapshot. */
+  /**
+   * Sets the initial number of acknowledged records of a volume, unless one is known: a restored volume starts with
+   * those of its snapshot.
+   */
   begins(uid: string, records: number): void {
     if (!this.#acknowledged.has(uid)) this.#acknowledged.set(uid, records);
   }

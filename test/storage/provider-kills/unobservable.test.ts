@@ -13,8 +13,11 @@ import { Scene } from './scene.js';
 const program = fileURLToPath(new URL('kedged-of-cloud.js', import.meta.url));
 /** Maximum number of polls by the daemon within a case. */
 const always = 10_000;
-/** The interval between polls doubles, so on a slow machine the next may be due only after a minute. */
-const nextLookMs = 180_000;
+/**
+ * Timeout until the next poll of the daemon has taken effect, milliseconds. The interval between polls doubles: on a slow
+ * machine the next one may be due in more than a minute.
+ */
+const nextPollTimeoutMs = 180_000;
 
 describe('an operation whose end the daemon may not observe', function () {
   this.timeout(600_000);
@@ -68,7 +71,7 @@ describe('an operation whose end the daemon may not observe', function () {
   it('V8, V20: a creation leaves the volume Stalled, and it is Available once the provider shows the disk', async () => {
     expect((await stalledBy('provision')).handle).to.equal('');
     await ends('ended');
-    await scene.after(nextLookMs);
+    await scene.after(nextPollTimeoutMs);
   });
 
   it('V8, V21: a creation that failed unobserved is repeated once the daemon may observe it, and creates one disk', async () => {
@@ -83,9 +86,9 @@ describe('an operation whose end the daemon may not observe', function () {
         const { body } = await daemon.rest('GET', '/v1/namespaces/default/volumes/v');
         return body.status === 'Provisioning' || operationOf(body) !== failed;
       },
-      nextLookMs,
+      nextPollTimeoutMs,
     );
-    await scene.after(nextLookMs);
+    await scene.after(nextPollTimeoutMs);
   });
 
   it('V13, V20: an attachment leaves the volume Stalled with its claim, and Bound once its end is observed', async () => {
@@ -94,13 +97,13 @@ describe('an operation whose end the daemon may not observe', function () {
     expect(attachment).to.include({ claim: 'default/v-0', node: 'here', state: 'Reserved' });
     await ends('ended');
     await provider.disarm();
-    await scene.after(nextLookMs);
+    await scene.after(nextPollTimeoutMs);
   });
 
   it('V18, V20: a detachment leaves the volume Stalled on its node, and Available once its end is observed', async () => {
     expect((await stalledBy('detach')).boundNode).to.equal('here');
     await ends('ended');
     await provider.disarm();
-    await scene.after(nextLookMs);
+    await scene.after(nextPollTimeoutMs);
   });
 });

@@ -100,9 +100,9 @@ export const snapshots: readonly Check[] = [
       await trial.mounted(one, (path) => writeContent(path, 'one-late'));
       const late = await trial.snapshot(one);
       const other = await trial.snapshot(await written(trial, 'two'));
-      await demandRestored(trial, early, 'one-early', 'restored from the first of three');
-      await demandRestored(trial, late, 'one-late', 'restored from the second of three');
-      await demandRestored(trial, other, 'two', 'restored from the third of three');
+      await demandRestored(trial, early, 'one-early', 'restored from the first of three snapshots');
+      await demandRestored(trial, late, 'one-late', 'restored from the second of three snapshots');
+      await demandRestored(trial, other, 'two', 'restored from the third of three snapshots');
     },
   },
   {
@@ -269,7 +269,7 @@ export const snapshots: readonly Check[] = [
   },
   {
     name: 'missing-snapshots-are-said',
-    behaviour: 'snapshot of a driver without snapshots is Unsupported',
+    behaviour: 'createSnapshot fails with Unsupported if the driver does not support snapshots',
     needs: [],
     body: async (trial) => {
       if (trial.capabilities.snapshots) trial.leaveOut('the driver supports snapshots');

@@ -188,7 +188,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: 'aborts-are-not-heard',
-    breaks: 'Attach whose signal is aborted while it runs never ends.',
+    breaks: 'An attach call never returns if its signal is aborted during the call.',
     silent: false,
     killedBy: 'cancelled-calls-end',
     change: (driver) => ({
