@@ -18,6 +18,7 @@ import {
   thisNode,
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
+import { retriedInUse } from '@kedge/driver-sdk/conformance';
 import { builtinDrivers } from '@kedge/drivers';
 import { eventually } from 'kedge/testing';
 import { cleanUp, demandDevices } from './devices.js';
@@ -66,11 +67,11 @@ describe('copies of images', function () {
     return { ...call(volume), handle };
   }
   async function mounted(context: Awaited<ReturnType<typeof made>>): Promise<string> {
-    const { devicePath } = await driver.attach(context);
+    const { devicePath } = await retriedInUse(() => driver.attach(context));
     device = devicePath;
     const at = target(context.volume);
     const request = { ...context, devicePath, target: at, readOnly: false, mayFormat: false };
-    return (await driver.mount(request)).path;
+    return (await retriedInUse(() => driver.mount(request))).path;
   }
   /** Another program's process that starts at this moment keeps the mount for its lifetime. */
   const unmounted = (context: Awaited<ReturnType<typeof made>>, path: string, by = driver) =>
@@ -105,7 +106,7 @@ describe('copies of images', function () {
     const path = await mounted(volume);
     await fill(path);
     await unmounted(volume, path);
-    await driver.detach(volume);
+    await retriedInUse(() => driver.detach(volume));
     const copy = snapshot();
     const other = await newDriver();
     let copied = false;
@@ -114,11 +115,11 @@ describe('copies of images', function () {
       return result;
     });
     await begun(copy.uid);
-    const { devicePath } = await other.attach(volume);
+    const { devicePath } = await retriedInUse(() => other.attach(volume));
     device = devicePath;
     expect(copied, 'the copy was complete before it was attached').to.equal(true);
     check((await making).handle);
-    await other.detach(volume);
+    await retriedInUse(() => other.detach(volume));
   });
 
   for (const [what, spoil, told] of [
@@ -156,7 +157,7 @@ describe('copies of images', function () {
     const path = await mounted(volume);
     await writeFile(join(path, 'kept'), 'x');
     await unmounted(volume, path);
-    await driver.detach(volume);
+    await retriedInUse(() => driver.detach(volume));
     expect(await loopsOf(thisNode, volume.handle, signal)).to.deep.equal([]);
     await driver.delete(volume);
     expect(await readdir(root)).to.not.include(`${volume.volume.uid}.img`);
@@ -186,7 +187,7 @@ describe('copies of images', function () {
     workload.kill('SIGKILL');
     await unmounting;
     await unmounted(volume, path);
-    await driver.detach(volume);
+    await retriedInUse(() => driver.detach(volume));
   });
 
   it('a file system is not unmounted before it is thawed', async () => {
@@ -204,7 +205,7 @@ describe('copies of images', function () {
     await making;
     expect(order[1]).to.equal('unmounted');
     check(order[0]!.slice('copied '.length));
-    await other.detach(volume);
+    await retriedInUse(() => other.detach(volume));
   });
 
   it('a kill of daemon and copier leaves it frozen until the next start', async () => {
@@ -260,7 +261,7 @@ describe('copies of images', function () {
     await eventually('the copier to thaw', () => !isFrozen(path));
     await writeFile(join(path, 'after'), 'written');
     await unmounted(volume, path);
-    await driver.detach(volume);
+    await retriedInUse(() => driver.detach(volume));
   });
 
   it('a frozen file system without a mount is thawed', async () => {
@@ -272,7 +273,7 @@ describe('copies of images', function () {
     const again = await mounted(volume);
     expect(isFrozen(again)).to.equal(false);
     await unmounted(volume, again);
-    await driver.detach(volume);
+    await retriedInUse(() => driver.detach(volume));
   });
 
   it('a file system whose record of the freeze is damaged is thawed at the next start', async () => {
@@ -292,7 +293,7 @@ describe('copies of images', function () {
     const left = (await journal.replay()).states.map(({ type }) => type);
     expect(left, 'records of existing states').to.deep.equal(['mount', 'loop']);
     await unmounted(volume, path);
-    await driver.detach(volume);
+    await retriedInUse(() => driver.detach(volume));
   });
 
   it('an image whose file was removed is unmounted, detached and deleted', async () => {
@@ -300,7 +301,7 @@ describe('copies of images', function () {
     const path = await mounted(volume);
     await unlink(volume.handle);
     await unmounted(volume, path);
-    await driver.detach(volume);
+    await retriedInUse(() => driver.detach(volume));
     await driver.delete(volume);
     expect(await loopsOf(thisNode, volume.handle, signal)).to.deep.equal([]);
     expect((await directoryJournal(join(folder, 'journal')).replay()).states).to.deep.equal([]);

@@ -13,6 +13,7 @@ import {
   thisNode,
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
+import { retriedInUse } from '@kedge/driver-sdk/conformance';
 import { builtinDrivers } from '@kedge/drivers';
 import { cleanUp, demandDevices } from './devices.js';
 
@@ -55,13 +56,13 @@ describe('images on a faulty disk', function () {
   }
   type Made = Awaited<ReturnType<typeof made>>;
   const mounted = async (volume: Made): Promise<string> => {
-    const { devicePath } = await driver.attach(volume);
+    const { devicePath } = await retriedInUse(() => driver.attach(volume));
     const request = { ...volume, devicePath, readOnly: false, mayFormat: false };
-    return (await driver.mount(request)).path;
+    return (await retriedInUse(() => driver.mount(request))).path;
   };
   const away = async (volume: Made): Promise<void> => {
     await driver.unmount(volume);
-    await driver.detach(volume);
+    await retriedInUse(() => driver.detach(volume));
   };
   const refusal = async (work: Promise<unknown>): Promise<DriverError> => {
     const error: unknown = await work.then(
@@ -97,7 +98,7 @@ describe('images on a faulty disk', function () {
 
     it(`${fsType}: a read-only mount is not used as a writable one`, async () => {
       const volume = await made(fsType);
-      const { devicePath } = await driver.attach(volume);
+      const { devicePath } = await retriedInUse(() => driver.attach(volume));
       await driver.mount({ ...volume, devicePath, readOnly: true, mayFormat: false });
       const { kind, message } = await refusal(mounted(volume));
       expect(kind).to.equal('InUse');

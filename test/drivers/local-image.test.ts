@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, open, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { retriedInUse } from '@kedge/driver-sdk/conformance';
 import { eventually } from 'kedge/testing';
 import {
   memoryOperations,
@@ -55,9 +56,11 @@ describe('driver local on real file systems', function () {
     } as const;
     const { handle } = await driver.provision({ ...call(volume, parameters), ...wanted });
     const context = { ...call(volume, parameters), handle };
-    const { devicePath } = await driver.attach(context);
+    const { devicePath } = await retriedInUse(() => driver.attach(context));
     const target = join(folder, 'mounts', volume.uid);
-    await driver.mount({ ...context, devicePath, target, readOnly: false, mayFormat: false });
+    await retriedInUse(() =>
+      driver.mount({ ...context, devicePath, target, readOnly: false, mayFormat: false }),
+    );
     return { context, target, handle };
   }
   async function away(
@@ -65,7 +68,7 @@ describe('driver local on real file systems', function () {
     { context, target }: Awaited<ReturnType<typeof mounted>>,
   ) {
     await driver.unmount({ ...context, target });
-    await driver.detach(context);
+    await retriedInUse(() => driver.detach(context));
   }
 
   for (const fsType of ['ext4', 'xfs'])

@@ -4,6 +4,7 @@ import { copyFile, mkdtemp, readdir, readFile, rename, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { retriedInUse } from '@kedge/driver-sdk/conformance';
 import { eventually } from 'kedge/testing';
 import {
   directoryJournal,
@@ -50,12 +51,8 @@ describe('a mounted image that a user changes', function () {
     const { devicePath } = await driver.attach({ ...call, handle });
     const target = join(folder, 'mounts', volume.uid);
     const context = { ...call, handle, target };
-    const { path } = await driver.mount({
-      ...context,
-      devicePath,
-      readOnly: false,
-      mayFormat: false,
-    });
+    const mount = { ...context, devicePath, readOnly: false, mayFormat: false };
+    const { path } = await retriedInUse(() => driver.mount(mount));
     await writeFile(join(path, 'mine'), 'kept');
     execFileSync('sync', ['-f', path]);
     return { context, devicePath, path };

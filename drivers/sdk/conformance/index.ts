@@ -9,6 +9,7 @@
 export type { CheckTopic } from './check.js';
 export { ConformanceError } from './failure.js';
 export type { ConformanceOptions } from './options.js';
+export { retriedInUse } from './retried-in-use.js';
 export {
   type CheckOutcome,
   type CheckReport,
