@@ -18,6 +18,7 @@ for (const fsType of fileSystems)
     this.timeout(120_000);
     let folder: string;
     let cloud: Cloud2Double;
+    const leftOut: string[] = [];
     before(async function () {
       demandDevices(this);
       printSample('cloud2-volume', fileSystems);
@@ -30,6 +31,7 @@ for (const fsType of fileSystems)
       await cloud.listen();
     });
     after(async () => {
+      for (const line of leftOut) console.log(`      left out: ${line}`);
       await cloud?.close();
       if (folder) await cleanUp(folder);
     });
@@ -59,9 +61,9 @@ for (const fsType of fileSystems)
       cancelTimeoutMs: 2_000,
     };
     for (const { name, behaviour, run } of driverConformance(options))
-      it(`${name}: ${behaviour}`, async function () {
+      it(`${name}: ${behaviour}`, async () => {
         const outcome = await run();
-        if (outcome.type === 'leftOut') this.skip();
+        if (outcome.type === 'leftOut') leftOut.push(`${name}: ${outcome.reason}`);
       });
     it('calls the endpoints of the specification, and volumes by name', () => {
       const paths = new Set(

@@ -50,6 +50,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
     /** Links of disks by the handle of the volume, as attach returned them. */
     const links = new Map<string, string>();
     let emptyInventory: readonly string[];
+    const leftOut: string[] = [];
     before(async () => {
       folder = await mkdtemp(join(tmpdir(), 'kedge-emulated-'));
       // Each driver of the suite has a budget of its own, so they exceed the limit together.
@@ -59,6 +60,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
       emptyInventory = await cloud.emulator.inventory();
     });
     after(async () => {
+      for (const line of leftOut) console.log(`      left out: ${line}`);
       await cloud.emulator.close();
       await rm(folder, { recursive: true, force: true });
     });
@@ -77,9 +79,9 @@ for (const provider of ['cloud1', 'cloud2'] as const)
       cancelTimeoutMs: 2_000,
     };
     for (const { name, behaviour, run } of driverConformance(options))
-      it(`${name}: ${behaviour}`, async function () {
+      it(`${name}: ${behaviour}`, async () => {
         const outcome = await run();
-        if (outcome.type === 'leftOut') this.skip();
+        if (outcome.type === 'leftOut') leftOut.push(`${name}: ${outcome.reason}`);
       });
 
     it('leaves nothing behind, and no request differs from the definition or is unspecified', async () => {
