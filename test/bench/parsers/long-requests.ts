@@ -94,7 +94,7 @@ export async function holdsOfLongRequests(
       });
       holds.push(longestWorkMs);
     }
-    console.error(`${name}: ${holds.map((ms) => ms.toFixed(1)).join(', ')} ms`);
+    console.log(`${name}: ${holds.map((ms) => ms.toFixed(1)).join(', ')} ms`);
     const value = Math.max(...holds.slice(1));
     measurements.push({
       name: `parsers, ${name}: longest hold of the event loop`,
