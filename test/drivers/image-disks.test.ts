@@ -58,7 +58,7 @@ describe('images on a faulty disk', function () {
   const mounted = async (volume: Made): Promise<string> => {
     const { devicePath } = await retriedInUse(() => driver.attach(volume));
     const request = { ...volume, devicePath, readOnly: false, mayFormat: false };
-    return (await retriedInUse(() => driver.mount(request))).path;
+    return (await driver.mount(request)).path;
   };
   const away = async (volume: Made): Promise<void> => {
     await driver.unmount(volume);
