@@ -193,10 +193,7 @@ export class ProcessRuntime implements Runtime {
     return this.#unclear(id, directory, n, workload);
   }
 
-  /**
-   * The state of a run that has neither a live process nor a recorded exit code: it is starting, failed to start, or its
-   * end was not recorded.
-   */
+  /** The state of a run without a live process and without a recorded exit code: starting, failed, or lost. */
   async #unclear(
     id: string,
     directory: string,
