@@ -102,7 +102,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
       this.#resolveListed = resolve;
       this.#rejectListed = reject;
     });
-    // If nobody waits for the list, its rejection must not be reported as unhandled.
+    // A rejection without a waiter must not be reported as unhandled.
     this.#listed.catch(() => undefined);
     this.#reflector = new Reflector({
       source,
