@@ -53,6 +53,7 @@ export class LinkedDevice {
   async isReady(): Promise<boolean> {
     const device = await this.path();
     if (device === undefined) return false;
+    // While the kernel still prepares the device, it is not ready.
     return this.is(device).catch(() => false);
   }
 }

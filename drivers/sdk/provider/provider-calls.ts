@@ -65,6 +65,7 @@ export function carryOut<R>(
     const isOwn = operationIdOf(await operations.get(kind)) === id;
     if (!isOwn || !runningOn(clock).isLookDue(`${kind} ${id}`, found.type === 'running'))
       return found;
+    // A failed call is in the call journal, and the answer of the poll stands: the next call is due in a minute.
     const looked = await operation.look().catch(() => undefined);
     return looked?.type === 'done' ? { type: 'ended' } : found;
   };
