@@ -1,7 +1,7 @@
 // npm run bench: builds and measures. Arguments go to test/bench/main.ts; see --help.
-import { build, demandNode, install, run } from './steps.mjs';
+import { build, install, requireNode, run } from './steps.mjs';
 
-demandNode();
+requireNode();
 install();
 build();
 run('benchmarks', 'node', ['test/dist/bench/main.js', ...process.argv.slice(2)]);

@@ -1,8 +1,8 @@
 // npm run check: everything that a commit must pass, fast checks first. --no-tests skips the unit tests.
 import { runParts, unitParts } from './parts.mjs';
-import { compile, demandNode, install, run, runTogether } from './steps.mjs';
+import { compile, install, requireNode, run, runTogether } from './steps.mjs';
 
-demandNode();
+requireNode();
 install();
 run('format', 'biome', ['format', '.']);
 compile();

@@ -2,7 +2,7 @@
 // dist/release. `npm run release -- tarballs` or `-- deb [amd64|arm64]` builds one of the two.
 import { join } from 'node:path';
 import { architectures, debianPackage } from './release/debian-package.mjs';
-import { build, demandNode, install, root } from './steps.mjs';
+import { build, install, requireNode, root } from './steps.mjs';
 import { tarballs } from './release/tarballs.mjs';
 
 const [what = 'all', architecture = process.arch === 'arm64' ? 'arm64' : 'amd64'] =
@@ -11,7 +11,7 @@ if (!['all', 'tarballs', 'deb'].includes(what) || !Object.hasOwn(architectures, 
   console.error('usage: npm run release [-- tarballs | deb [amd64|arm64]]');
   process.exit(2);
 }
-demandNode();
+requireNode();
 install();
 build();
 const folder = join(root, 'dist/release');

@@ -1,7 +1,7 @@
 // npm run soak -- NAME: builds and runs one suite at its full length. Arguments go to test/soak/main.ts.
-import { build, demandNode, install, run } from './steps.mjs';
+import { build, install, requireNode, run } from './steps.mjs';
 
-demandNode();
+requireNode();
 install();
 build();
 run('soak', 'node', ['test/dist/soak/main.js', ...process.argv.slice(2)]);

@@ -1,7 +1,7 @@
 // npm start: installs and builds missing parts, then becomes the daemon with the local profile.
-import { build, demandNode, install } from './steps.mjs';
+import { build, install, requireNode } from './steps.mjs';
 
-demandNode();
+requireNode();
 if (process.platform !== 'linux') {
   console.error('kedged runs on Linux; the library (workspace lib) runs on macOS too');
   process.exit(1);

@@ -9,7 +9,7 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = join(root, 'node_modules/.bin');
 const [major, minor] = process.versions.node.split('.').map(Number);
 
-export function demandNode() {
+export function requireNode() {
   if (major > 20 || (major === 20 && minor >= 19)) return;
   console.error(
     `Kedge needs Node.js 20.19 or newer, this is ${process.version}; get it at https://nodejs.org or with your package manager`,

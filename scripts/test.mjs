@@ -1,8 +1,8 @@
 // npm test: sets itself up and runs every suite. Arguments are passed to mocha.
 import { runParts, suiteParts, unitParts } from './parts.mjs';
-import { build, demandNode, install } from './steps.mjs';
+import { build, install, requireNode } from './steps.mjs';
 
-demandNode();
+requireNode();
 install();
 build();
 await runParts([...unitParts(), ...suiteParts()], process.argv.slice(2));

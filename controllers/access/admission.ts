@@ -63,7 +63,7 @@ export function tokenRules(): AdmissionRules<Token> {
   };
 }
 
-function demandNotBuiltin(policy: Policy | undefined): void {
+function requireNotBuiltin(policy: Policy | undefined): void {
   if (policy?.builtin !== true) return;
   throw failedPrecondition(
     'BuiltIn',
@@ -87,7 +87,7 @@ export function policyRules(): AdmissionRules<Policy> {
     async validate(context, policy, before) {
       // Casting the printed form of a policy grants no rights.
       if (before?.builtin && isAsBefore(policy, before)) return [];
-      demandNotBuiltin(before);
+      requireNotBuiltin(before);
       const violations: FieldViolation[] = [];
       for (const [index, rule] of (policy.rules ?? []).entries())
         violations.push(
@@ -96,7 +96,7 @@ export function policyRules(): AdmissionRules<Policy> {
       return violations;
     },
     async validateDelete(context, policy) {
-      demandNotBuiltin(policy);
+      requireNotBuiltin(policy);
       const holders = (await context.lookupAll(users)).filter((user) =>
         user.policies?.includes(policy.name),
       );

@@ -14,6 +14,6 @@ export interface CheckedBackup extends BackupDescription {
 export async function checkBackup(path: string, keys: KeysAtHand): Promise<CheckedBackup> {
   if (keys.type === 'absent') return { ...(await verifyBackup(path)), openedValues: undefined };
   const check = new SealedCheck(path, keys);
-  const description = await verifyBackup(path, (content) => check.demand(content));
+  const description = await verifyBackup(path, (content) => check.require(content));
   return { ...description, openedValues: check.values };
 }

@@ -42,7 +42,7 @@ export function foreignGuard(
 }
 
 function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
-  const demandOwn = async (kind: Refusal, ...named: readonly Named[]): Promise<void> => {
+  const requireOwn = async (kind: Refusal, ...named: readonly Named[]): Promise<void> => {
     for (const each of named) {
       const record = await foreignRecordOf(store, each.uid);
       if (record) throw refusal(kind, record, each);
@@ -65,39 +65,39 @@ function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
     capabilities: () => driver.capabilities(),
     validateParameters: (parameters, context) => driver.validateParameters(parameters, context),
     provision: async (request) => {
-      await demandOwn('Unsupported', request.volume);
+      await requireOwn('Unsupported', request.volume);
       return driver.provision(request);
     },
     observe: async (request) => {
-      await demandOwn('Unsupported', request.volume);
+      await requireOwn('Unsupported', request.volume);
       return driver.observe(request);
     },
     delete: (request) => forget(request.volume, () => driver.delete(request)),
     attach: async (request) => {
-      await demandOwn('Unavailable', request.volume);
+      await requireOwn('Unavailable', request.volume);
       return driver.attach(request);
     },
     detach: (request) => forget(request.volume, () => driver.detach(request)),
     mount: async (request) => {
-      await demandOwn('Unavailable', request.volume);
+      await requireOwn('Unavailable', request.volume);
       return driver.mount(request);
     },
     unmount: (request) => forget(request.volume, () => driver.unmount(request)),
     expand: async (request) => {
-      await demandOwn('Unavailable', request.volume);
+      await requireOwn('Unavailable', request.volume);
       return driver.expand(request);
     },
     createSnapshot: async (request) => {
-      await demandOwn('Unsupported', request.volume, request.snapshot);
+      await requireOwn('Unsupported', request.volume, request.snapshot);
       return driver.createSnapshot(request);
     },
     observeSnapshot: async (request) => {
-      await demandOwn('Unsupported', request.snapshot);
+      await requireOwn('Unsupported', request.snapshot);
       return driver.observeSnapshot(request);
     },
     deleteSnapshot: (request) => forget(request.snapshot, () => driver.deleteSnapshot(request)),
     restore: async (request) => {
-      await demandOwn('Unsupported', request.volume, request.snapshot);
+      await requireOwn('Unsupported', request.volume, request.snapshot);
       return driver.restore(request);
     },
   };

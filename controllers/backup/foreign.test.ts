@@ -174,7 +174,7 @@ describe('a restored cluster', () => {
         snapshotLetGo: [() => guarded.deleteSnapshot(common)],
       };
     };
-    const demandRefused = async (
+    const requireRefused = async (
       kind: DriverError['kind'],
       calling: readonly (() => Promise<unknown>)[],
     ) => {
@@ -188,11 +188,11 @@ describe('a restored cluster', () => {
       }
     };
     const ofVolume = everything(foreignVolume, own);
-    await demandRefused('Unavailable', ofVolume.waits);
-    await demandRefused('Unsupported', ofVolume.never);
+    await requireRefused('Unavailable', ofVolume.waits);
+    await requireRefused('Unsupported', ofVolume.never);
     for (const each of ofVolume.volumeLetGo) await each();
     const ofSnapshot = everything(own, foreignSnapshot);
-    await demandRefused('Unsupported', ofSnapshot.snapshotNever);
+    await requireRefused('Unsupported', ofSnapshot.snapshotNever);
     for (const each of ofSnapshot.snapshotLetGo) await each();
     expect(calls).to.deep.equal([]);
 

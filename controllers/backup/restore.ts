@@ -34,7 +34,7 @@ export interface DataRestoreOptions {
 export async function restoreData(options: DataRestoreOptions): Promise<RestoreReport> {
   const { path, engine, keys, replace } = options;
   const check = new SealedCheck(path, keys);
-  const original = await verifyBackup(path, (content) => check.demand(content));
+  const original = await verifyBackup(path, (content) => check.require(content));
   await options.beforeWriting?.();
   const copy: RestoreOptions = {
     cluster: 'new',

@@ -28,7 +28,7 @@ export class SealedCheck {
   }
 
   /** @throws StatusError FailedPrecondition (KeyMissing, KeyMismatch) when a value does not open. */
-  demand({ kind, object }: BackedUpObject): void {
+  require({ kind, object }: BackedUpObject): void {
     for (const { sealed, place } of sealedValuesIn(kind, object)) {
       if (!this.#sealer) throw this.#missing();
       try {

@@ -27,7 +27,7 @@ function shown({ users, usedAt, origin, ...image }: NodeImage): JsonObject {
 }
 
 /** @throws StatusError if another daemon manages the images of the node */
-async function demandHere(
+async function requireThisNode(
   { store }: ApiParts,
   { node: here }: NodeImages,
   request: JsonObject,
@@ -143,7 +143,7 @@ export function imageVerbs(parts: ApiParts, { images }: ImageVerbOptions): reado
     request: JsonObject,
     further: AsyncIterable<JsonObject>,
   ): AsyncIterable<JsonObject> {
-    await demandHere(parts, here, request);
+    await requireThisNode(parts, here, request);
     if (loads >= loadsMax)
       throw new StatusError({
         code: 'ResourceExhausted',
@@ -172,7 +172,7 @@ export function imageVerbs(parts: ApiParts, { images }: ImageVerbOptions): reado
       handler: {
         type: 'unary',
         async call({ signal }, request) {
-          await demandHere(parts, images, request);
+          await requireThisNode(parts, images, request);
           return called(images.list(signal).then((found) => ({ items: found.map(shown) })));
         },
       },
@@ -192,7 +192,7 @@ export function imageVerbs(parts: ApiParts, { images }: ImageVerbOptions): reado
       handler: {
         type: 'unary',
         async call({ signal }, request) {
-          await demandHere(parts, images, request);
+          await requireThisNode(parts, images, request);
           const dryRun = request.dryRun === true;
           return called(
             images.prune(signal, { dryRun }).then((removed) => ({

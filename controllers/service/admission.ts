@@ -28,7 +28,7 @@ import {
 import { classNameOf } from '../volume/index.js';
 import { claimedVolume } from './claim.js';
 import { mountViolations } from './mount-rules.js';
-import { demandFreeNames, nameMax } from './replica-names.js';
+import { nameMax, requireFreeNames } from './replica-names.js';
 import { runtimeViolations } from './runtime-rules.js';
 import { elevationViolations, storedRights } from './workload-rights.js';
 
@@ -124,7 +124,7 @@ class ServiceRules {
           ...(await this.#claimViolations(context, service, mount.claim.name, `${at}.claim.name`)),
         );
     }
-    if (violations.length === 0) await demandFreeNames(context, service);
+    if (violations.length === 0) await requireFreeNames(context, service);
     return violations;
   }
 

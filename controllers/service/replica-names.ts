@@ -11,7 +11,7 @@ export const nameMax = 63;
  * never adopted.
  * @throws StatusError FailedPrecondition
  */
-export async function demandFreeNames(context: AdmissionContext, service: Service): Promise<void> {
+export async function requireFreeNames(context: AdmissionContext, service: Service): Promise<void> {
   const owner = `${service.namespace}/${service.name}`;
   const status = ['ownerService'] as const;
   for (const mount of service.volumes ?? []) {
@@ -22,7 +22,7 @@ export async function demandFreeNames(context: AdmissionContext, service: Servic
       const { ordinal = 0 } = replicaName(taken) ?? {};
       if (ordinal >= (service.scale ?? 1)) continue;
       if (taken.ownerService === owner) {
-        demandFitting(owner, mount.claimTemplate, taken);
+        requireFittingVolume(owner, mount.claimTemplate, taken);
         continue;
       }
       const holder = taken.ownerService ? `service "${taken.ownerService}"` : 'a user';
@@ -39,7 +39,7 @@ export async function demandFreeNames(context: AdmissionContext, service: Servic
  * V26: a retained volume is adopted only if it fits the claimTemplate: the same class and access mode, and at least the
  * requested size.
  */
-function demandFitting(
+function requireFittingVolume(
   owner: string,
   template: ClaimTemplate,
   volume: Pick<Volume, 'name' | 'namespace' | 'storageClassName' | 'accessMode' | 'size'>,

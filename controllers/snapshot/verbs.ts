@@ -47,7 +47,7 @@ async function restore(
     const volume = await restored(sealer, admission, key, target, into);
     // The path authorizes only the snapshot's namespace.
     const access = { resource: 'volumes', verb: 'create', namespace: into };
-    await parts.authorizer.demand(context.identity, access);
+    await parts.authorizer.require(context.identity, access);
     return volume;
   };
   const dryRun = request.dryRun === true;

@@ -10,7 +10,7 @@ import {
   sealParameters,
   storedParameters,
 } from '../secret/index.js';
-import { demandUnusedClass, dependentViolations } from './dependents.js';
+import { dependentViolations, requireUnusedClass } from './dependents.js';
 
 /** Options of the rules of classes. */
 export interface StorageClassRuleOptions {
@@ -102,7 +102,7 @@ export function storageClassRules(options: StorageClassRuleOptions): AdmissionRu
       return dependentViolations(context, object, before, driver);
     },
     async validateDelete(context, object, request) {
-      if (request.force !== true) await demandUnusedClass(context, object);
+      if (request.force !== true) await requireUnusedClass(context, object);
     },
     present: (object) => {
       const parameters = maskParameters(object.parameters);

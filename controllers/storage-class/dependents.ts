@@ -66,7 +66,7 @@ export async function dependentViolations(
 const shownMax = 10;
 
 /** @throws StatusError FailedPrecondition (InUse) for a class that volumes or claimTemplates name */
-export async function demandUnusedClass(
+export async function requireUnusedClass(
   context: AdmissionContext,
   { name }: Pick<StorageClass, 'name'>,
 ): Promise<void> {

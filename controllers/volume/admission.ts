@@ -27,9 +27,9 @@ import {
   type ShapeBasis,
   shapeViolations,
 } from '../storage-class/index.js';
-import { claimViolations, demandUnreservedName } from './rules/claims.js';
+import { claimViolations, requireUnreservedName } from './rules/claims.js';
 import { deletionObstacle, sourceValue, waitingCopy } from './rules/in-use.js';
-import { demandPolicyOpen } from './rules/policy-change.js';
+import { requirePolicyOpen } from './rules/policy-change.js';
 
 /** Present until all resources of the volume are cleaned up. */
 export const volumeFinalizer = 'svc.io/volume';
@@ -115,7 +115,7 @@ async function sourceViolations(
   return violations;
 }
 
-function demandGrowable(object: Volume, before: Volume, driver: Driver): void {
+function requireGrowable(object: Volume, before: Volume, driver: Driver): void {
   if ((parseQuantity(object.size) ?? 0n) <= (parseQuantity(before.size) ?? 0n)) return;
   // A volume that is not provisioned yet is provisioned with the larger size.
   if (!before.handle) return;
@@ -249,9 +249,9 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
       ];
       if (violations.length > 0) return violations;
       if (before) {
-        demandPolicyOpen(object, before);
-        demandGrowable(object, before, driver);
-      } else await demandUnreservedName(context, object);
+        requirePolicyOpen(object, before);
+        requireGrowable(object, before, driver);
+      } else await requireUnreservedName(context, object);
       return [];
     },
     // A pending deletion may need a new policy, if the data can't be deleted, or a new credential.

@@ -16,7 +16,7 @@ export function provisioned({ id, sizeGib }: CloudVolume): ProvisionResult {
 }
 
 /** The size of a new volume in GiB. @throws DriverError InvalidParameters above the provider's maximum */
-export function demandSize(sizeBytes: bigint): number {
+export function requireSize(sizeBytes: bigint): number {
   const gib = gibOf(sizeBytes);
   if (gib <= sizeGibMax) return gib;
   throw new DriverError(

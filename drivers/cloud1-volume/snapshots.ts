@@ -15,7 +15,7 @@ import { bytesOf, inOrder } from '@kedge/driver-sdk/provider';
 import type { Caller, CloudSnapshot } from './api.js';
 import { providerName } from './names.js';
 import { tokenOf } from './parameters.js';
-import { demandSize, provisioned } from './requests.js';
+import { provisioned, requireSize } from './requests.js';
 import type { Cloud1Volumes } from './volumes.js';
 
 /**
@@ -94,7 +94,7 @@ export class Cloud1Snapshots implements BlockSnapshots {
     const { snapshot, handle, signal, operations } = request;
     return inOrder(this.#driver, snapshot, signal, async () => {
       const caller = this.#caller(request);
-      await this.#volumes.demand(request);
+      await this.#volumes.require(request);
       const find = (): Promise<CloudSnapshot | undefined> =>
         this.#among(caller, handle, snapshot.uid);
       let made = await find();
@@ -139,7 +139,7 @@ export class Cloud1Snapshots implements BlockSnapshots {
   restore(request: RestoreRequest): Promise<ProvisionResult | Pending> {
     const { volume, signal } = request;
     return inOrder(this.#driver, volume, signal, async () => {
-      const wanted = demandSize(request.sizeBytes);
+      const wanted = requireSize(request.sizeBytes);
       const made = await this.#volumes.create(request, () => this.#source(request));
       if ('type' in made) return made;
       if (made.sizeGib >= wanted) return provisioned(made);

@@ -17,7 +17,7 @@ import {
 import { bytesOf, MachineActions, type ProviderClient } from '@kedge/driver-sdk/provider';
 import type { Cloud1Api, CloudAction, CloudVolume } from './api.js';
 import { described, providerName } from './names.js';
-import { callerOf, demandSize, provisioned } from './requests.js';
+import { callerOf, provisioned, requireSize } from './requests.js';
 
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
@@ -77,7 +77,7 @@ export class Cloud1Volumes {
   }
 
   /** @throws DriverError NotFound */
-  async demand(request: HandleRequest): Promise<CloudVolume> {
+  async require(request: HandleRequest): Promise<CloudVolume> {
     const found = await this.#ofHandle(request);
     if (found) return found;
     throw new DriverError('NotFound', `DigitalOcean has no volume ${request.handle} any more`);
@@ -124,7 +124,7 @@ export class Cloud1Volumes {
   }
 
   async provision(request: ProvisionRequest): Promise<ProvisionResult | Pending> {
-    const size_gigabytes = demandSize(request.sizeBytes);
+    const size_gigabytes = requireSize(request.sizeBytes);
     const made = await this.create(request, () => Promise.resolve({ size_gigabytes }));
     return 'type' in made ? made : provisioned(made);
   }
@@ -194,7 +194,7 @@ export class Cloud1Volumes {
     const { instance } = request;
     let seen: CloudVolume | undefined;
     const look = async (): Promise<Looked<AttachResult>> => {
-      seen = await this.demand(request);
+      seen = await this.require(request);
       const { droplets } = seen;
       if (droplets.includes(instance)) return done({ devicePath: link });
       const [other] = droplets;
@@ -253,7 +253,7 @@ export class Cloud1Volumes {
   ): Promise<bigint | Pending> {
     let seen: CloudVolume | undefined;
     const look = async (): Promise<Looked<bigint>> => {
-      seen = await this.demand(request);
+      seen = await this.require(request);
       return seen.sizeGib >= sizeGib ? done(bytesOf(seen.sizeGib)) : absent;
     };
     return this.#act(request, kind, look, () => {
@@ -267,6 +267,6 @@ export class Cloud1Volumes {
   }
 
   grow(request: ExpandRequest): Promise<bigint | Pending> {
-    return this.resize(request, 'expand', demandSize(request.sizeBytes));
+    return this.resize(request, 'expand', requireSize(request.sizeBytes));
   }
 }

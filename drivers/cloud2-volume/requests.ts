@@ -17,7 +17,7 @@ export function provisioned({ id, sizeGib }: CloudVolume): ProvisionResult {
 }
 
 /** The size of a volume in the provider's unit. @throws DriverError InvalidParameters above its maximum */
-export function demandSize(sizeBytes: bigint): number {
+export function requireSize(sizeBytes: bigint): number {
   const size = gibOf(sizeBytes, sizeMin);
   if (size <= sizeMax) return size;
   throw new DriverError(

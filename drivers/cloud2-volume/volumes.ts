@@ -18,7 +18,7 @@ import { bytesOf, carryOut, MachineActions, type ProviderClient } from '@kedge/d
 import type { Caller, Cloud2Api, CloudVolume } from './api.js';
 import { labelKeys, labelValue, providerName } from './names.js';
 import { locationOf } from './parameters.js';
-import { callerOf, demandSize, isKind, provisioned } from './requests.js';
+import { callerOf, isKind, provisioned, requireSize } from './requests.js';
 
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
@@ -85,7 +85,7 @@ export class Cloud2Volumes {
     );
   }
 
-  async #demand(request: HandleRequest): Promise<CloudVolume> {
+  async #require(request: HandleRequest): Promise<CloudVolume> {
     const found = await this.#ofHandle(request);
     if (found) return found;
     throw new DriverError('NotFound', `Hetzner Cloud has no volume ${request.handle} any more`);
@@ -99,7 +99,7 @@ export class Cloud2Volumes {
   async provision(request: ProvisionRequest): Promise<ProvisionResult | Pending> {
     const { volume, parameters } = request;
     const caller = callerOf(request);
-    const size = demandSize(request.sizeBytes);
+    const size = requireSize(request.sizeBytes);
     const location = locationOf(parameters);
     const look = async (): Promise<Looked<ProvisionResult>> => {
       const found = await this.#named(request);
@@ -214,7 +214,7 @@ export class Cloud2Volumes {
     const { link, appeared, deviceMs, location } = place;
     const result = { devicePath: link };
     const look = async (): Promise<Looked<AttachResult>> => {
-      const found = await this.#demand(request);
+      const found = await this.#require(request);
       if (location !== undefined && location !== found.location)
         throw new DriverError(
           'InvalidParameters',
@@ -246,7 +246,7 @@ export class Cloud2Volumes {
     this.#unseen.set(volume.uid, since);
     if (now - since < deviceMs) return answer;
     // Attached by record, not in fact (hetznercloud/csi-driver#571): detached once, to start over.
-    const found = await this.#demand(request);
+    const found = await this.#require(request);
     if (found.server !== instance || (await appeared())) return answer;
     this.#unseen.delete(volume.uid);
     await this.#api.startAction(callerOf(request), request.handle, 'detach');
@@ -276,9 +276,9 @@ export class Cloud2Volumes {
 
   /** Grows a volume that is attached to no server (specification section 2.5). */
   grow(request: ExpandRequest): Promise<bigint | Pending> {
-    const size = demandSize(request.sizeBytes);
+    const size = requireSize(request.sizeBytes);
     const look = async (): Promise<Looked<bigint>> => {
-      const found = await this.#demand(request);
+      const found = await this.#require(request);
       // A resize must be greater than the present size.
       if (found.sizeGib >= size) return done(bytesOf(found.sizeGib));
       if (found.server === undefined) return absent;

@@ -1,12 +1,12 @@
 import {
   type CallContext,
   type Capabilities,
-  demandParameters,
   type Driver,
   DriverError,
   isSecretReference,
   nodeTopologyKey,
   noSnapshots,
+  requireParameters,
   type StorageSettings,
   validateByRules,
 } from '@kedge/driver-sdk';
@@ -50,7 +50,7 @@ export function createLocalHostDriver(settings: StorageSettings): Driver {
       return violations;
     },
     provision: async (request) => {
-      demandParameters(validateByRules(rules, request.parameters, { level: 'resolved' }));
+      requireParameters(validateByRules(rules, request.parameters, { level: 'resolved' }));
       const asked = request.parameters.createIfMissing === 'true';
       const handle = await resolve(request, asked && settings.allowCreateMissing);
       return { handle, sizeBytes: request.sizeBytes };

@@ -51,7 +51,7 @@ export async function resolveHostPath(
   const problem = hostPathProblem(path, hostPathAllowlist, hostPathDenylist);
   if (problem !== undefined) throw new DriverError('InvalidParameters', `hostPath ${problem}`);
   const allowed = await Promise.all(hostPathAllowlist.map(prospectiveRealPath));
-  const demandAllowed = async (real: string): Promise<void> => {
+  const requireAllowed = async (real: string): Promise<void> => {
     if (!allowed.some((entry) => isWithin(real, entry)))
       throw new DriverError(
         'InvalidParameters',
@@ -64,7 +64,7 @@ export async function resolveHostPath(
   };
   const real = await realOrMissing(path);
   if (real !== undefined) {
-    await demandAllowed(real);
+    await requireAllowed(real);
     if (!(await stat(real)).isDirectory())
       throw new DriverError(
         'InvalidParameters',
@@ -77,9 +77,9 @@ export async function resolveHostPath(
       'InvalidParameters',
       `hostPath ${path} does not exist; create it, or set createIfMissing: "true" where [storage].allowCreateMissing permits it`,
     );
-  await demandAllowed(await prospectiveRealPath(normalize(path)));
+  await requireAllowed(await prospectiveRealPath(normalize(path)));
   await mkdir(path, { recursive: true, mode: 0o755 });
   const made = await realpath(path);
-  await demandAllowed(made);
+  await requireAllowed(made);
   return made;
 }

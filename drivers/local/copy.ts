@@ -1,4 +1,4 @@
-import { demandCommand, DriverError, type RunCommand } from '@kedge/driver-sdk';
+import { DriverError, requireCommand, type RunCommand } from '@kedge/driver-sdk';
 
 /** The copy ends with the daemon: otherwise it could write into the next daemon's copy. */
 const withParent = ['--pdeathsig', 'KILL', '--'] as const;
@@ -59,8 +59,8 @@ export async function copyDirectory(
   signal: AbortSignal,
 ): Promise<void> {
   const copy = [...withOwnMounts(), 'sh', '-c', confinedCopy, 'copy', from, to];
-  await copying(demandCommand(run, 'setpriv', [...withParent, ...copy], signal));
-  await demandCommand(run, 'sync', ['-f', to], signal);
+  await copying(requireCommand(run, 'setpriv', [...withParent, ...copy], signal));
+  await requireCommand(run, 'sync', ['-f', to], signal);
 }
 
 /** Copies an image file durably; holes stay holes. */
@@ -71,8 +71,8 @@ export async function copyImage(
   signal: AbortSignal,
 ): Promise<void> {
   const copy = ['cp', '--reflink=auto', '--sparse=always', '--', from, to];
-  await copying(demandCommand(run, 'setpriv', [...withParent, ...copy], signal));
-  await demandCommand(run, 'sync', ['-f', to], signal);
+  await copying(requireCommand(run, 'setpriv', [...withParent, ...copy], signal));
+  await requireCommand(run, 'sync', ['-f', to], signal);
 }
 
 /*
@@ -117,6 +117,6 @@ export async function copyFrozenImage(
   signal: AbortSignal,
 ): Promise<void> {
   const args = ['-c', frozenCopy, 'frozen-copy', opened, from, to, String(frozenSecondsMax)];
-  await copying(demandCommand(run, 'sh', args, signal));
-  await demandCommand(run, 'sync', ['-f', to], signal);
+  await copying(requireCommand(run, 'sh', args, signal));
+  await requireCommand(run, 'sync', ['-f', to], signal);
 }

@@ -1,7 +1,6 @@
 import {
   type CallContext,
   type Capabilities,
-  demandParameters,
   type Driver,
   DriverError,
   fsTypeRule,
@@ -9,6 +8,7 @@ import {
   memoryJournal,
   nodeTopologyKey,
   type Parameters,
+  requireParameters,
   type SnapshotResult,
   type StorageSettings,
   thisNode,
@@ -18,7 +18,7 @@ import {
 import { copyDirectory } from './copy.js';
 import { ImageVolumes, sizeOfImage } from './image-volume.js';
 import { reportFullDisk } from './full-disk.js';
-import { attempt, demandOwn, LocalPaths, makeWhole, type Place, removeWhole } from './paths.js';
+import { attempt, LocalPaths, makeWhole, type Place, removeWhole, requireOwn } from './paths.js';
 
 const capabilities: Capabilities = {
   accessModes: ['ReadWriteOnce'],
@@ -87,10 +87,10 @@ export function createLocalDriver(
   /** The volume's place. @throws DriverError InvalidParameters for another volume's handle */
   const owned = (paths: LocalPaths, request: HandleRequest): Place => {
     const place = paths.volume(request.volume.uid);
-    demandOwn(place, request.handle);
+    requireOwn(place, request.handle);
     return place;
   };
-  const demandThere = async (path: string): Promise<void> => {
+  const requireDirectory = async (path: string): Promise<void> => {
     if ((await files.kindAt(path)) !== 'absent') return;
     throw new DriverError('NotFound', `${path} does not exist`);
   };
@@ -101,7 +101,7 @@ export function createLocalDriver(
     validateParameters: validate,
     provision: (request) =>
       alone('create the volume', request, async (paths) => {
-        demandParameters(validate(request.parameters, { level: 'resolved' }));
+        requireParameters(validate(request.parameters, { level: 'resolved' }));
         const { directory, image, folder } = paths.volume(request.volume.uid);
         const { sizeBytes, parameters, signal } = request;
         if (isImage(parameters))
@@ -116,16 +116,16 @@ export function createLocalDriver(
     observe: (request) =>
       inRoot('observe the volume', async (paths) => {
         const place = paths.volume(request.volume.uid);
-        demandOwn(place, request.handle);
+        requireOwn(place, request.handle);
         if (request.handle ? isImageHandle(request.handle) : isImage(request.parameters))
           return { handle: place.image, sizeBytes: await sizeOfImage(files, place.image) };
-        await demandThere(place.directory);
+        await requireDirectory(place.directory);
         return { handle: place.directory, sizeBytes: undefined };
       }),
     delete: (request) =>
       alone('delete the volume', request, async (paths) => {
         const place = paths.volume(request.volume.uid);
-        demandOwn(place, request.handle);
+        requireOwn(place, request.handle);
         if ((await files.kindAt(place.image)) === 'file' || (await images.isAttached(place)))
           await images.detachForDeletion(place, request.signal);
         await removeWhole(host, place);
@@ -135,7 +135,7 @@ export function createLocalDriver(
         const place = owned(paths, request);
         if (isImageHandle(request.handle))
           return { devicePath: await images.attach(place, request.signal) };
-        await demandThere(place.directory);
+        await requireDirectory(place.directory);
         return { devicePath: '' };
       }),
     detach: (request) =>
@@ -161,7 +161,7 @@ export function createLocalDriver(
         const place = owned(paths, request);
         const { sizeBytes, parameters, signal } = request;
         if (isImageHandle(request.handle)) return images.grow(place, sizeBytes, parameters, signal);
-        await demandThere(place.directory);
+        await requireDirectory(place.directory);
         return { sizeBytes, fileSystemPending: false };
       }),
     createSnapshot: (request) => {
@@ -175,7 +175,7 @@ export function createLocalDriver(
           const restoreSizeBytes = await images.snapshot(place, to.image, signal);
           return { handle: to.image, restoreSizeBytes, ready: true };
         }
-        await demandThere(directory);
+        await requireDirectory(directory);
         await makeWhole(host, to.directory, (draft) =>
           copyDirectory(run, directory, draft, signal),
         );
@@ -187,31 +187,31 @@ export function createLocalDriver(
     observeSnapshot: (request) =>
       inRoot('observe the snapshot', async (paths) => {
         const place = await paths.snapshot(request.snapshot.uid);
-        demandOwn(place, request.handle);
+        requireOwn(place, request.handle);
         if ((await files.kindAt(place.image)) === 'file')
           return {
             handle: place.image,
             restoreSizeBytes: await sizeOfImage(files, place.image),
             ready: true,
           };
-        await demandThere(place.directory);
+        await requireDirectory(place.directory);
         return { handle: place.directory, restoreSizeBytes: 0n, ready: true };
       }),
     deleteSnapshot: (request) =>
       inRoot('delete the snapshot', async (paths) => {
         const place = await paths.snapshot(request.snapshot.uid);
-        demandOwn(place, request.handle);
+        requireOwn(place, request.handle);
         await removeWhole(host, place);
       }),
     restore: (request) =>
       alone('restore the snapshot', request, async (paths) => {
-        demandParameters(validate(request.parameters, { level: 'resolved' }));
+        requireParameters(validate(request.parameters, { level: 'resolved' }));
         const from = await paths.snapshot(request.snapshot.uid);
-        demandOwn(from, request.snapshot.handle);
+        requireOwn(from, request.snapshot.handle);
         const { directory, image } = paths.volume(request.volume.uid);
         const { sizeBytes, signal } = request;
         const fromImage = (await files.kindAt(from.image)) === 'file';
-        if (!fromImage) await demandThere(from.directory);
+        if (!fromImage) await requireDirectory(from.directory);
         if (fromImage !== isImage(request.parameters))
           throw new DriverError(
             'InvalidParameters',

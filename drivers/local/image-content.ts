@@ -53,7 +53,7 @@ async function isWhole(
  * @param source the image that it was copied from, for the message
  * @throws DriverError NotFound if the data is missing, Unavailable if it can't be determined
  */
-export async function demandFileSystem(
+export async function requireFileSystem(
   host: NodeHost,
   image: string,
   source: string,

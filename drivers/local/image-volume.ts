@@ -1,11 +1,11 @@
 import {
   attachLoop,
-  demandCommand,
-  demandLoopOf,
-  demandOwnFile,
-  demandSameFile,
-  demandPrograms,
-  demandUnused,
+  requireCommand,
+  requireLoopOf,
+  requireOwnFile,
+  requireSameFile,
+  requirePrograms,
+  requireUnused,
   detachLoops,
   DriverError,
   type FsType,
@@ -25,7 +25,7 @@ import {
   unmountTarget,
 } from '@kedge/driver-sdk';
 import { copyImage } from './copy.js';
-import { demandFileSystem } from './image-content.js';
+import { requireFileSystem } from './image-content.js';
 import { copyMountedImage } from './mounted-copy.js';
 import { makeWhole, type Place } from './paths.js';
 
@@ -95,10 +95,10 @@ export class ImageVolumes {
   ): Promise<bigint> {
     const fsType = fsTypeOf(parameters);
     await makeWhole(this.#host, path, async (draft) => {
-      await demandPrograms(this.#host.run, [...programs.all, ...programs[fsType]], signal);
+      await requirePrograms(this.#host.run, [...programs.all, ...programs[fsType]], signal);
       await setSize(this.#host.files, draft, imageBytes(asked, parameters));
       await makeFileSystem(this.#host, draft, fsType, signal);
-      await demandCommand(this.#host.run, 'sync', [draft], signal);
+      await requireCommand(this.#host.run, 'sync', [draft], signal);
     });
     return sizeOfImage(this.#host.files, path);
   }
@@ -116,7 +116,7 @@ export class ImageVolumes {
   async attach(place: Place, signal: AbortSignal): Promise<string> {
     const { files } = this.#host;
     await sizeOfImage(files, place.image);
-    await this.#demandSame(place, signal);
+    await this.#requireSame(place, signal);
     const identity = await files.identity(place.image);
     const state = { ...loopState(place), ...(identity === undefined ? {} : { identity }) };
     return this.#journal.make(state, () => attachLoop(this.#host, place.image, signal));
@@ -125,7 +125,7 @@ export class ImageVolumes {
   /** Mounts an image without formatting: its file system was created with it. */
   mount({ uid, image }: Place, request: MountRequest): Promise<MountResult> {
     const identify = async (device: string): Promise<true> => {
-      await demandLoopOf(this.#host, device, image, request.signal);
+      await requireLoopOf(this.#host, device, image, request.signal);
       return true;
     };
     return this.#journal.make({ type: 'mount', uid, target: request.target }, () =>
@@ -161,7 +161,7 @@ export class ImageVolumes {
    * @throws DriverError InUse also while its file belongs to another volume
    */
   async detachForDeletion(place: Place, signal: AbortSignal): Promise<void> {
-    await this.#demandSame(place, signal);
+    await this.#requireSame(place, signal);
     await this.detach(place, signal);
   }
 
@@ -170,10 +170,10 @@ export class ImageVolumes {
    * @throws DriverError InUse while the path of the attached image has another file, or a file that is attached for
    *   another volume
    */
-  async #demandSame(place: Place, signal: AbortSignal): Promise<void> {
+  async #requireSame(place: Place, signal: AbortSignal): Promise<void> {
     const record = await this.#journal.loopRecord(loopState(place));
-    await demandSameFile(this.#host, place.image, signal, record);
-    await demandOwnFile(this.#host, place.image, signal, record);
+    await requireSameFile(this.#host, place.image, signal, record);
+    await requireOwnFile(this.#host, place.image, signal, record);
   }
 
   /**
@@ -188,13 +188,13 @@ export class ImageVolumes {
   ): Promise<{ readonly sizeBytes: bigint; readonly fileSystemPending: boolean }> {
     const path = place.image;
     await sizeOfImage(this.#host.files, path);
-    await this.#demandSame(place, signal);
-    await demandFileSystem(this.#host, path, path, signal);
+    await this.#requireSame(place, signal);
+    await requireFileSystem(this.#host, path, path, signal);
     await setSize(this.#host.files, path, imageBytes(asked, parameters));
     const device = await loopOf(this.#host.run, path, signal);
     let grown = false;
     if (device !== undefined) {
-      await demandCommand(this.#host.run, 'losetup', ['--set-capacity', device], signal);
+      await requireCommand(this.#host.run, 'losetup', ['--set-capacity', device], signal);
       const mounted = await mountOfLoop(this.#host, device);
       const fsType = mounted?.fsType === 'xfs' ? 'xfs' : 'ext4';
       if (mounted)
@@ -211,7 +211,7 @@ export class ImageVolumes {
   async snapshot(place: Place, to: string, signal: AbortSignal): Promise<bigint> {
     const { uid, image } = place;
     await sizeOfImage(this.#host.files, image);
-    await this.#demandSame(place, signal);
+    await this.#requireSame(place, signal);
     const host = this.#host;
     const { run } = host;
     await makeWhole(host, to, async (draft) => {
@@ -221,10 +221,10 @@ export class ImageVolumes {
         const source = { uid, image, device, target: mounted.target };
         await copyMountedImage({ host, journal: this.#journal, source, draft, signal });
       } else {
-        if (device !== undefined) await demandUnused(device, host);
+        if (device !== undefined) await requireUnused(device, host);
         await copyImage(run, image, draft, signal);
       }
-      await demandFileSystem(host, draft, image, signal);
+      await requireFileSystem(host, draft, image, signal);
     });
     return sizeOfImage(this.#host.files, to);
   }

@@ -43,7 +43,7 @@ export class LocalPaths {
 }
 
 /** Checks that a handle is that of a place. @throws DriverError InvalidParameters */
-export function demandOwn(place: Place, handle: string | undefined): void {
+export function requireOwn(place: Place, handle: string | undefined): void {
   // The root may have been moved since: compare only the name.
   const own = [basename(place.directory), basename(place.image)];
   if (handle === undefined || own.includes(basename(handle))) return;

@@ -34,7 +34,7 @@ export {
 export { nodeHost, thisNode } from './node/this-node.js';
 export { KeyedQueue } from './turns/keyed-queue.js';
 export { attachLoop, loopOf, mountOfLoop } from './block/loop-device.js';
-export { demandLoopOf, demandOwnFile, demandSameFile, loopsOf } from './block/loop-origin.js';
+export { loopsOf, requireLoopOf, requireOwnFile, requireSameFile } from './block/loop-origin.js';
 export type { LoopRecord } from './journal/loop-record.js';
 export {
   directoryJournal,
@@ -51,8 +51,8 @@ export { type StorageRoot, uncheckedStorageRoot } from './contract/storage-root.
 export { noSnapshots } from './provider/no-snapshots.js';
 export {
   type CommandResult,
-  demandCommand,
-  demandPrograms,
+  requireCommand,
+  requirePrograms,
   type RunCommand,
   runCommand,
 } from './node/run-command.js';
@@ -85,8 +85,8 @@ export {
 } from './block/block-device.js';
 export {
   type BlockMountOptions,
-  demandUnused,
   mountBlockDevice,
+  requireUnused,
   unmountTarget,
 } from './block/block-mount.js';
 export { type InstanceLookup, type NodeInstances } from './provider/node-instance.js';

@@ -20,4 +20,4 @@ export * from './guarded-ports.js';
 export * from './linked-signal.js';
 export * from './runnable.js';
 export * from './within.js';
-export * from './demand-options.js';
+export * from './require-options.js';

@@ -18,7 +18,7 @@ export type Peer = keyof typeof peerRanges;
  * Checks that the packages of an entry point are installed, before it is loaded.
  * @throws TypeError that names the missing packages and the command that installs them.
  */
-export function demandPeers(
+export function requirePeers(
   entry: string,
   peers: readonly Peer[],
   resolve: (name: string) => string = (name) => import.meta.resolve(name),

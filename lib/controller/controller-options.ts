@@ -1,11 +1,11 @@
 import {
   type BackoffOptions,
   type Clock,
-  demandOptions,
   type Logger,
   type Metrics,
   portRules,
   type Random,
+  requireOptions,
   someText,
   storeRule,
   type Tracer,
@@ -60,10 +60,10 @@ export interface StoreControllerOptions extends ControllerOptions<ReconcileConte
 /** @throws TypeError, RangeError that names the option, its value and the expected value. */
 export function requireControllerOptions(options: ControllerOptions<never>): void {
   const rules = { name: someText('a name, for logs and metrics'), ...portRules };
-  demandOptions('Controller', options, rules);
+  requireOptions('Controller', options, rules);
   const { name, reconcile, concurrency = 1, timeoutMs = 1 } = options;
   // The key `store` requests txn and effect, even if its value is undefined.
-  if ('store' in options) demandOptions(`controller "${name}"`, options, { store: storeRule });
+  if ('store' in options) requireOptions(`controller "${name}"`, options, { store: storeRule });
   const label = `controller "${name}"`;
   if (typeof reconcile !== 'function')
     throw new TypeError(`${label}: reconcile is ${String(reconcile)}; give a function`);

@@ -1,6 +1,5 @@
 import {
   type Clock,
-  demandOptions,
   guardedLogger,
   guardedMetrics,
   hasCode,
@@ -8,6 +7,7 @@ import {
   type Metrics,
   noMetrics,
   portRules,
+  requireOptions,
   silentLogger,
   someText,
   storeRule,
@@ -125,7 +125,7 @@ export class EventRecorder {
   /** @throws TypeError that names an invalid option */
   constructor(options: EventRecorderOptions) {
     const source = someText('the name of this source, such as "lamp-controller"');
-    demandOptions('EventRecorder', options, { store: storeRule, source, ...portRules });
+    requireOptions('EventRecorder', options, { store: storeRule, source, ...portRules });
     this.#options = options;
     this.#kind = options.kind ?? events;
     this.#clock = options.clock ?? systemClock;

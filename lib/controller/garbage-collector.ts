@@ -1,4 +1,4 @@
-import { demandOptions, hasCode, type OptionRule, storeRule } from '../base/index.js';
+import { hasCode, type OptionRule, requireOptions, storeRule } from '../base/index.js';
 import type { SharedInformer } from '../informer/index.js';
 import {
   type AnyKind,
@@ -56,7 +56,7 @@ function decodeKey({ scope }: AnyKind, { name }: ObjectKey): ObjectKey {
  * respected.
  */
 export function newGarbageCollector(options: GarbageCollectorOptions): Controller {
-  demandOptions('newGarbageCollector', options, { store: storeRule, kinds: kindsRule });
+  requireOptions('newGarbageCollector', options, { store: storeRule, kinds: kindsRule });
   const { store, kinds, ...ports } = options;
   const byKind = new Map(kinds.map((entry) => [entry.kind.kind, entry]));
 

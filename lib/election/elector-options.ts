@@ -1,12 +1,12 @@
 import {
   type Clock,
-  demandOptions,
   type FieldViolation,
   invalid,
   limits,
   type Logger,
   portRules,
   type Random,
+  requireOptions,
   storeRule,
 } from '../base/index.js';
 import type { ObjectStore } from '../store/index.js';
@@ -99,12 +99,12 @@ const { clock, random, logger } = portRules;
 
 /**
  * @throws TypeError that names an invalid option
- * @throws StatusError as {@link demandElectionNames}
+ * @throws StatusError as {@link requireElectionNames}
  */
-export function demandElectorOptions(options: LeaderElectorOptions): void {
-  demandOptions('LeaderElector', options, {});
-  demandElectionNames(options);
-  demandOptions('LeaderElector', options, { store: storeRule, clock, random, logger });
+export function requireElectorOptions(options: LeaderElectorOptions): void {
+  requireOptions('LeaderElector', options, {});
+  requireElectionNames(options);
+  requireOptions('LeaderElector', options, { store: storeRule, clock, random, logger });
 }
 
 /**
@@ -112,7 +112,7 @@ export function demandElectorOptions(options: LeaderElectorOptions): void {
  * others.
  * @throws StatusError InvalidArgument with a violation for `name`, `identity` or both
  */
-export function demandElectionNames({ name, identity }: ElectionNames): void {
+export function requireElectionNames({ name, identity }: ElectionNames): void {
   const slash: FieldViolation = { field: 'name', description: `is "${name}": "/" is not allowed` };
   const violations = [
     violation('name', name, '"jobs"') ?? (name.includes('/') ? slash : undefined),

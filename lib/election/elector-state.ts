@@ -38,7 +38,7 @@ const moves: Readonly<Record<ElectorState, readonly ElectorState[]>> = {
 };
 
 /** @throws StatusError FailedPrecondition, reason ElectorRunning, while `run` is in progress */
-export function demandAtRest(state: ElectorState): void {
+export function requireAtRest(state: ElectorState): void {
   if (state === 'idle' || state === 'stopped') return;
   throw failedPrecondition(
     'ElectorRunning',
@@ -47,7 +47,7 @@ export function demandAtRest(state: ElectorState): void {
 }
 
 /** @throws TypeError for an illegal transition, which is a bug of the elector */
-export function demandMove(from: ElectorState, to: ElectorState): void {
+export function requireMove(from: ElectorState, to: ElectorState): void {
   if (!moves[from].includes(to))
     throw new TypeError(`invalid transition of the elector from ${from} to ${to}`);
 }

@@ -3,7 +3,7 @@ import type { ApiObject, Kind, ListWatch, ObjectKey, WatchBatch } from '../objec
 import {
   type ListOptions,
   type ListResult,
-  demandKnownOperations,
+  requireKnownOperations,
   type ObjectStore,
   type Operation,
   type OperationResult,
@@ -53,7 +53,7 @@ export class FencedStore extends TransactionalWrites implements ObjectStore {
   }
 
   async transact(operations: readonly Operation[]): Promise<readonly OperationResult[]> {
-    demandKnownOperations(operations);
+    requireKnownOperations(operations);
     if (operations.length === 0) return this.#store.transact(operations);
     const fence = this.#fence();
     try {

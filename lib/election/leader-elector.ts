@@ -15,18 +15,18 @@ import { enrol } from './candidates.js';
 import { ElectionWaits } from './election-waits.js';
 import { type ElectorHealth, electorHealth } from './elector-health.js';
 import {
-  demandElectorOptions,
   type ElectionTimes,
   electionTimes,
   type LeaderCallbacks,
   type LeaderElectorOptions,
+  requireElectorOptions,
 } from './elector-options.js';
 import {
-  demandAtRest,
-  demandMove,
   type ElectorState,
   type EndReason,
   type Phase,
+  requireAtRest,
+  requireMove,
 } from './elector-state.js';
 import { FencedStore, leadershipLost } from './fenced-store.js';
 import type { Term } from './lease-client.js';
@@ -75,7 +75,7 @@ export class LeaderElector {
    * @throws StatusError InvalidArgument for an empty, padded or too long `name` or `identity`
    */
   constructor(options: LeaderElectorOptions) {
-    demandElectorOptions(options);
+    requireElectorOptions(options);
     this.#times = electionTimes(options);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
@@ -149,7 +149,7 @@ export class LeaderElector {
    */
   async run(callbacks: LeaderCallbacks, signal: AbortSignal): Promise<void> {
     const { store, name, identity } = this.#options;
-    demandAtRest(this.state);
+    requireAtRest(this.state);
     using _candidate = enrol(store, name, identity);
     this.#lease.begin();
     this.#move({ state: 'standby' });
@@ -294,7 +294,7 @@ export class LeaderElector {
   }
 
   #move(next: Phase): void {
-    demandMove(this.state, next.state);
+    requireMove(this.state, next.state);
     this.#phase = next;
   }
 }

@@ -1,7 +1,7 @@
 // The entry point `kedge/client`. Its packages are optional peers, so missing ones are reported first.
-import { demandPeers } from '../base/peers.js';
+import { requirePeers } from '../base/peers.js';
 
-demandPeers('kedge/client', ['@bufbuild/protobuf', '@grpc/grpc-js']);
+requirePeers('kedge/client', ['@bufbuild/protobuf', '@grpc/grpc-js']);
 export const { ApiClient, RemoteStore, ResourceClient, wholeList } = await import(
   '../client/index.js'
 );

@@ -1,7 +1,7 @@
 // The entry point `kedge/opentelemetry`. Its package is an optional peer, so its absence is reported first.
-import { demandPeers } from '../base/peers.js';
+import { requirePeers } from '../base/peers.js';
 
-demandPeers('kedge/opentelemetry', ['@opentelemetry/api']);
+requirePeers('kedge/opentelemetry', ['@opentelemetry/api']);
 export const { openTelemetryMetrics, openTelemetryTracer } = await import(
   '../adapters/opentelemetry.js'
 );

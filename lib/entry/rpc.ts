@@ -1,15 +1,15 @@
 // The entry point `kedge/rpc`. Its packages are optional peers, so missing ones are reported first.
-import { demandPeers } from '../base/peers.js';
+import { requirePeers } from '../base/peers.js';
 
-demandPeers('kedge/rpc', ['@bufbuild/protobuf']);
+requirePeers('kedge/rpc', ['@bufbuild/protobuf']);
 export const {
   OptionWriter,
   SchemaRegistry,
   baseDescriptors,
   bodyField,
   decodeStatus,
-  demandFewItems,
-  demandKnownFields,
+  requireFewItems,
+  requireKnownFields,
   encodeStatus,
   fieldRules,
   fromProtoJson,

@@ -1,7 +1,7 @@
 // The entry point `kedge/server`. Its packages are optional peers, so missing ones are reported first.
-import { demandPeers } from '../base/peers.js';
+import { requirePeers } from '../base/peers.js';
 
-demandPeers('kedge/server', ['@bufbuild/protobuf', '@grpc/grpc-js', 'ajv', 'fastify']);
+requirePeers('kedge/server', ['@bufbuild/protobuf', '@grpc/grpc-js', 'ajv', 'fastify']);
 export const {
   ApiServer,
   Authenticator,

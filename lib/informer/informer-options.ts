@@ -1,7 +1,7 @@
 import {
   type BackoffOptions,
   type Clock,
-  demandOptions,
+  requireOptions,
   type Logger,
   type Metrics,
   portRules,
@@ -77,6 +77,6 @@ const source = withMethods('store.source(kind), or another ListWatch', 'list', '
 /** @throws TypeError, RangeError that names an invalid option and its value. */
 export function requireInformerOptions<T extends ApiObject>(options: InformerOptions<T>): void {
   const rules = { source, name: someText('a name, for logs and health'), ...portRules };
-  demandOptions('SharedInformer', options, rules);
+  requireOptions('SharedInformer', options, rules);
   requireBackoff('backoff', options.backoff ?? defaultBackoff);
 }

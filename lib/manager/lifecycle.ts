@@ -1,14 +1,14 @@
 import { type Clock, holdProcess, messageOf, sleep, within } from '../base/index.js';
 import {
-  demandMove,
-  demandNotStopped,
   type ManagerState,
+  requireMove,
+  requireNotStopped,
   stoppedWhileStarting,
 } from './manager-state.js';
 import type { Part } from './part.js';
 import type { Parts } from './parts.js';
 import { syncTimeout } from './shared-informers.js';
-import { demandBudget, disposeBudgetMs, StopBudget } from './stop-budget.js';
+import { disposeBudgetMs, requireBudget, StopBudget } from './stop-budget.js';
 
 /** The parts of a {@link Lifecycle}. */
 export interface LifecyclePorts {
@@ -72,8 +72,8 @@ export class Lifecycle {
   }
 
   /** @throws StatusError FailedPrecondition, reason ManagerStopped, once it is stopping */
-  demandNotStopped(what: string): void {
-    demandNotStopped(this.#state, what);
+  requireNotStopped(what: string): void {
+    requireNotStopped(this.#state, what);
   }
 
   /** The problem, or the awaited parts; empty without any. */
@@ -85,7 +85,7 @@ export class Lifecycle {
   }
 
   async start(): Promise<void> {
-    this.demandNotStopped("it can't be started");
+    this.requireNotStopped("it can't be started");
     if (!this.#starting) {
       this.#move('starting');
       this.#hold = holdProcess(this.#ports.clock);
@@ -149,7 +149,7 @@ export class Lifecycle {
   }
 
   async stop(budgetMs: number): Promise<void> {
-    demandBudget(budgetMs);
+    requireBudget(budgetMs);
     if (!this.#stopping) {
       // Set first: listeners of the abort may call again.
       this.#stopping = Promise.resolve().then(() => this.#stop(budgetMs));
@@ -169,7 +169,7 @@ export class Lifecycle {
   }
 
   #move(next: ManagerState): void {
-    demandMove(this.#state, next);
+    requireMove(this.#state, next);
     this.#state = next;
   }
 }

@@ -1,10 +1,10 @@
 import {
   type Clock,
-  demandOptions,
   type Logger,
   type Metrics,
   portRules,
   type Random,
+  requireOptions,
   silentLogger,
   storeRule,
   systemClock,
@@ -58,8 +58,8 @@ export function portsOf({
  * @throws TypeError that names an invalid option
  * @throws RangeError for a time that is not above 0: without a pause, housekeeping would never rest
  */
-export function demandManagerOptions(options: ManagerOptions): void {
-  demandOptions('Manager', options, { store: storeRule, ...portRules });
+export function requireManagerOptions(options: ManagerOptions): void {
+  requireOptions('Manager', options, { store: storeRule, ...portRules });
   for (const field of ['syncTimeoutMs', 'stuckAfterMs', 'compactionIntervalMs'] as const) {
     const ms = options[field];
     if (ms !== undefined && !(typeof ms === 'number' && ms > 0))

@@ -24,13 +24,13 @@ const moves: Readonly<Record<ManagerState, readonly ManagerState[]>> = {
 };
 
 /** @throws TypeError for an illegal transition, which is a bug of the manager */
-export function demandMove(from: ManagerState, to: ManagerState): void {
+export function requireMove(from: ManagerState, to: ManagerState): void {
   if (!moves[from].includes(to))
     throw new TypeError(`invalid transition of the manager from ${from} to ${to}`);
 }
 
 /** @throws StatusError FailedPrecondition, reason ManagerStopped, once a manager is stopping */
-export function demandNotStopped(state: ManagerState, what: string): void {
+export function requireNotStopped(state: ManagerState, what: string): void {
   if (state !== 'stopping' && state !== 'stopped') return;
   throw failedPrecondition(
     'ManagerStopped',

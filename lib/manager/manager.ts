@@ -10,10 +10,10 @@ import { type HealthCheck, managerHealth, storeHealth } from './health.js';
 import { startHousekeeping } from './housekeeping.js';
 import { Lifecycle } from './lifecycle.js';
 import {
-  demandManagerOptions,
   type ManagerOptions,
   type ManagerPorts,
   portsOf,
+  requireManagerOptions,
   type RunOptions,
 } from './manager-options.js';
 import type { ManagerState } from './manager-state.js';
@@ -21,7 +21,7 @@ import type { Part } from './part.js';
 import { Parts } from './parts.js';
 import { aborted, untilSignalled } from './process-signals.js';
 import { SharedInformers } from './shared-informers.js';
-import { demandBudget, disposeBudgetMs, runStopBudgetMs, type StopBudget } from './stop-budget.js';
+import { disposeBudgetMs, requireBudget, runStopBudgetMs, type StopBudget } from './stop-budget.js';
 
 const isLeaderOnly = (part: Part): boolean => part.needsLeaderElection;
 
@@ -69,7 +69,7 @@ export class Manager {
    * @throws TypeError, RangeError for an invalid option, such as a time that is not above 0
    */
   constructor(options: ManagerOptions) {
-    demandManagerOptions(options);
+    requireManagerOptions(options);
     this.#options = options;
     this.ports = portsOf(options);
     const { clock, random, logger } = this.ports;
@@ -137,7 +137,7 @@ export class Manager {
   ): SharedInformer<T, I> {
     const known = this.#informers.find(kind);
     if (known) return known;
-    this.#life.demandNotStopped(`the informer of ${kind.kind} can't be added`);
+    this.#life.requireNotStopped(`the informer of ${kind.kind} can't be added`);
     const informer = this.#informers.make(kind);
     if (this.#life.state !== 'new') informer.start();
     return informer;
@@ -149,7 +149,7 @@ export class Manager {
    * @throws StatusError FailedPrecondition, reason ManagerStopped
    */
   addController(controller: Controller): this {
-    this.#life.demandNotStopped(`controller ${controller.name} can't be added`);
+    this.#life.requireNotStopped(`controller ${controller.name} can't be added`);
     this.#parts.addController(controller);
     this.#startAdded();
     return this;
@@ -160,7 +160,7 @@ export class Manager {
    * @throws StatusError FailedPrecondition, reason ManagerStopped
    */
   addRunnable(runnable: Runnable): this {
-    this.#life.demandNotStopped(`runnable ${runnable.name} can't be added`);
+    this.#life.requireNotStopped(`runnable ${runnable.name} can't be added`);
     this.#parts.addRunnable(runnable);
     this.#startAdded();
     return this;
@@ -263,8 +263,8 @@ export class Manager {
    */
   async run(signal?: AbortSignal, options: RunOptions = {}): Promise<void> {
     const { stopBudgetMs = runStopBudgetMs } = options;
-    demandBudget(stopBudgetMs);
-    this.#life.demandNotStopped("it can't run");
+    requireBudget(stopBudgetMs);
+    this.#life.requireNotStopped("it can't run");
     using asked = untilSignalled(this.ports.clock, signal);
     const starting = asked.signal.aborted ? Promise.resolve() : this.start();
     // The abort ends the start and its error is reported; this rejection is redundant.

@@ -12,7 +12,7 @@ export const runStopBudgetMs = 25_000;
 export const disposeBudgetMs = 5_000;
 
 /** @throws RangeError for a budget that is negative or not finite */
-export function demandBudget(budgetMs: number): void {
+export function requireBudget(budgetMs: number): void {
   if (!Number.isFinite(budgetMs) || budgetMs < 0)
     throw new RangeError(`stop budget is ${budgetMs} ms; give a finite time, 0 or more`);
 }

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { StatusError } from '../base/index.js';
 import {
-  demandObjectVersion,
-  demandRevision,
   formatCursor,
   parseCursor,
+  requireObjectVersion,
+  requireRevision,
   revisionIn,
 } from './index.js';
 
@@ -59,20 +59,20 @@ describe('watch cursors', () => {
 
   it('that are numbers must be whole, 0 or more; a watch from a string or NaN would wait forever', () => {
     for (const revision of [0, 42, Number.MAX_SAFE_INTEGER])
-      expect(demandRevision(revision)).to.equal(revision);
+      expect(requireRevision(revision)).to.equal(revision);
     // As JavaScript programs may pass it.
     const texts = ['42', formatCursor(42, storeId), undefined] as unknown as number[];
     for (const revision of [NaN, Infinity, -1, 1.5, ...texts]) {
-      const error = refusal(() => demandRevision(revision));
+      const error = refusal(() => requireRevision(revision));
       expect([error.code, error.reason]).to.deep.equal(['InvalidArgument', 'InvalidCursor']);
       expect(error.violations.map(({ field }) => field)).to.deep.equal(['fromRevision']);
     }
   });
 
   it("are refused in place of an object's own version, with the remedy", () => {
-    const error = refusal(() => demandObjectVersion(formatCursor(42, storeId)));
+    const error = refusal(() => requireObjectVersion(formatCursor(42, storeId)));
     expect(error.code).to.equal('InvalidArgument');
     expect(error.message).to.contain('watch cursor').and.to.contain('metadata.resourceVersion');
-    for (const version of ['42', '', 'x']) expect(demandObjectVersion(version)).to.equal(version);
+    for (const version of ['42', '', 'x']) expect(requireObjectVersion(version)).to.equal(version);
   });
 });

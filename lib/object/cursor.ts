@@ -64,7 +64,7 @@ export function revisionIn(storeId: string, text: string, field?: string): numbe
  * @param field the field that the error names
  * @throws StatusError InvalidArgument (InvalidCursor) unless it is a whole number, 0 or more
  */
-export function demandRevision(revision: number, field = 'fromRevision'): number {
+export function requireRevision(revision: number, field = 'fromRevision'): number {
   if (Number.isSafeInteger(revision) && revision >= 0) return revision;
   const shown = typeof revision === 'string' ? JSON.stringify(revision) : String(revision);
   throw invalidCursor(
@@ -79,7 +79,7 @@ export function demandRevision(revision: number, field = 'fromRevision'): number
  * @param field the field that the error names
  * @throws StatusError InvalidArgument for a watch cursor
  */
-export function demandObjectVersion(version: string, field = 'metadata.resourceVersion'): string {
+export function requireObjectVersion(version: string, field = 'metadata.resourceVersion'): string {
   if (read(version)?.storeId === undefined) return version;
   const description = `${JSON.stringify(version)} is a watch cursor, not the version of an object; use the metadata.resourceVersion of the object that was read`;
   throw invalid([{ field, description }]);

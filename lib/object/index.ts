@@ -6,11 +6,11 @@ export * from './kinds/object.js';
 export * from './object-version.js';
 export * from './kinds/kind.js';
 export {
-  demandKey,
-  demandLookup,
-  demandNamespace,
-  demandSendable,
   isNamespace,
+  requireKey,
+  requireLookup,
+  requireNamespace,
+  requireSendable,
 } from './kinds/key-checks.js';
 export { defineKind, kindOf, namespaceIndex } from './kinds/define-kind.js';
 export * from './fields/field.js';

@@ -17,8 +17,8 @@ export { descriptorSet as baseDescriptors } from './gen/base-descriptors.js';
 export { type FieldTraits, OptionWriter, type RouteInit, type RulesInit } from './option-writer.js';
 export { hasPresence, present } from './present.js';
 export { fromProtoJson, isJsonMessage } from './json-form.js';
-export { demandKnownFields } from './unknown-fields.js';
-export { demandFewItems } from './wire-items.js';
+export { requireKnownFields } from './unknown-fields.js';
+export { requireFewItems } from './wire-items.js';
 export { fieldRules, type FieldRules, httpRoute, type HttpRoute } from './options.js';
 export {
   decodeStatus,

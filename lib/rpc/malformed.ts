@@ -16,6 +16,6 @@ export function malformed(message: DescMessage, error: unknown): StatusError {
  * that uncounted bytes after the message would become its fields.
  * @throws Error
  */
-export function demandWithin(past: number, end: number): void {
+export function requireWithin(past: number, end: number): void {
   if (past > end) throw new Error('a field extends beyond the end of its enclosing message');
 }

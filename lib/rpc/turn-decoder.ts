@@ -2,7 +2,7 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { isJsonObject } from './json.js';
 import { isJsonMessage } from './json-form.js';
-import { demandWithin } from './malformed.js';
+import { requireWithin } from './malformed.js';
 
 /** Bytes that are decoded in one turn of the event loop. */
 const partBytes = 16_384;
@@ -35,7 +35,7 @@ function* wireFields(parts: Parts): Generator<WireField, void, void> {
       const hasLength = type === WireType.LengthDelimited;
       const content = hasLength ? reader.bytes() : undefined;
       if (!hasLength) reader.skip(type, number);
-      demandWithin(reader.pos, bytes.length);
+      requireWithin(reader.pos, bytes.length);
       yield { number, whole: bytes.subarray(start, reader.pos), content };
     }
   }

@@ -2,14 +2,14 @@ import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { StatusError } from '../base/index.js';
-import { baseDescriptors, demandKnownFields, type DescMessage, SchemaRegistry } from './index.js';
+import { baseDescriptors, type DescMessage, requireKnownFields, SchemaRegistry } from './index.js';
 
 const schemas = new SchemaRegistry(baseDescriptors);
 const request = schemas.message('kedge.TransactRequest');
 
 function refusalOf(bytes: Uint8Array, message: DescMessage = request): StatusError | undefined {
   try {
-    demandKnownFields(message, bytes);
+    requireKnownFields(message, bytes);
     return undefined;
   } catch (error) {
     return StatusError.from(error);

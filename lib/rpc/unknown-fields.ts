@@ -1,6 +1,6 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { type FieldViolation, invalid } from '../base/index.js';
-import { demandWithin, malformed } from './malformed.js';
+import { malformed, requireWithin } from './malformed.js';
 import type { DescMessage } from './schema-registry.js';
 
 /** The shape of a field's value; null if it has no fields. */
@@ -65,12 +65,12 @@ class Scan {
       if (this.found.length === reportedMax) return;
       if (type !== WireType.LengthDelimited) {
         reader.skip(type, number);
-        demandWithin(reader.pos, end);
+        requireWithin(reader.pos, end);
         continue;
       }
       // Instead of `skip`, which allocates a view of the skipped bytes.
       const past = reader.uint32() + reader.pos;
-      demandWithin(past, end);
+      requireWithin(past, end);
       if (field?.inner) {
         this.#path.push(field.name);
         this.read(field.inner, past);
@@ -97,7 +97,7 @@ class Scan {
  * of `google.protobuf.Any` is not checked.
  * @throws StatusError InvalidArgument that names the first ten, each with its message, or MalformedMessage
  */
-export function demandKnownFields(message: DescMessage, bytes: Uint8Array): void {
+export function requireKnownFields(message: DescMessage, bytes: Uint8Array): void {
   const scan = new Scan(bytes);
   try {
     scan.read(shapeOf(message), bytes.length);

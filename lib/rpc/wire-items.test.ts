@@ -4,7 +4,7 @@ import { limits, StatusError } from '../base/index.js';
 import { baseDescriptors } from './index.js';
 import type { JsonObject } from './json.js';
 import { SchemaRegistry } from './schema-registry.js';
-import { demandFewItems } from './wire-items.js';
+import { requireFewItems } from './wire-items.js';
 
 const schemas = new SchemaRegistry(baseDescriptors);
 const message = schemas.message('kedge.TransactRequest');
@@ -13,7 +13,7 @@ const operationsTag =
   ((message.fields.find(({ name }) => name === 'operations')?.number ?? 0) << 3) | 2;
 const reasonOf = (bytes: Uint8Array): string => {
   try {
-    demandFewItems(message, bytes);
+    requireFewItems(message, bytes);
     return 'OK';
   } catch (error) {
     return StatusError.from(error).reason;

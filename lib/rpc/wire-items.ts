@@ -1,6 +1,6 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { limits, StatusError } from '../base/index.js';
-import { demandWithin, malformed } from './malformed.js';
+import { malformed, requireWithin } from './malformed.js';
 import type { DescField, DescMessage } from './schema-registry.js';
 
 const fieldsByNumber = new WeakMap<DescMessage, ReadonlyMap<number, DescField>>();
@@ -55,12 +55,12 @@ class Counter {
       if (this.#count > this.#max) return true;
       if (type !== WireType.LengthDelimited) {
         reader.skip(type, number);
-        demandWithin(reader.pos, end);
+        requireWithin(reader.pos, end);
         continue;
       }
       // Instead of `skip`, which allocates a view of the skipped bytes.
       const past = reader.uint32() + reader.pos;
-      demandWithin(past, end);
+      requireWithin(past, end);
       if (inner !== undefined && this.exceeds(inner, past)) return true;
       reader.pos = past;
     }
@@ -118,7 +118,7 @@ function packed(field: DescField, type: WireType): boolean {
  * Refuses a message that would decode into more objects than a request may have; an object takes as few as two bytes.
  * @throws StatusError InvalidArgument (TooManyItems, MalformedMessage)
  */
-export function demandFewItems(message: DescMessage, bytes: Uint8Array): void {
+export function requireFewItems(message: DescMessage, bytes: Uint8Array): void {
   // Each item takes two bytes or more.
   if (bytes.length <= limits.requestItemsMax * 2) return;
   let exceeds: boolean;

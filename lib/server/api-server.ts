@@ -1,6 +1,6 @@
 import {
-  demandOptions,
   noMetrics,
+  requireOptions,
   type Runnable,
   silentLogger,
   StatusError,
@@ -88,7 +88,7 @@ export class ApiServer {
 
   /** @throws TypeError that names an invalid option */
   constructor(options: ApiServerOptions) {
-    demandOptions('ApiServer', options, serverRules);
+    requireOptions('ApiServer', options, serverRules);
     const { store, schemas, packageName } = options;
     const objectAccess = options.objectAccess && throughMakers(options.objectAccess);
     const clock = options.clock ?? systemClock;
@@ -141,7 +141,7 @@ export class ApiServer {
       ...methodTable(schemas, packageName, kinds),
       ...protocolPackages.flatMap((name) => methodTable(base, name, [])),
     ];
-    const demandUnnarrowed = (identity: Identity): void => {
+    const requireUnnarrowed = (identity: Identity): void => {
       if (!objectAccess?.filterFor(identity)) return;
       throw new StatusError({
         code: 'PermissionDenied',
@@ -151,7 +151,7 @@ export class ApiServer {
     };
     const ownMethods = [
       ...authMethods(parts),
-      castMethod({ ...parts, demandUnnarrowed }),
+      castMethod({ ...parts, requireUnnarrowed }),
       ...healthMethods({
         services: () => methods.map((method) => method.grpcPath.split('/')[1] ?? ''),
         serving: options.serving ?? (() => true),

@@ -75,6 +75,6 @@ export {
 } from './directory/file-system.js';
 export { TransactionalWrites } from './writes/transactional-writes.js';
 export { addFinalizer, removeFinalizer } from './writes/finalizers.js';
-export { demandKnownOperation, demandKnownOperations } from './writes/known-operation.js';
+export { requireKnownOperation, requireKnownOperations } from './writes/known-operation.js';
 export { keyOfOperation } from './writes/operation-key.js';
 export { type ModifiableStore, modify, modifyStatus } from './writes/modify.js';

@@ -105,9 +105,9 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
       recent: this.#recent,
       assigned: () => this.#assigned,
       losses: () => this.#pipeline.failures,
-      demandOpen: () => {
+      requireOpen: () => {
         if (this.#health.state === 'closed') throw storeClosed();
-        this.#pipeline.demandRoom();
+        this.#pipeline.requireRoom();
       },
     });
     this.#pipeline = new CommitPipeline<WriteCommit>({
@@ -177,7 +177,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
   }
 
   #accept(set: WriteSet, operations: readonly Operation[]): void {
-    if (this.#space.error) this.#space.demandRoom(set, operations);
+    if (this.#space.error) this.#space.requireRoom(set, operations);
     if (set.changes.length > 0) this.#assigned = set.revision;
     notePending(set, this.#index, this.#recent);
   }

@@ -1,7 +1,7 @@
 import { silentLogger, systemRandom } from '../base/index.js';
 import { LogStore } from './log-store.js';
 import { restoreIndex } from './log/restore.js';
-import { demandStoreOptions, type StoreOptions } from './contract/store-options.js';
+import { requireStoreOptions, type StoreOptions } from './contract/store-options.js';
 import type { EmbeddedStore } from './contract/object-store.js';
 
 /**
@@ -11,7 +11,7 @@ import type { EmbeddedStore } from './contract/object-store.js';
  * has a hole: nothing is repaired silently.
  */
 export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
-  demandStoreOptions(options);
+  requireStoreOptions(options);
   const { engine } = options;
   const random = options.random ?? systemRandom;
   const state = await engine.open(() => random.uuid());

@@ -14,7 +14,7 @@ import {
   copiedNames,
   copyFolder,
   type CopyRoom,
-  demandRoom,
+  requireRoom,
   stepChanges,
 } from './level/migration.js';
 
@@ -128,7 +128,7 @@ export async function rehearseUpgrade(
       };
       if (from === schemaVersion) return report;
       const names = await copiedNames(files, directory, copiedBeforeMigration);
-      const room = await demandRoom(
+      const room = await requireRoom(
         { files, directory, version: from, alsoCopied: copiedBeforeMigration },
         names,
       );

@@ -1,11 +1,11 @@
 import { type Clock, linkSignals } from '../base/index.js';
 import {
   type ApiObject,
-  demandNamespace,
   type Kind,
   type ListWatch,
   namespaceIndex,
   type ObjectKey,
+  requireNamespace,
   revisionIn,
   type StoredBatch,
   type WatchBatch,
@@ -17,7 +17,7 @@ import type { PagedLists } from './index/paged-lists.js';
 import type { LazyObject } from './record/lazy-object.js';
 import { initialBatches } from './watch/initial-events.js';
 import type { WatchHub } from './watch/watch-hub.js';
-import { demandIndexSelection } from './writes/kind-checks.js';
+import { requireIndexSelection } from './writes/kind-checks.js';
 
 /** The sources of a store's reads. */
 export interface StoreReadsOptions {
@@ -49,8 +49,8 @@ export class StoreReads {
     options: ListOptions,
     assigned: number,
   ): Promise<ListResult<T>> {
-    demandIndexSelection(kind, options);
-    demandNamespace(kind, options.namespace);
+    requireIndexSelection(kind, options);
+    requireNamespace(kind, options.namespace);
     const { index: objects, kept, pages, hub, clock } = this.#options;
     kept.learn(kind, assigned);
     const { pageToken, namespace, index, value } = options;
@@ -69,7 +69,7 @@ export class StoreReads {
     kind: Kind<T>,
     options: WatchOptions,
   ): AsyncIterable<WatchBatch<T>> {
-    demandNamespace(kind, options.namespace);
+    requireNamespace(kind, options.namespace);
     const { storeId, index, hub, clock, closing } = this.#options;
     using link = linkSignals(options.signal, closing);
     const { signal } = link;

@@ -1,8 +1,8 @@
 import {
   type Clock,
-  demandOptions,
   type Metrics,
   portRules,
+  requireOptions,
   type Timer,
   withMethods,
 } from '../base/index.js';
@@ -72,7 +72,7 @@ export class RateLimitingQueue<K> {
 
   /** @throws TypeError, RangeError that names an invalid option */
   constructor(options: RateLimitingQueueOptions<K>) {
-    demandOptions('RateLimitingQueue', options, { clock, limiter, metrics: portRules.metrics });
+    requireOptions('RateLimitingQueue', options, { clock, limiter, metrics: portRules.metrics });
     this.#queue = new WorkQueue(options);
     this.#clock = options.clock;
     this.#limiter = options.limiter;

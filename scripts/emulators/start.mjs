@@ -1,9 +1,9 @@
 // npm run emulators: builds and runs providers that behave like the real ones. Arguments go to
 // test/emulators/command/main.ts; see --help.
 import { resolve } from 'node:path';
-import { build, demandNode, install } from '../steps.mjs';
+import { build, install, requireNode } from '../steps.mjs';
 
-demandNode();
+requireNode();
 install();
 build();
 // npm runs scripts in the project's root; the directory of the caller is in INIT_CWD.

@@ -77,7 +77,7 @@ const peersAreBundled = {
   name: 'peers are bundled',
   setup(setup) {
     setup.onLoad({ filter: /lib\/dist\/base\/peers\.js$/ }, () => ({
-      contents: 'export function demandPeers() {}',
+      contents: 'export function requirePeers() {}',
     }));
   },
 };

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { root } from '../acceptance/daemon.js';
-import { demandDevices } from '../drivers/devices.js';
+import { requireDevices } from '../drivers/devices.js';
 import { allAttacks, attacks } from './attacks.js';
 import { BoxDaemon, everybody, uidOf, type Who } from './box.js';
 
@@ -30,7 +30,7 @@ for (const who of everybody)
     let ipc: readonly string[];
 
     before(function () {
-      demandDevices(this);
+      requireDevices(this);
     });
     beforeEach(async () => {
       const uid = uidOf(who);

@@ -86,7 +86,7 @@ export class BoxDaemon {
     return JSON.parse(line.value) as BoxAnswer;
   }
 
-  async demand(order: BoxOrder): Promise<BoxAnswer> {
+  async succeed(order: BoxOrder): Promise<BoxAnswer> {
     const answer = await this.ask(order);
     if (answer.error) throw new Error(answer.error);
     return answer;
@@ -95,14 +95,14 @@ export class BoxDaemon {
   /** Starts a workload and waits until it runs or has ended. */
   async run(command: readonly string[], more: Partial<WorkloadSpec> = {}): Promise<WorkloadState> {
     const spec = { id: boxId, command, env: {}, workingDir: '/', mounts: [], ...more };
-    await this.demand({ type: 'start', spec });
+    await this.succeed({ type: 'start', spec });
     return this.until((state) => state.state !== 'starting');
   }
 
   /** @param wanted the awaited condition of the workload's state */
   until(wanted: (state: WorkloadState) => boolean): Promise<WorkloadState> {
     return eventually('the state of the workload', async () => {
-      const { state } = await this.demand({ type: 'observe', id: boxId });
+      const { state } = await this.succeed({ type: 'observe', id: boxId });
       return state && wanted(state) ? state : undefined;
     });
   }
@@ -112,7 +112,7 @@ export class BoxDaemon {
   }
 
   exec(command: readonly string[], terminal = false): Promise<BoxAnswer> {
-    return this.demand({ type: 'exec', id: boxId, command, terminal });
+    return this.succeed({ type: 'exec', id: boxId, command, terminal });
   }
 
   log(): Promise<string> {
@@ -121,7 +121,7 @@ export class BoxDaemon {
 
   /** Ends the workload and the daemon, and removes their files. */
   async close(): Promise<void> {
-    await this.demand({ type: 'requestStop', id: boxId, graceMs: 0 });
+    await this.succeed({ type: 'requestStop', id: boxId, graceMs: 0 });
     await this.until(({ state }) => state !== 'running' && state !== 'starting');
     const gone = once(this.#child, 'exit');
     this.#child.stdin?.end();

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { demandDevices } from '../drivers/devices.js';
+import { requireDevices } from '../drivers/devices.js';
 import { BoxDaemon, everybody } from './box.js';
 
 /** Programs that start a workload or a command in it. */
@@ -14,7 +14,7 @@ for (const who of everybody)
     this.timeout(180_000);
     let daemon: BoxDaemon;
     before(function () {
-      demandDevices(this);
+      requireDevices(this);
     });
     beforeEach(async () => {
       daemon = await BoxDaemon.start(who);

@@ -2,7 +2,7 @@ import { mkdir, rename, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { demandDevices } from '../drivers/devices.js';
+import { requireDevices } from '../drivers/devices.js';
 import { BoxDaemon, boxId, changedSupervisor, everybody } from './box.js';
 
 for (const who of everybody)
@@ -10,14 +10,14 @@ for (const who of everybody)
     this.timeout(180_000);
     let daemon: BoxDaemon;
     before(function () {
-      demandDevices(this);
+      requireDevices(this);
     });
     beforeEach(async () => {
       daemon = await BoxDaemon.start(who);
     });
     afterEach(() => daemon.close());
 
-    const stop = (graceMs: number) => daemon.demand({ type: 'requestStop', id: boxId, graceMs });
+    const stop = (graceMs: number) => daemon.succeed({ type: 'requestStop', id: boxId, graceMs });
 
     it('ends by SIGTERM without a handler, and says by what', async () => {
       await daemon.run(['/bin/sleep', '600']);
@@ -160,7 +160,7 @@ for (const who of everybody)
 
 for (const who of everybody)
   it(`a workload of ${who} is told where volumes of others may be anywhere, and a missing directory of volumes is made`, async function () {
-    demandDevices(this);
+    requireDevices(this);
     this.timeout(180_000);
     const missing = `/var/tmp/kedge-box-${process.pid}`;
     const daemon = await BoxDaemon.start(who, { volumeDirectories: ['/tmp', missing] });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import type { WorkloadSpec } from '@kedge/controllers';
-import { demandDevices } from '../drivers/devices.js';
+import { requireDevices } from '../drivers/devices.js';
 import { BoxDaemon, boxId, type Who } from './box.js';
 
 /** Fields of a process in /proc/self/status. */
@@ -24,7 +24,7 @@ describe('user and capabilities of a process workload', function () {
   this.timeout(180_000);
   let daemon: BoxDaemon;
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   const start = async (who: Who): Promise<void> => {
     daemon = await BoxDaemon.start(who);
@@ -113,7 +113,7 @@ describe('user and capabilities of a process workload', function () {
     const spec = { id: boxId, command: print, env: {}, workingDir: '/', mounts: [] };
     const { error } = await daemon.ask({ type: 'start', spec: { ...spec, user: 'kedge-nobody' } });
     expect(error).to.match(/user kedge-nobody does not exist on this node.*useradd/);
-    const { state } = await daemon.demand({ type: 'observe', id: boxId });
+    const { state } = await daemon.succeed({ type: 'observe', id: boxId });
     expect(state).to.deep.equal({ state: 'absent' });
   });
 

@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { demandDevices } from '../drivers/devices.js';
+import { requireDevices } from '../drivers/devices.js';
 import { BoxDaemon, changedSupervisor, everybody, type SupervisorChange } from './box.js';
 
 /** An attack on the programs that start a workload before they are sandboxed. */
@@ -148,7 +148,7 @@ for (const who of everybody)
   describe(`attacks on the start of a process workload of ${who}`, function () {
     this.timeout(180_000);
     before(function () {
-      demandDevices(this);
+      requireDevices(this);
     });
     const trying = async (
       { attempt }: StartAttack,

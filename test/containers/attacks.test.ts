@@ -6,10 +6,10 @@ import { expect } from 'chai';
 import { dataFilesDirectory } from '@kedge/controllers';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
-import { cleanUp, demandDevices } from '../drivers/devices.js';
+import { cleanUp, requireDevices } from '../drivers/devices.js';
 import { addSetuid, AttackMachine, attackerImage, makeAttackerImage } from './attack-machine.js';
 import { type Attack, attacks, attackScript, type Measure, reachedIn } from './attacks.js';
-import { demandEngine, RealEngine } from './engine.js';
+import { RealEngine, requireEngine } from './engine.js';
 
 const base = '/v1/namespaces/default';
 const program = fileURLToPath(new URL('kedged-with-blocks.js', import.meta.url));
@@ -34,8 +34,8 @@ describe('attacks from containers', function () {
   let machine: AttackMachine;
 
   before(async function () {
-    demandEngine(this);
-    demandDevices(this);
+    requireEngine(this);
+    requireDevices(this);
     engine = await RealEngine.start({ args: ['--group', String(uid)] });
     await chmod(engine.directory, 0o711);
     machine = await AttackMachine.start();

@@ -9,7 +9,7 @@ import { type Logger, systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
 import { cleanUp } from '../drivers/devices.js';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const base = '/v1/namespaces/default';
 const withoutDenylist = fileURLToPath(new URL('kedged-without-denylist.js', import.meta.url));
@@ -50,7 +50,7 @@ describe('attacks by claims of local-host volumes', function () {
   let socketPath: string;
 
   before(async function () {
-    demandEngine(this);
+    requireEngine(this);
     // The engine refuses binds of its own data, which are beside its other socket.
     sockets = await mkdtemp(join(tmpdir(), 'kedge-sock-'));
     await chmod(sockets, 0o755);

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { seededRandom } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const base = '/v1/namespaces/default';
 const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
@@ -44,7 +44,7 @@ describe(`containers whose daemon and engine are killed: ${sizes}, seed ${seed}`
   let created = 0;
 
   before(async function () {
-    demandEngine(this);
+    requireEngine(this);
     engine = await RealEngine.start();
     daemon = await TestDaemon.start({
       environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },

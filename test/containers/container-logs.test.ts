@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { ContainerRuntime, EngineClient, type LogLine } from '@kedge/controllers';
 import { silentLogger, systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 describe('the log of a container', function () {
   this.timeout(120_000);
@@ -15,7 +15,7 @@ describe('the log of a container', function () {
   let runtime: ContainerRuntime;
 
   before(async function () {
-    demandEngine(this);
+    requireEngine(this);
     engine = await RealEngine.start();
     folder = await mkdtemp(join(tmpdir(), 'kedge-lost-'));
     runtime = new ContainerRuntime({

@@ -6,7 +6,7 @@ import { readMountTable } from '@kedge/driver-sdk';
 import { textOf } from 'kedge/rpc';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const base = '/v1/namespaces/default';
 
@@ -16,7 +16,7 @@ describe('a container service with volumes', function () {
   let daemon: TestDaemon;
 
   before(async function () {
-    demandEngine(this);
+    requireEngine(this);
     engine = await RealEngine.start();
     daemon = await TestDaemon.start({
       environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },

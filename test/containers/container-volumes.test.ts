@@ -6,8 +6,8 @@ import { expect } from 'chai';
 import { readMountTable } from '@kedge/driver-sdk';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
-import { cleanUp, demandDevices } from '../drivers/devices.js';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { cleanUp, requireDevices } from '../drivers/devices.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const base = '/v1/namespaces/default';
 const program = fileURLToPath(new URL('kedged-with-blocks.js', import.meta.url));
@@ -18,8 +18,8 @@ describe('volumes of every driver in containers', function () {
   let daemon: TestDaemon;
 
   before(async function () {
-    demandEngine(this);
-    demandDevices(this);
+    requireEngine(this);
+    requireDevices(this);
     engine = await RealEngine.start();
     daemon = await TestDaemon.start({
       program,

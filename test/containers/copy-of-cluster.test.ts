@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { finish, root, TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const base = '/v1/namespaces/default';
 const program = join(root, 'cmd/bin/kedged.mjs');
@@ -17,7 +17,7 @@ describe('a copy of a cluster on the machine and the engine of its original', fu
   let copy: TestDaemon | undefined;
 
   before(async function () {
-    demandEngine(this);
+    requireEngine(this);
     engine = await RealEngine.start();
     folder = await mkdtemp(join(tmpdir(), 'kedge-copy-'));
     original = await TestDaemon.start({ environment: environment() });

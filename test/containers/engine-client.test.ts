@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { EngineClient, type EngineError } from '@kedge/controllers';
 import { systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const label = 'svc.io/test';
 
@@ -15,7 +15,7 @@ describe('EngineClient with a real engine', function () {
   let client: EngineClient;
 
   before(async function () {
-    demandEngine(this);
+    requireEngine(this);
     engine = await RealEngine.start();
     client = new EngineClient({ socketPath: engine.socketPath, clock: systemClock });
   });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const base = '/v1/namespaces/default';
 
@@ -11,7 +11,7 @@ describe('an engine without live-restore that is restarted', function () {
   let daemon: TestDaemon;
 
   before(async function () {
-    demandEngine(this);
+    requireEngine(this);
     engine = await RealEngine.start({ liveRestore: false });
     daemon = await TestDaemon.start({
       environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },

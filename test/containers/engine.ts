@@ -24,7 +24,7 @@ function whyNoEngine(): string | undefined {
 }
 
 /** Skips the suite with a message if no engine can be started; throws in CI. */
-export function demandEngine(context: Mocha.Context): void {
+export function requireEngine(context: Mocha.Context): void {
   const why = whyNoEngine();
   if (why === undefined) return;
   if (process.env['CI']) throw new Error(why);

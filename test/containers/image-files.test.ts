@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { kedgeClient } from '@kedge/api/client';
 import { TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const base = '/v1/namespaces/default';
 
@@ -27,7 +27,7 @@ describe('images from a file', function () {
   };
 
   before(async function () {
-    demandEngine(this);
+    requireEngine(this);
     engine = await RealEngine.start();
     environment['KEDGE_RUNTIME_DOCKER_SOCKET'] = engine.socketPath;
     daemon = await TestDaemon.start({ environment });

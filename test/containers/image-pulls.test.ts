@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { textOf } from 'kedge/rpc';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
-import { demandRegistry, RealRegistry, registryUser } from './registry.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
+import { RealRegistry, registryUser, requireRegistry } from './registry.js';
 
 const base = '/v1/namespaces/default';
 
@@ -15,8 +15,8 @@ describe('images from a registry', function () {
   let daemon: TestDaemon;
 
   before(async function () {
-    demandEngine(this);
-    demandRegistry(this);
+    requireEngine(this);
+    requireRegistry(this);
     engine = await RealEngine.start();
     open = await RealRegistry.start({ password: false });
     locked = await RealRegistry.start({ password: true });

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const web =
   'mkdir -p /www && echo "from $KEDGE_INSTANCE.$KEDGE_NAMESPACE" >/www/who && exec httpd -f -p 8080 -h /www';
@@ -35,7 +35,7 @@ describe('containers in the network of their cluster', function () {
   let daemon: TestDaemon;
 
   before(async function () {
-    demandEngine(this);
+    requireEngine(this);
     engine = await RealEngine.start();
     daemon = await TestDaemon.start({
       environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },

@@ -7,8 +7,8 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
-import { demandRegistry, RealRegistry } from './registry.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
+import { RealRegistry, requireRegistry } from './registry.js';
 
 const base = '/v1/namespaces/default';
 /** A user without rights, but in the group of the engine's socket. */
@@ -40,8 +40,8 @@ describe('one command tells cause and remedy of each failure of containers', fun
   let taken = 0;
 
   before(async function () {
-    demandEngine(this);
-    demandRegistry(this);
+    requireEngine(this);
+    requireRegistry(this);
     taken = await listen(createServer());
     let environment: Record<string, string> = {};
     daemon = await TestDaemon.start({

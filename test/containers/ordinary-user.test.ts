@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const base = '/v1/namespaces/default';
 const program = fileURLToPath(new URL('kedged-with-blocks.js', import.meta.url));
@@ -18,7 +18,7 @@ describe('a kedged of an ordinary user who may use the engine', function () {
   let hostPath: string;
 
   before(async function () {
-    demandEngine(this);
+    requireEngine(this);
     engine = await RealEngine.start({ args: ['--group', String(uid)] });
     await chmod(engine.directory, 0o711);
     daemon = await TestDaemon.start({

@@ -7,9 +7,9 @@ import { expect } from 'chai';
 import { seededRandom } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
-import { cleanUp, demandDevices } from '../drivers/devices.js';
-import { demandEngine, RealEngine } from './engine.js';
-import { demandImage, imageMs, loadImage } from './real-image.js';
+import { cleanUp, requireDevices } from '../drivers/devices.js';
+import { RealEngine, requireEngine } from './engine.js';
+import { imageMs, loadImage, requireImage } from './real-image.js';
 
 const base = '/v1/namespaces/default';
 const program = fileURLToPath(new URL('kedged-with-blocks.js', import.meta.url));
@@ -49,9 +49,9 @@ describe(`the commits of PostgreSQL on a block volume, ${cycles} of ${wholeCycle
 
   before(async function () {
     this.timeout(imageMs + 120_000);
-    demandEngine(this);
-    demandDevices(this);
-    demandImage(this);
+    requireEngine(this);
+    requireDevices(this);
+    requireImage(this);
     engine = await RealEngine.start();
     daemon = await TestDaemon.start({
       program,

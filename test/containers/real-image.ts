@@ -10,7 +10,7 @@ const tar = process.env['KEDGE_REAL_IMAGE'];
 export const imageMs = 900_000;
 
 /** Skips the suite with a message if no image was requested; throws in CI. */
-export function demandImage(context: Mocha.Context): void {
+export function requireImage(context: Mocha.Context): void {
   if (tar !== undefined) return;
   const why =
     'KEDGE_REAL_IMAGE is not set; make the image (test/containers/real-image.sh FILE postgres:15), and set it to FILE';

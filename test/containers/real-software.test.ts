@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { root, TestDaemon } from '../acceptance/daemon.js';
-import { cleanUp, demandDevices } from '../drivers/devices.js';
-import { demandEngine, RealEngine } from './engine.js';
-import { demandImage, imageMs, loadImage } from './real-image.js';
+import { cleanUp, requireDevices } from '../drivers/devices.js';
+import { RealEngine, requireEngine } from './engine.js';
+import { imageMs, loadImage, requireImage } from './real-image.js';
 
 const base = '/v1/namespaces/default';
 describe('real software in containers', function () {
@@ -15,9 +15,9 @@ describe('real software in containers', function () {
 
   before(async function () {
     this.timeout(imageMs + 120_000);
-    demandEngine(this);
-    demandDevices(this);
-    demandImage(this);
+    requireEngine(this);
+    requireDevices(this);
+    requireImage(this);
     engine = await RealEngine.start();
     daemon = await TestDaemon.start({
       environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },

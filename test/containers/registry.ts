@@ -14,7 +14,7 @@ export const registryUser = { username: 'kedge', password: 's3cret' } as const;
 const htpasswd = `${registryUser.username}:$2b$04$xp2F.qOGIYdGE6cXRNecqexWcfBegc82HiyAO4r3NOyJ2jH0Dr3PK\n`;
 
 /** Skips the suite with a message if there is no docker-registry; throws in CI. */
-export function demandRegistry(context: Mocha.Context): void {
+export function requireRegistry(context: Mocha.Context): void {
   if (spawnSync('sh', ['-c', 'command -v docker-registry']).status === 0) return;
   const why = 'docker-registry is not installed (package docker-registry)';
   if (process.env['CI']) throw new Error(why);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ContainerRuntime, EngineClient, ProcessRuntime } from '@kedge/controllers';
 import { type Logger, systemClock } from 'kedge';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 import { runtimeConformance } from './runtime-conformance.js';
 import { SharedDirectory } from './shared-directory.js';
 
@@ -25,7 +25,7 @@ describe('runtimes', function () {
   const cluster = randomUUID();
 
   before(async function () {
-    demandEngine(this);
+    requireEngine(this);
     folder = await mkdtemp(join(tmpdir(), 'kedge-runtimes-'));
     volumes = await SharedDirectory.make();
     engine = await RealEngine.start();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { root, TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, demandEngine, RealEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const page = readFileSync(join(root, 'docs/guides/workloads.md'), 'utf8');
 /** The port of the node that the guide publishes. */
@@ -33,7 +33,7 @@ describe('the guide to workloads', function () {
   let port: string;
 
   before(async function () {
-    demandEngine(this);
+    requireEngine(this);
     engine = await RealEngine.start();
     // The images of the guide and of the examples.
     for (const name of ['busybox:stable', 'app:1']) engine.docker('tag', busyboxImage, name);

@@ -19,7 +19,7 @@ import { LevelEngine, MemoryEngine, modify, openStore } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { isPending, readMountTable, type RunCommand, runCommand } from '@kedge/driver-sdk';
 import { snapshots, volumes } from '@kedge/controllers';
-import { cleanUp, demandDevices } from './devices.js';
+import { cleanUp, requireDevices } from './devices.js';
 import { LoopBlock } from './loop-block.js';
 import { TestNode } from './node.js';
 
@@ -33,7 +33,7 @@ describe('block volumes on real devices', function () {
   let run: RunCommand;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-block-'));

@@ -9,7 +9,7 @@ import { eventually } from 'kedge/testing';
 import { readMountTable } from '@kedge/driver-sdk';
 import { snapshots, volumes } from '@kedge/controllers';
 import { builtinDrivers } from '@kedge/drivers';
-import { cleanUp, demandDevices } from './devices.js';
+import { cleanUp, requireDevices } from './devices.js';
 import { TestNode } from './node.js';
 
 const churn = fileURLToPath(new URL('storage-churn.js', import.meta.url));
@@ -21,7 +21,7 @@ describe('driver local under random use and kill -9, on real devices', function 
   let folder: string;
 
   before(async function () {
-    demandDevices(this);
+    requireDevices(this);
     folder = await mkdtemp(join(tmpdir(), 'kedge-churn-'));
   });
   after(() => (folder ? cleanUp(folder) : undefined));

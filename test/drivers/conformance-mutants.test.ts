@@ -14,7 +14,7 @@ import {
   tryMutant,
 } from '@kedge/driver-sdk/conformance';
 import { type Subject, subjectFolder, subjects } from './conformance-subjects.js';
-import { cleanUp, demandDevices } from './devices.js';
+import { cleanUp, requireDevices } from './devices.js';
 
 /** "all" runs every mutant on every subject, and the whole suite against each on directories. */
 const whole = process.env['KEDGE_MUTANTS'] === 'all';
@@ -33,7 +33,7 @@ const others = subjects.filter(
 );
 
 /** Asserts that the broken guarantee killed a mutant, not an unrelated failure. */
-function demandKilled({ name, breaks }: Mutant, outcome: MutantOutcome): void {
+function requireKilled({ name, breaks }: Mutant, outcome: MutantOutcome): void {
   expect(outcome.type, `${name}: ${breaks}`).to.equal('killed');
   const { message } = outcome as MutantOutcome & { type: 'killed' };
   if (name !== 'errors-are-raw') expect(message, name).to.not.contain('not a DriverError');
@@ -58,7 +58,7 @@ async function tryAll(
       tally.leftOut.set(mutant.name, outcome.reason);
       continue;
     }
-    demandKilled(mutant, outcome);
+    requireKilled(mutant, outcome);
     tally.killed.add(mutant.name);
   }
 }
@@ -97,7 +97,7 @@ describe('mutants of the driver conformance suite', function () {
   });
 
   it('on block devices the mutants that directories leave out are killed', async function () {
-    demandDevices(this);
+    requireDevices(this);
     const rest = mutants.filter(({ name }) => whole || !onDirectories.killed.has(name));
     const tally: Tally = { killed: new Set(), leftOut: new Map() };
     await tryAll(devices.options(folder), rest, tally);
@@ -107,7 +107,7 @@ describe('mutants of the driver conformance suite', function () {
 
   for (const { name, start, options } of others)
     it(`on ${name}, ${whole ? 'all' : 'a sample'} of them, seed ${seed}`, async function () {
-      demandDevices(this);
+      requireDevices(this);
       stop = await start?.(folder);
       const random = seededRandom(seed);
       const drawn = mutants
@@ -123,7 +123,7 @@ describe('mutants of the driver conformance suite', function () {
     });
 
   it('an unmount without effect is detected, and the content below the mount is not removed', async function () {
-    demandDevices(this);
+    requireDevices(this);
     const honest = devices.options(folder);
     const targets: string[] = [];
     const faulty: ConformanceOptions = {

@@ -1,6 +1,6 @@
 import { driverConformance } from '@kedge/driver-sdk/conformance';
 import { subjectFolder, subjects } from './conformance-subjects.js';
-import { cleanUp, demandDevices } from './devices.js';
+import { cleanUp, requireDevices } from './devices.js';
 
 for (const { name, devices, start, options } of subjects)
   describe(`driver conformance: ${name}`, function () {
@@ -10,7 +10,7 @@ for (const { name, devices, start, options } of subjects)
     const leftOut: string[] = [];
 
     before(async function () {
-      if (devices) demandDevices(this);
+      if (devices) requireDevices(this);
       folder = await subjectFolder();
       stop = await start?.(folder);
     });

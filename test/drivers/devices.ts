@@ -16,7 +16,7 @@ export function whyNoDevices(): string | undefined {
 }
 
 /** Skips the suite with a message if devices can't be used; throws in CI. */
-export function demandDevices(context: Mocha.Context): void {
+export function requireDevices(context: Mocha.Context): void {
   const why = whyNoDevices();
   if (why === undefined) return;
   if (process.env['CI']) throw new Error(why);

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import {
-  demandUnused,
   type Holders,
   joinHolders,
   nodeHolders,
+  requireUnused,
   thisNode,
   unmountTarget,
 } from '@kedge/driver-sdk';
-import { cleanUp, demandDevices } from './devices.js';
+import { cleanUp, requireDevices } from './devices.js';
 
 describe('the holders of a volume on real devices', function () {
   this.timeout(180_000);
@@ -23,7 +23,7 @@ describe('the holders of a volume on real devices', function () {
   let child: ChildProcess | undefined;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-holders-'));
@@ -73,7 +73,7 @@ describe('the holders of a volume on real devices', function () {
   const unmount = (holders: Holders = nodeHolders): Promise<string> =>
     refusal(unmountTarget(directory, signal, { ...thisNode, holders }, device));
   const detach = (holders: Holders = nodeHolders): Promise<string> =>
-    refusal(demandUnused(device, { ...thisNode, holders }));
+    refusal(requireUnused(device, { ...thisNode, holders }));
 
   it('a process in its directory is named by an unmount, with the remedy', async () => {
     mountVolume();

@@ -21,7 +21,7 @@ import {
 import { retriedInUse } from '@kedge/driver-sdk/conformance';
 import { builtinDrivers } from '@kedge/drivers';
 import { eventually } from 'kedge/testing';
-import { cleanUp, demandDevices } from './devices.js';
+import { cleanUp, requireDevices } from './devices.js';
 
 const mebibyte = 1024n * 1024n;
 const { signal } = new AbortController();
@@ -36,7 +36,7 @@ describe('copies of images', function () {
   const children: ChildProcess[] = [];
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-copies-'));

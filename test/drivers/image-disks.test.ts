@@ -15,7 +15,7 @@ import {
 } from '@kedge/driver-sdk';
 import { retriedInUse } from '@kedge/driver-sdk/conformance';
 import { builtinDrivers } from '@kedge/drivers';
-import { cleanUp, demandDevices } from './devices.js';
+import { cleanUp, requireDevices } from './devices.js';
 
 const mebibyte = 1024n * 1024n;
 const { signal } = new AbortController();
@@ -27,7 +27,7 @@ describe('images on a faulty disk', function () {
   let driver: SynchronousDriver;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-disk-'));

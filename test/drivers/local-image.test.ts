@@ -13,7 +13,7 @@ import {
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
-import { cleanUp, demandDevices } from './devices.js';
+import { cleanUp, requireDevices } from './devices.js';
 
 const mebibyte = 1024n * 1024n;
 const { signal } = new AbortController();
@@ -23,7 +23,7 @@ describe('driver local on real file systems', function () {
   let folder: string;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-local-'));

@@ -15,7 +15,7 @@ import {
   attachLoop,
   type BlockProvider,
   createBlockDriver,
-  demandCommand,
+  requireCommand,
   detachLoops,
   type Driver,
   DriverError,
@@ -104,7 +104,7 @@ export class LoopBlock {
 
   async #loop(uid: string): Promise<string | undefined> {
     const list = ['--associated', this.image(uid), '--noheadings', '--output', 'NAME'];
-    const text = await demandCommand(this.#run, 'losetup', list, this.#signal);
+    const text = await requireCommand(this.#run, 'losetup', list, this.#signal);
     return text.split('\n')[0]?.trim() || undefined;
   }
 
@@ -126,14 +126,14 @@ export class LoopBlock {
     if (await present(to)) return;
     const draft = `${to}.draft`;
     const args = ['--sparse=always', '--reflink=auto', from, draft];
-    await demandCommand(this.#run, 'cp', args, this.#signal);
+    await requireCommand(this.#run, 'cp', args, this.#signal);
     await rename(draft, to);
   }
 
   #provider(): BlockProvider {
     const alone = <T>(uid: string, work: () => Promise<T>): Promise<T> =>
       inTurn(`loop-block ${uid}`, work);
-    const demandOwn = ({ volume, handle }: Pick<HandleRequest, 'volume' | 'handle'>): void => {
+    const requireOwn = ({ volume, handle }: Pick<HandleRequest, 'volume' | 'handle'>): void => {
       if (handle === volume.uid) return;
       throw new DriverError('InvalidParameters', `${handle} is not of volume ${volume.uid}`);
     };
@@ -153,7 +153,7 @@ export class LoopBlock {
         sizeBytes: await this.#size(this.image(volume.uid)),
       }),
       delete: async ({ volume, handle }) => {
-        if (handle !== undefined) demandOwn({ volume, handle });
+        if (handle !== undefined) requireOwn({ volume, handle });
         if (await this.#loop(volume.uid).catch(() => undefined))
           throw new DriverError('InUse', 'attached volume cannot be deleted');
         await rm(this.image(volume.uid), { force: true });
@@ -161,7 +161,7 @@ export class LoopBlock {
       attach: (request) =>
         alone(request.volume.uid, async () => {
           const { volume, instance } = request;
-          demandOwn(request);
+          requireOwn(request);
           await this.#size(this.image(volume.uid));
           const holder = await this.#attachedTo(volume.uid);
           if (holder !== undefined && holder !== instance)
@@ -179,7 +179,7 @@ export class LoopBlock {
       detach: (request) =>
         alone(request.volume.uid, async () => {
           const { volume, instance } = request;
-          demandOwn(request);
+          requireOwn(request);
           const holder = await this.#attachedTo(volume.uid);
           if (holder !== undefined && instance !== undefined && holder !== instance) return;
           await rm(this.link(volume.uid), { force: true });
@@ -195,11 +195,11 @@ export class LoopBlock {
         online: true,
         grow: async (request) => {
           const { volume, sizeBytes } = request;
-          demandOwn(request);
+          requireOwn(request);
           await this.#size(this.image(volume.uid));
           const size = await this.#make(this.image(volume.uid), sizeBytes);
           const device = await this.#loop(volume.uid);
-          if (device) await demandCommand(this.#run, 'losetup', ['-c', device], this.#signal);
+          if (device) await requireCommand(this.#run, 'losetup', ['-c', device], this.#signal);
           return size;
         },
       },
@@ -207,7 +207,7 @@ export class LoopBlock {
         create: (request) =>
           alone(request.snapshot.uid, async () => {
             const { volume, snapshot } = request;
-            demandOwn(request);
+            requireOwn(request);
             await this.#size(this.image(volume.uid));
             await this.#copy(this.image(volume.uid), snapshotOf(snapshot.uid));
             const restoreSizeBytes = await this.#size(snapshotOf(snapshot.uid));

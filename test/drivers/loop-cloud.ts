@@ -48,13 +48,13 @@ function found<R>(result: R): Looked<R> {
 }
 
 /** @throws DriverError NotFound */
-function demand<T>(one: T | undefined, uid: string): T {
+function requirePresent<T>(one: T | undefined, uid: string): T {
   if (one !== undefined) return one;
   throw new DriverError('NotFound', `the provider has nothing of ${uid}`);
 }
 
 /** @throws DriverError InvalidParameters for the handle of another volume */
-function demandOwn(one: Disk | undefined, uid: string, handle: string | undefined): void {
+function requireOwn(one: Disk | undefined, uid: string, handle: string | undefined): void {
   if (!one || handle === undefined || one.id === handle) return;
   throw new DriverError('InvalidParameters', `${handle} is not of volume ${uid}`);
 }
@@ -122,23 +122,23 @@ export function loopCloud(options: LoopCloudOptions): Driver {
       return make(request, { kind: 'provision', uid, sizeBytes: Number(request.sizeBytes) });
     },
     observe: async ({ volume: { uid }, signal }) => {
-      const one = demand(await calls.disk(uid, signal), uid);
+      const one = requirePresent(await calls.disk(uid, signal), uid);
       if (one.state === 'available') return provisioned(one);
       throw new DriverError('Unavailable', `${one.id} is still being made`);
     },
     delete: async (request) => {
       const { volume, handle, signal } = request;
       const { uid } = volume;
-      demandOwn(await calls.disk(uid, signal), uid, handle);
+      requireOwn(await calls.disk(uid, signal), uid, handle);
       const gone = disk(uid, signal, (one) => (one ? absent : found(undefined)));
       return carryOut(request, { kind: 'delete', uid }, gone);
     },
     attach: async (request) => {
       const { volume, handle, instance, signal } = request;
       const { uid } = volume;
-      demandOwn(demand(await calls.disk(uid, signal), uid), uid, handle);
+      requireOwn(requirePresent(await calls.disk(uid, signal), uid), uid, handle);
       const there = disk(uid, signal, (one) =>
-        demand(one, uid).instance === instance
+        requirePresent(one, uid).instance === instance
           ? found({ devicePath: linkOf(folder, uid) })
           : absent,
       );
@@ -147,7 +147,7 @@ export function loopCloud(options: LoopCloudOptions): Driver {
     detach: async (request) => {
       const { volume, handle, instance, signal } = request;
       const { uid } = volume;
-      demandOwn(await calls.disk(uid, signal), uid, handle);
+      requireOwn(await calls.disk(uid, signal), uid, handle);
       const away = disk(uid, signal, (one) =>
         one?.instance !== undefined && one.instance === instance ? absent : found(undefined),
       );
@@ -160,9 +160,9 @@ export function loopCloud(options: LoopCloudOptions): Driver {
       grow: async (request) => {
         const { volume, handle, sizeBytes, signal } = request;
         const { uid } = volume;
-        demandOwn(demand(await calls.disk(uid, signal), uid), uid, handle);
+        requireOwn(requirePresent(await calls.disk(uid, signal), uid), uid, handle);
         const grown = disk(uid, signal, (one) => {
-          const reached = BigInt(demand(one, uid).sizeBytes);
+          const reached = BigInt(requirePresent(one, uid).sizeBytes);
           return reached >= sizeBytes ? found(reached) : absent;
         });
         return carryOut(request, { kind: 'expand', uid, sizeBytes: Number(sizeBytes) }, grown);
@@ -175,14 +175,14 @@ export function loopCloud(options: LoopCloudOptions): Driver {
         const look = async (): Promise<Looked<SnapshotResult>> => {
           const one = await calls.snapshot(uid, signal);
           if (one) return one.busyWith === undefined ? found(copied(one)) : underWay;
-          const source = demand(await calls.disk(volume.uid, signal), volume.uid);
-          demandOwn(source, volume.uid, handle);
+          const source = requirePresent(await calls.disk(volume.uid, signal), volume.uid);
+          requireOwn(source, volume.uid, handle);
           return source.busyWith === undefined ? absent : underWay;
         };
         return carryOut(request, { kind: 'createSnapshot', uid, source: handle }, look);
       },
       observe: async ({ snapshot: { uid }, signal }) =>
-        copied(demand(await calls.snapshot(uid, signal), uid)),
+        copied(requirePresent(await calls.snapshot(uid, signal), uid)),
       delete: (request) => {
         const { signal } = request;
         const { uid } = request.snapshot;

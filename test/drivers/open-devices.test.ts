@@ -12,7 +12,7 @@ import {
   synchronousDriver,
 } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
-import { cleanUp, demandDevices } from './devices.js';
+import { cleanUp, requireDevices } from './devices.js';
 
 const { signal } = new AbortController();
 
@@ -23,7 +23,7 @@ describe('the loop device of an image that a process has open', function () {
   let reader: ChildProcess | undefined;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-open-'));

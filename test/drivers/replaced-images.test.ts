@@ -18,7 +18,7 @@ import {
   thisNode,
 } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
-import { cleanUp, demandDevices } from './devices.js';
+import { cleanUp, requireDevices } from './devices.js';
 
 const mebibyte = 1024n * 1024n;
 const { signal } = new AbortController();
@@ -30,7 +30,7 @@ describe('a mounted image that a user changes', function () {
   let driver: SynchronousDriver;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-replaced-'));

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { finish, root } from '../acceptance/daemon.js';
-import { busyboxImage, demandEngine, RealEngine } from '../containers/engine.js';
-import { cleanUp, demandDevices } from '../drivers/devices.js';
+import { busyboxImage, RealEngine, requireEngine } from '../containers/engine.js';
+import { cleanUp, requireDevices } from '../drivers/devices.js';
 
 const page = (name: string): string => readFileSync(join(root, 'docs/guides', name), 'utf8');
 
@@ -62,8 +62,8 @@ describe('the guide to cloud classes on a laptop', function () {
       console.log(`skipped: ${notYet.join(', ')} do not provision yet`);
       this.skip();
     }
-    demandEngine(this);
-    demandDevices(this);
+    requireEngine(this);
+    requireDevices(this);
     home = mkdtempSync(join(tmpdir(), 'kedge-laptop-'));
     engine = await RealEngine.start();
     const bin = join(home, 'bin');

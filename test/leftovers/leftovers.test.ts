@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { runCommand } from '@kedge/driver-sdk';
 import { eventually } from 'kedge/testing';
-import { demandDevices } from '../drivers/devices.js';
+import { requireDevices } from '../drivers/devices.js';
 import { differences, machineState } from './machine.js';
 
 describe('the resources that tests leave on a machine', () => {
   let directory: string;
   before(async function () {
-    demandDevices(this);
+    requireDevices(this);
     directory = await mkdtemp(join(tmpdir(), 'kedge-left-'));
   });
   after(async () => {

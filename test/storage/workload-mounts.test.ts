@@ -18,7 +18,7 @@ import { eventually } from 'kedge/testing';
 import { type MountEntry, parseMountTable } from '@kedge/driver-sdk';
 import { ProcessRuntime, type WorkloadMount } from '@kedge/controllers';
 import { root } from '../acceptance/daemon.js';
-import { cleanUp, demandDevices } from '../drivers/devices.js';
+import { cleanUp, requireDevices } from '../drivers/devices.js';
 import type { RunnerOrder } from './workload-runner.js';
 
 const runner = fileURLToPath(new URL('workload-runner.js', import.meta.url));
@@ -38,7 +38,7 @@ describe('the mounts of a workload', function () {
   let adopted: ProcessRuntime;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     // A directory without write permission for ordinary users, like those of a machine's disks.

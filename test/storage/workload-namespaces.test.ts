@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { ProcessRuntime } from '@kedge/controllers';
-import { demandDevices } from '../drivers/devices.js';
+import { requireDevices } from '../drivers/devices.js';
 import type { RunnerOrder } from './workload-runner.js';
 
 const runner = fileURLToPath(new URL('workload-runner.js', import.meta.url));
@@ -20,7 +20,7 @@ describe('a workload of another pid namespace', function () {
   let runtime: ProcessRuntime;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     base = await mkdtemp(join(tmpdir(), 'kedge-workload-namespaces-'));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { root, TestDaemon, workload } from '../acceptance/daemon.js';
-import { demandDevices } from '../drivers/devices.js';
+import { requireDevices } from '../drivers/devices.js';
 import { EarlierRelease } from './earlier-release.js';
 
 /** The last commit before grants referred to uids, workloads were sandboxed and requests were parsed once. */
@@ -21,7 +21,7 @@ describe('a daemon that replaces one of an earlier release', function () {
   let earlier: EarlierRelease | undefined;
   let daemon: TestDaemon | undefined;
   before(async function () {
-    demandDevices(this);
+    requireDevices(this);
     if (!EarlierRelease.has(commit)) {
       console.log(`      skipped: the history of these sources does not contain commit ${commit}`);
       this.skip();

@@ -66,7 +66,7 @@ async function writeContexts(next: Contexts): Promise<void> {
 }
 
 /** Checks this before a token is created, which would be lost. @throws StatusError if contexts can't be stored */
-export async function demandWritable(): Promise<void> {
+export async function requireWritable(): Promise<void> {
   await writeContexts(await readContexts());
 }
 

@@ -45,7 +45,7 @@ function problems(
  * Refuses fields that an update would silently ignore: unknown ones and those that the server sets.
  * @throws StatusError InvalidArgument naming each
  */
-export function demandWritable(kind: AnyKind, object: JsonObject): void {
+export function requireWritable(kind: AnyKind, object: JsonObject): void {
   const found = problems(messageOf(kind), object, '');
   if (found.length > 0) throw invalid(found);
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from 'kedge/rpc';
 import { didYouMean } from '../../near-miss.js';
 import { printableLine } from '../../terminal-text.js';
 import { evaluateJsonPath, parseJsonPath, type Template } from './jsonpath.js';
-import { demandKnownPaths } from './jsonpath-fields.js';
+import { requireKnownPaths } from './jsonpath-fields.js';
 import { castable, objectRows, table, type TableOptions } from './output.js';
 
 /** The output options of a command. */
@@ -79,7 +79,8 @@ export async function renderGroups(
 ): Promise<string> {
   if (typeof format === 'object') {
     const [first, ...others] = groups;
-    if (first && others.length === 0) demandKnownPaths(format.jsonpath, first.kind, options.single);
+    if (first && others.length === 0)
+      requireKnownPaths(format.jsonpath, first.kind, options.single);
     const raw = first && others.length === 0 && options.single ? first : undefined;
     const document = raw ? { kind: raw.kind.kind, ...raw.objects[0] } : dataOf(groups, false);
     return evaluateJsonPath(format.jsonpath, document).replace(/\n$/, '');

@@ -85,7 +85,7 @@ function follow({ from, segments }: Path, root: Shape, current: Shape): Shape {
  * Rejects paths to fields that no object of the kind has: such a path would print nothing.
  * @throws StatusError InvalidArgument naming the field and a suggestion
  */
-export function demandKnownPaths(template: Template, kind: AnyKind, single: boolean): void {
+export function requireKnownPaths(template: Template, kind: AnyKind, single: boolean): void {
   const root = shapeOfAnswer(kind, single);
   const check = (parts: Template, current: Shape): void => {
     for (const part of parts) {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { volumes } from '@kedge/controllers/kinds';
 import { evaluateJsonPath, parseJsonPath } from './jsonpath.js';
-import { demandKnownPaths } from './jsonpath-fields.js';
+import { requireKnownPaths } from './jsonpath-fields.js';
 
 const document = {
   kind: 'VolumeList',
@@ -111,14 +111,14 @@ describe('a JSONPath template', () => {
     ['{.conditions[?(@.statu=="True")].type}', true, 'did you mean status?'],
   ] as const)
     it(`to a field that no volume has is refused: ${template}`, () => {
-      const check = (): void => demandKnownPaths(parseJsonPath(template), volumes, single);
+      const check = (): void => requireKnownPaths(parseJsonPath(template), volumes, single);
       expect(check).to.throw(problem);
     });
 
   it('to existing fields and keys of maps is accepted', () => {
     for (const template of ['{.kind} {.parameters.hostPath}', "{.labels['a/b']}", '{.metadata.*}'])
-      demandKnownPaths(parseJsonPath(template), volumes, true);
-    demandKnownPaths(
+      requireKnownPaths(parseJsonPath(template), volumes, true);
+    requireKnownPaths(
       parseJsonPath('{.kind}{range .items[*]}{.name}{end}{.items[?(@.status=="Bound")].name}'),
       volumes,
       false,

@@ -38,7 +38,7 @@ function isLoopback(host: string): boolean {
  * allowed.
  * @throws StatusError InvalidArgument naming every setting that must change
  */
-export function demandSafeListening(config: ListenSettings): void {
+export function requireSafeListening(config: ListenSettings): void {
   const addresses = [
     ['server.grpcAddress', config.grpcAddress],
     ['server.restAddress', config.restAddress],

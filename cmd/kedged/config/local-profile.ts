@@ -100,8 +100,8 @@ export async function firstAccess(store: ObjectStore, addresses: LocalAddresses)
   const { bootstrap, isBootstrapped } = await import('kedge/auth');
   if (await isBootstrapped(store)) return;
   // Loaded lazily: it needs a YAML parser, which other daemons do not.
-  const { demandWritable, writeContext } = await import('../../kedge/connection/context.js');
-  await demandWritable();
+  const { requireWritable, writeContext } = await import('../../kedge/connection/context.js');
+  await requireWritable();
   await writeContext('local', { ...addresses, token: await bootstrap(store) });
 }
 

@@ -2,7 +2,7 @@ import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { invalid, type FieldViolation } from 'kedge';
 import { type ControllerPolicy, policyKeys, readPolicy } from '@kedge/controllers/policy';
-import { demandSafeListening } from './listening.js';
+import { requireSafeListening } from './listening.js';
 import { nearest } from '../../near-miss.js';
 import {
   type DriverTable,
@@ -282,6 +282,6 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
     dataDirectory,
     localVolumeRoot: resolve((config.localVolumeRoot as string) || join(dataDirectory, 'volumes')),
   } as DaemonConfig;
-  demandSafeListening(complete);
+  requireSafeListening(complete);
   return complete;
 }

@@ -36,7 +36,7 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /** Refuses a directory without a store: opening would create one. */
-export async function demandStore(directory: string): Promise<void> {
+export async function requireStore(directory: string): Promise<void> {
   // A restore that was interrupted after its commit has only the latter.
   for (const name of ['db', 'restored']) if (await exists(join(directory, name))) return;
   throw failedPrecondition(
@@ -77,7 +77,7 @@ export function orElsewhere(error: unknown): unknown {
 }
 
 /** A backup in the data directory would be lost with it, and may overwrite a file of the store. */
-async function demandOutside(dataDirectory: string, file: string): Promise<void> {
+async function requireOutside(dataDirectory: string, file: string): Promise<void> {
   const data = await realpath(dataDirectory);
   const named = dirname(file);
   const cannot = (why: string): StatusError =>
@@ -107,7 +107,7 @@ export async function withStore<T>(
   online: string,
   work: (store: EmbeddedStore) => Promise<T>,
 ): Promise<T> {
-  await demandStore(dataDirectory);
+  await requireStore(dataDirectory);
   const store = await openDataDirectory(dataDirectory, daemonLogger('warn')).catch(
     (error: unknown) => {
       throw orElsewhere(orOnline(error, online));
@@ -123,8 +123,8 @@ export async function withStore<T>(
 
 async function backup(file: string, options: ConfigOptions): Promise<void> {
   const config = await loadConfig(options);
-  await demandStore(config.dataDirectory);
-  await demandOutside(config.dataDirectory, file);
+  await requireStore(config.dataDirectory);
+  await requireOutside(config.dataDirectory, file);
   const report = await withStore(config, `kedge admin backup ${file}`, (store) =>
     backupToFile(store, file),
   );
@@ -206,8 +206,8 @@ async function restore(file: string, flags: RestoreFlags, options: ConfigOptions
 
 async function salvage(file: string | undefined, options: ConfigOptions): Promise<void> {
   const { dataDirectory } = await loadConfig(options);
-  await demandStore(dataDirectory);
-  if (file !== undefined) await demandOutside(dataDirectory, file);
+  await requireStore(dataDirectory);
+  if (file !== undefined) await requireOutside(dataDirectory, file);
   // The scratch directory is not on the damaged disk. The disk of the backup needs the space anyway.
   const scratch = file === undefined ? tmpdir() : dirname(file);
   const found = await salvageStore(dataDirectory, { scratch }).catch((error: unknown) => {

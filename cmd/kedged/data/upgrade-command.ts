@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import type { Command } from 'commander';
 import { type EmbeddedStore, rehearseUpgrade, type UpgradeReport } from 'kedge';
-import { demandStore, orElsewhere, orOnline, withStore } from '../data/data-commands.js';
+import { orElsewhere, orOnline, requireStore, withStore } from '../data/data-commands.js';
 import { keyFileName } from '../config/key-file.js';
 import { type ConfigOptions, loadConfig, withSettings } from '../config/load-config.js';
 
@@ -64,7 +64,7 @@ async function upgrade(
 ): Promise<void> {
   const config = await loadConfig(options);
   const { dataDirectory } = config;
-  await demandStore(dataDirectory);
+  await requireStore(dataDirectory);
   if (!dryRun) {
     const { objects, revision } = await withStore(config, whileRunning, (store) => store.verify());
     return say(`${dataDirectory} is upgraded and intact: ${objects} objects, revision ${revision}`);

@@ -8,7 +8,7 @@ import type { EngineContainers } from './engine/engine-containers.js';
 import { ImageError, type Images } from './images/images.js';
 import { propagationOf } from './mount-propagation.js';
 import type { ClusterNetwork } from './network/cluster-network.js';
-import { demandUnmoved } from './mounts/moved-source.js';
+import { requireUnmoved } from './mounts/moved-source.js';
 import { joinsBridge } from './network/network-settings.js';
 import { isUnsettled, type RunContainer } from './run-container.js';
 import type { RunIdentity } from './run-identity.js';
@@ -139,7 +139,7 @@ export class ContainerStarts {
     }));
     const plan = { spec, identity, image, network: network.name, hostPortAddress, mounts };
     if (givenUp.aborted) throw new Error('the workload is being stopped');
-    const check = (): Promise<void> => demandUnmoved(mounts, ownDirectories);
+    const check = (): Promise<void> => requireUnmoved(mounts, ownDirectories);
     const same = before.filter(({ run }) => run === identity.run).map((found) => found.container);
     const begin = (): Promise<void> =>
       container.start(identity, containerConfig(plan), same, check);

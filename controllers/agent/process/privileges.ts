@@ -39,14 +39,14 @@ export async function privilegesOf(
   const owner = user ? await ownerNamed(user) : undefined;
   const asked = capabilities.flatMap((name) => capabilityNamed(name) ?? []);
   if (mode === 'user') {
-    demandOwn(user, owner);
+    requireOwn(user, owner);
     if (asked.length > 0)
       throw new Error(
         `capabilities ${asked.join(', ')} can't be granted: kedged on this node runs as an unprivileged user (uid ${process.getuid?.() ?? ''}); remove them, or run kedged as root`,
       );
     return withoutRights;
   }
-  await demandHad(asked);
+  await requireOwnCapabilities(asked);
   const ofRoot = owner === undefined || owner.uid === 0;
   if (ofRoot) {
     const kept = capabilities.length === 0 ? defaultCapabilities : asked;
@@ -117,7 +117,7 @@ async function accountOf(key: string): Promise<Owner | undefined> {
 }
 
 /** @throws Error unless the user is the one that the daemon runs as */
-function demandOwn(user: string | undefined, owner: Owner | undefined): void {
+function requireOwn(user: string | undefined, owner: Owner | undefined): void {
   const uid = process.getuid?.();
   const gid = process.getgid?.();
   if (owner === undefined || (owner.uid === uid && owner.gid === gid)) return;
@@ -127,7 +127,7 @@ function demandOwn(user: string | undefined, owner: Owner | undefined): void {
 }
 
 /** @throws Error for a capability that the daemon itself lacks */
-async function demandHad(asked: readonly Capability[]): Promise<void> {
+async function requireOwnCapabilities(asked: readonly Capability[]): Promise<void> {
   if (asked.length === 0) return;
   const status = await readFile('/proc/self/status', 'utf8');
   const had = BigInt(`0x${/^CapBnd:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`);

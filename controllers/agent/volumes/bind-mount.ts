@@ -1,10 +1,10 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, rmdir, stat } from 'node:fs/promises';
 import {
-  demandCommand,
   DriverError,
   mountOn,
   type NodeHost,
+  requireCommand,
   unmountTarget,
 } from '@kedge/driver-sdk';
 
@@ -99,14 +99,14 @@ export async function bindDirectory(host: NodeHost, request: BindRequest): Promi
       // Mounts the handle, not its path, which mount would resolve again.
       const source = `/proc/${process.pid}/fd/${handle.fd}`;
       const bind = ['--bind', '--no-canonicalize', source, target];
-      await demandCommand(host.run, 'mount', bind, signal);
+      await requireCommand(host.run, 'mount', bind, signal);
       if (!(await isSame(handle, target)))
         throw new DriverError(
           'Internal',
           `${target} is a mount of another directory than the opened one`,
         );
       if (readOnly)
-        await demandCommand(host.run, 'mount', ['-o', 'remount,bind,ro', target], signal);
+        await requireCommand(host.run, 'mount', ['-o', 'remount,bind,ro', target], signal);
     } catch (error) {
       await unmountTarget(target, signal, host).catch(() => rmdir(target).catch(() => undefined));
       throw error;

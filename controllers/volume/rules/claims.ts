@@ -31,7 +31,7 @@ export async function claimViolations(
  * Rejects a volume name that a service reserves for its replicas.
  * @throws StatusError FailedPrecondition (NameTaken)
  */
-export async function demandUnreservedName(
+export async function requireUnreservedName(
   context: AdmissionContext,
   { namespace, name }: Volume,
 ): Promise<void> {

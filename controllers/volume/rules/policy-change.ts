@@ -6,7 +6,7 @@ import { isDeletionUnderWay } from '../states/deletion-report.js';
  * Rejects a policy change while the driver may be deleting the data.
  * @throws StatusError FailedPrecondition (DataDeletionBegun)
  */
-export function demandPolicyOpen(object: Volume, before: Volume): void {
+export function requirePolicyOpen(object: Volume, before: Volume): void {
   const policy = before.reclaimPolicy ?? before.effectiveReclaimPolicy;
   const wanted = object.reclaimPolicy ?? before.effectiveReclaimPolicy;
   if (wanted === policy || !isDeletionUnderWay(before)) return;

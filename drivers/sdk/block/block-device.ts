@@ -1,6 +1,6 @@
 import { DriverError } from '../contract/errors.js';
 import type { HostFiles, NodeHost } from '../node/node-host.js';
-import { demandCommand, type RunCommand } from '../node/run-command.js';
+import { requireCommand, type RunCommand } from '../node/run-command.js';
 
 /** File systems that block drivers create (specification section 8). */
 export type FsType = 'ext4' | 'xfs';
@@ -71,7 +71,7 @@ export async function deviceSize(
   device: string,
   signal: AbortSignal,
 ): Promise<bigint> {
-  const text = await demandCommand(run, 'blockdev', ['--getsize64', device], signal);
+  const text = await requireCommand(run, 'blockdev', ['--getsize64', device], signal);
   return BigInt(text.trim());
 }
 
@@ -127,7 +127,7 @@ export function makeFileSystem(
   return oneAtATime(host, async () => {
     // No reserved blocks: a volume has no root user to keep space for.
     const args = fsType === 'ext4' ? ['-q', '-F', '-m0', device] : ['-q', '-f', device];
-    await demandCommand(host.run, `mkfs.${fsType}`, args, signal);
+    await requireCommand(host.run, `mkfs.${fsType}`, args, signal);
   });
 }
 
@@ -146,7 +146,7 @@ export function checkFileSystem(
     const { exitCode, stdout, stderr } = await host.run('e2fsck', ['-p', device], signal);
     if (exitCode < 4) return;
     const words = (stdout.trim() || stderr.trim()).slice(0, 500);
-    demandFree(device, words);
+    requireFree(device, words);
     throw new DriverError(
       'Internal',
       `the file system on ${device} has errors that e2fsck does not correct automatically: ${words}; repair it manually (e2fsck ${device})`,
@@ -155,7 +155,7 @@ export function checkFileSystem(
 }
 
 /** @throws DriverError InUse if e2fsck failed only because the device is in use */
-function demandFree(device: string, words: string): void {
+function requireFree(device: string, words: string): void {
   if (/is (in use|mounted)/.test(words))
     throw new DriverError(
       'InUse',
@@ -174,10 +174,10 @@ export async function growUnmounted(
     const { exitCode, stdout, stderr } = await host.run('e2fsck', ['-f', '-p', device], signal);
     if (exitCode >= 4) {
       const words = (stdout.trim() || stderr.trim()).slice(0, 500);
-      demandFree(device, words);
+      requireFree(device, words);
       throw new DriverError('Internal', `e2fsck of ${device} failed: ${words}`);
     }
-    await demandCommand(host.run, 'resize2fs', [device], signal);
+    await requireCommand(host.run, 'resize2fs', [device], signal);
   });
 }
 
@@ -187,7 +187,7 @@ export async function isSmaller(
   device: string,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const header = await demandCommand(run, 'dumpe2fs', ['-h', device], signal);
+  const header = await requireCommand(run, 'dumpe2fs', ['-h', device], signal);
   const count = /^Block count:\s+(\d+)$/m.exec(header)?.[1];
   const size = /^Block size:\s+(\d+)$/m.exec(header)?.[1];
   if (count === undefined || size === undefined)
@@ -205,7 +205,7 @@ export async function growMounted(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (fsType === 'xfs') {
-    await demandCommand(run, 'xfs_growfs', ['-d', target], signal);
+    await requireCommand(run, 'xfs_growfs', ['-d', target], signal);
     return true;
   }
   // Needs CAP_SYS_RESOURCE; without it the next mount grows it.

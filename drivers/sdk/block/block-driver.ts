@@ -1,4 +1,4 @@
-import { demandUnused, mountBlockDevice, unmountTarget } from './block-mount.js';
+import { mountBlockDevice, requireUnused, unmountTarget } from './block-mount.js';
 import type {
   AccessMode,
   AttachResult,
@@ -19,14 +19,14 @@ import type {
   SnapshotResult,
 } from '../contract/driver.js';
 import { DriverError } from '../contract/errors.js';
-import { demandInstance, findInstance, type NodeInstances } from '../provider/node-instance.js';
+import { findInstance, type NodeInstances, requireInstance } from '../provider/node-instance.js';
 import { noSnapshots } from '../provider/no-snapshots.js';
 import type { Pending } from '../contract/operations.js';
 import {
   credentialKeys,
-  demandParameters,
   fsTypeRule,
   type ParameterRule,
+  requireParameters,
   sensitiveKeys,
   validateByRules,
 } from '../contract/parameters.js';
@@ -132,8 +132,8 @@ export function createBlockDriver(
     ...(provider.validate?.(parameters, context) ?? []),
   ];
   /** Validates resolved parameters before provisioning. */
-  const demandResolved = ({ parameters }: CallContext): void =>
-    demandParameters(validate(parameters, { level: 'resolved' }));
+  const requireResolved = ({ parameters }: CallContext): void =>
+    requireParameters(validate(parameters, { level: 'resolved' }));
   return {
     name,
     ...(provider.provider === undefined ? {} : { provider: provider.provider }),
@@ -153,7 +153,7 @@ export function createBlockDriver(
     }),
     validateParameters: validate,
     async provision(request) {
-      demandResolved(request);
+      requireResolved(request);
       return provider.create(request);
     },
     observe: (request) => provider.observe(request),
@@ -161,7 +161,7 @@ export function createBlockDriver(
     async attach(request) {
       const devicePath = await provider.attachedHere?.(request);
       if (devicePath !== undefined) return { devicePath };
-      const instance = instances ? await demandInstance(request, instances) : request.node;
+      const instance = instances ? await requireInstance(request, instances) : request.node;
       return provider.attach({ ...request, instance });
     },
     async detach(request) {
@@ -169,7 +169,7 @@ export function createBlockDriver(
       if (device !== undefined) {
         // Flush writes before the provider detaches the device.
         await run('blockdev', ['--flushbufs', device], request.signal);
-        await demandUnused(device, host);
+        await requireUnused(device, host);
       }
       const instance = instances ? await findInstance(request, instances) : request.node;
       return provider.detach({ ...request, instance });
@@ -197,7 +197,7 @@ export function createBlockDriver(
           observeSnapshot: (request: SnapshotHandleRequest) => snapshots.observe(request),
           deleteSnapshot: (request: SnapshotHandleRequest) => snapshots.delete(request),
           async restore(request: RestoreRequest) {
-            demandResolved(request);
+            requireResolved(request);
             return snapshots.restore(request);
           },
         }

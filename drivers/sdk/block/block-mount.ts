@@ -14,7 +14,7 @@ import type { MountRequest, MountResult, Parameters } from '../contract/driver.j
 import { DriverError } from '../contract/errors.js';
 import { describeHolders, type Holder } from '../node/holders.js';
 import { isAbsence, mountOn, type NodeHost } from '../node/node-host.js';
-import { demandCommand } from '../node/run-command.js';
+import { requireCommand } from '../node/run-command.js';
 import { shownName } from '../contract/shown-name.js';
 import { thisNode } from '../node/this-node.js';
 
@@ -53,7 +53,7 @@ async function realTarget({ files }: NodeHost, target: string): Promise<string> 
 }
 
 /** The file system on the device, created if permitted. @throws DriverError for content of another origin */
-async function demandFileSystem(
+async function requireFileSystem(
   host: NodeHost,
   device: string,
   request: MountRequest,
@@ -138,7 +138,7 @@ async function mountInTurn(
     const grown = there.readOnly || (await growMounted(run, device, target, fsType, signal));
     return { path: request.target, formatted: true, fileSystemPending: !grown };
   }
-  const fsType = await demandFileSystem(host, device, request);
+  const fsType = await requireFileSystem(host, device, request);
   if (!readOnly) await checkFileSystem(host, device, fsType, signal);
   await files.makeFolder(target, { parents: true, mode: 0o750 });
   try {
@@ -164,7 +164,7 @@ async function mountChecked(
   // Without -w, mount(8) silently mounts a write-protected device read-only.
   const access = readOnly ? [] : ['-w'];
   const args = ['-t', fsType, ...access, ...withFlags, device, target];
-  await demandCommand(run, 'mount', args, signal);
+  await requireCommand(run, 'mount', args, signal);
 }
 
 /**
@@ -181,7 +181,7 @@ async function growNew(
   const { signal } = request;
   if (fsType === 'ext4' && !(await isSmaller(host.run, device, signal))) return;
   if (await growMounted(host.run, device, target, fsType, signal)) return;
-  await demandCommand(host.run, 'umount', [target], signal);
+  await requireCommand(host.run, 'umount', [target], signal);
   await growUnmounted(host, device, signal);
   await mountChecked(host, device, target, fsType, request);
 }
@@ -226,7 +226,7 @@ async function unmountInTurn(
       );
     }
   }
-  if (device !== undefined) await demandReleased(host, device);
+  if (device !== undefined) await requireReleased(host, device);
   // Never recursively: its content was not created by this driver.
   await files.removeFolder(target).catch((error: NodeJS.ErrnoException) => {
     if (isAbsence(error)) return;
@@ -244,7 +244,7 @@ const releasePauseMs = 50;
  * Waits until no mount namespace has the file system of a device mounted.
  * @throws DriverError InUse naming the holder
  */
-async function demandReleased(host: NodeHost, device: string): Promise<void> {
+async function requireReleased(host: NodeHost, device: string): Promise<void> {
   for (let waited = 0; await host.hasFileSystem(device); waited += releasePauseMs) {
     if (waited >= releaseMsMax) throw inUse(device, await host.holders.holders({ device }));
     await host.pause(releasePauseMs);
@@ -263,7 +263,7 @@ function inUse(device: string, found: readonly Holder[]): DriverError {
  * another kernel device.
  * @throws DriverError InUse naming the holder
  */
-export async function demandUnused(device: string, host: NodeHost = thisNode): Promise<void> {
+export async function requireUnused(device: string, host: NodeHost = thisNode): Promise<void> {
   const number = await host.deviceNumber(device).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
@@ -272,5 +272,5 @@ export async function demandUnused(device: string, host: NodeHost = thisNode): P
   const found = await host.holders.holders({ device });
   // A mount in another namespace may end soon: wait for it.
   if (found.some((holder) => holder.type !== 'mount' || holder.here)) throw inUse(device, found);
-  await demandReleased(host, device);
+  await requireReleased(host, device);
 }

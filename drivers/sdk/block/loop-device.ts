@@ -1,8 +1,8 @@
-import { demandUnused } from './block-mount.js';
+import { requireUnused } from './block-mount.js';
 import { DriverError } from '../contract/errors.js';
 import type { MountEntry } from '../node/mount-table.js';
 import type { NodeHost } from '../node/node-host.js';
-import { demandCommand, type RunCommand } from '../node/run-command.js';
+import { requireCommand, type RunCommand } from '../node/run-command.js';
 
 /** The loop device of an image file, if it has one. @throws DriverError if it can't be determined */
 export async function loopOf(
@@ -11,7 +11,7 @@ export async function loopOf(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const list = ['--associated', image, '--noheadings', '--output', 'NAME'];
-  const text = await demandCommand(run, 'losetup', list, signal);
+  const text = await requireCommand(run, 'losetup', list, signal);
   return text.split('\n')[0]?.trim() || undefined;
 }
 
@@ -36,7 +36,7 @@ export async function loopTable(
 ): Promise<readonly LoopEntry[]> {
   const columns = 'NAME,AUTOCLEAR,BACK-INO,BACK-MAJ:MIN,BACK-FILE';
   const list = ['--list', '--noheadings', '--raw', '--output', columns];
-  const table = await demandCommand(run, 'losetup', list, signal);
+  const table = await requireCommand(run, 'losetup', list, signal);
   return table.split('\n').flatMap((line) => {
     const [device = '', autoclear, inode = '', disk = '', ...path] = line.split(' ');
     if (path.length === 0) return [];
@@ -97,7 +97,7 @@ async function lastingLoopOf(
 }
 
 async function isReadOnly(run: RunCommand, device: string, signal: AbortSignal): Promise<boolean> {
-  return (await demandCommand(run, 'blockdev', ['--getro', device], signal)).trim() === '1';
+  return (await requireCommand(run, 'blockdev', ['--getro', device], signal)).trim() === '1';
 }
 
 /**
@@ -109,8 +109,8 @@ export async function detachUnused(
   device: string,
   signal: AbortSignal,
 ): Promise<void> {
-  await demandUnused(device, host);
-  await demandCommand(host.run, 'losetup', ['--detach', device], signal);
+  await requireUnused(device, host);
+  await requireCommand(host.run, 'losetup', ['--detach', device], signal);
   await awaitClosed(host, device, signal);
 }
 
@@ -142,7 +142,7 @@ async function awaitClosed(host: NodeHost, device: string, signal: AbortSignal):
 
 async function createLoop(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {
   try {
-    const device = await demandCommand(run, 'losetup', ['--find', '--show', image], signal);
+    const device = await requireCommand(run, 'losetup', ['--find', '--show', image], signal);
     return device.trim();
   } catch (error) {
     const { kind, message } = DriverError.from(error);

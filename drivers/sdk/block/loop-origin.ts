@@ -64,7 +64,7 @@ async function loopOfAnother(
  * belongs to the volume, so neither is copied, resized, detached or deleted.
  * @throws DriverError InUse
  */
-export async function demandSameFile(
+export async function requireSameFile(
   host: NodeHost,
   image: string,
   signal: AbortSignal,
@@ -105,7 +105,7 @@ async function rollback(
  * Refuses an image whose file is attached for another volume: its device would expose the data of that volume.
  * @throws DriverError InUse
  */
-export async function demandOwnFile(
+export async function requireOwnFile(
   host: NodeHost,
   image: string,
   signal: AbortSignal,
@@ -126,7 +126,7 @@ export async function demandOwnFile(
  * been reused for another volume's image.
  * @throws DriverError Unavailable
  */
-export async function demandLoopOf(
+export async function requireLoopOf(
   { run, files }: NodeHost,
   device: string,
   image: string,

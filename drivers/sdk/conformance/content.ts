@@ -12,8 +12,8 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { demandCommand, runCommand } from '../node/run-command.js';
-import { ConformanceError, demand } from './failure.js';
+import { requireCommand, runCommand } from '../node/run-command.js';
+import { ConformanceError, assert } from './failure.js';
 
 /** Folder of the suite's content, at the top of a volume. */
 const folderName = 'kedge-conformance';
@@ -53,9 +53,9 @@ export function writeLarge(path: string, label: string): Promise<void> {
 }
 
 /** @throws ConformanceError unless the file of {@link writeLarge} is complete. */
-export async function demandLarge(path: string, label: string, when: string): Promise<void> {
+export async function requireLargeFile(path: string, label: string, when: string): Promise<void> {
   const large = await readFile(join(path, 'large')).catch(() => Buffer.alloc(0));
-  demand(
+  assert(
     large.equals(bulkOf(label, largeBytes)),
     `${when}, the file of ${largeBytes} bytes does not have the content that was written (${large.length} bytes were read)`,
   );
@@ -68,9 +68,9 @@ export async function writeOwned(path: string): Promise<void> {
 }
 
 /** @throws ConformanceError unless the file of {@link writeOwned} has its owner. */
-export async function demandOwned(path: string, when: string): Promise<void> {
+export async function requireOwned(path: string, when: string): Promise<void> {
   const { uid, gid } = await stat(join(path, 'owned'));
-  demand(
+  assert(
     uid === owner.uid && gid === owner.gid,
     `${when}, the owner of a file is ${uid}:${gid} instead of ${owner.uid}:${owner.gid}`,
   );
@@ -80,7 +80,7 @@ export async function demandOwned(path: string, when: string): Promise<void> {
  * Flushes the file system of a path: a snapshot of a mounted device may lack data that is only in the page cache.
  */
 export async function syncContent(path: string): Promise<void> {
-  await demandCommand(runCommand, 'sync', ['-f', path], new AbortController().signal);
+  await requireCommand(runCommand, 'sync', ['-f', path], new AbortController().signal);
 }
 
 /** Removes the files of {@link writeContent}. The caller must have verified that the volume is mounted at `path`. */
@@ -99,22 +99,22 @@ export async function labelOf(path: string): Promise<string | undefined> {
 }
 
 /** @throws ConformanceError unless the volume has the complete content of this label. */
-export async function demandContent(path: string, label: string, when: string): Promise<void> {
+export async function requireContent(path: string, label: string, when: string): Promise<void> {
   const found = await labelOf(path);
-  demand(found !== undefined, `${when}, the content "${label}" is missing`);
-  demand(found === label, `${when}, the content is "${found}" instead of "${label}"`);
+  assert(found !== undefined, `${when}, the content "${label}" is missing`);
+  assert(found === label, `${when}, the content is "${found}" instead of "${label}"`);
   const folder = join(path, folderName);
   try {
     const bulk = await readFile(join(folder, 'deep', 'deeper', 'bulk'));
-    demand(bulk.equals(bulkOf(label)), `${when}, a large file has other content`);
+    assert(bulk.equals(bulkOf(label)), `${when}, a large file has other content`);
     const { size } = await stat(join(folder, 'empty'));
-    demand(size === 0, `${when}, an empty file has ${size} bytes`);
+    assert(size === 0, `${when}, an empty file has ${size} bytes`);
     const closed = join(folder, 'closed');
-    demand((await readFile(closed, 'utf8')) === label, `${when}, a small file has other content`);
+    assert((await readFile(closed, 'utf8')) === label, `${when}, a small file has other content`);
     const mode = (await stat(closed)).mode & 0o777;
-    demand(mode === 0o600, `${when}, the mode of a file is ${mode.toString(8)} instead of 600`);
+    assert(mode === 0o600, `${when}, the mode of a file is ${mode.toString(8)} instead of 600`);
     const link = await readlink(join(folder, 'link'));
-    demand(
+    assert(
       link === `to-${label}`,
       `${when}, a symbolic link points to ${link} instead of to-${label}`,
     );
@@ -125,9 +125,9 @@ export async function demandContent(path: string, label: string, when: string): 
 }
 
 /** @throws ConformanceError if the volume has entries other than those of mkfs. */
-export async function demandEmpty(path: string, when: string): Promise<void> {
+export async function requireEmpty(path: string, when: string): Promise<void> {
   const names = (await readdir(path)).filter((name) => name !== 'lost+found');
   const label = await labelOf(path);
   const whose = label === undefined ? '' : `, the content "${label}"`;
-  demand(names.length === 0, `${when}, the volume contains ${names.join(', ')}${whose}`);
+  assert(names.length === 0, `${when}, the volume contains ${names.join(', ')}${whose}`);
 }

@@ -18,6 +18,6 @@ export class LeftOut extends Error {
 }
 
 /** @throws ConformanceError unless the condition holds. */
-export function demand(condition: boolean, message: string): asserts condition {
+export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new ConformanceError(message);
 }

@@ -1,6 +1,6 @@
 import type { Capabilities } from '../contract/driver.js';
 import type { Check, CheckNeed, CheckTopic } from './check.js';
-import { ConformanceError, demand, LeftOut } from './failure.js';
+import { ConformanceError, assert, LeftOut } from './failure.js';
 import { cancellation } from './checks/cancellation.js';
 import { concurrency } from './checks/concurrency.js';
 import { data } from './checks/data.js';
@@ -127,7 +127,7 @@ export function conformanceCase(
           cause: problem,
         },
       );
-    demand(left.length === 0, `resources remain after the check: ${left.join(', ')}`);
+    assert(left.length === 0, `resources remain after the check: ${left.join(', ')}`);
     return outcome;
   };
   const clean = async (trial: Trial): Promise<void> => {

@@ -2,7 +2,7 @@ import { mkdtemp, realpath, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mountAt } from '../node/mount-table.js';
-import { demand } from './failure.js';
+import { assert } from './failure.js';
 
 /** Creates a temporary folder whose path contains no links. */
 export async function makeFolder(): Promise<string> {
@@ -12,7 +12,7 @@ export async function makeFolder(): Promise<string> {
 /** Never recursively: a volume may still be mounted below. */
 export async function removeFolder(folder: string): Promise<void> {
   const target = join(folder, 'target');
-  demand(
+  assert(
     (await mountAt(target)) === undefined,
     `${target} is still mounted; unmount it manually (umount ${target})`,
   );

@@ -22,7 +22,7 @@ import { DriverError } from '../contract/errors.js';
 import { mountAt } from '../node/mount-table.js';
 import { memoryOperations, type Operations } from '../contract/operations.js';
 import { type SynchronousDriver, synchronousDriver } from '../provider/synchronous-driver.js';
-import { ConformanceError, demand, LeftOut } from './failure.js';
+import { ConformanceError, assert, LeftOut } from './failure.js';
 import type { ConformanceOptions } from './options.js';
 import type { Made, MadeSnapshot, MountChoice, Mounted } from './made.js';
 import { retriedInUse } from './retried-in-use.js';
@@ -135,7 +135,7 @@ export class Trial {
     let state: SnapshotResult = await driver.createSnapshot(request);
     const { handle } = state;
     for (let polls = 0; !state.ready; polls += 1) {
-      demand(polls < pollsMax, `a snapshot was not ready after ${polls} observations`);
+      assert(polls < pollsMax, `a snapshot was not ready after ${polls} observations`);
       state = await driver.observeSnapshot({ ...request, handle });
     }
     return { snapshot, handle };
@@ -194,7 +194,7 @@ export class Trial {
     const { path } = await this.#retried((driver) => driver.mount(request));
     const own = path === request.target;
     if (own)
-      demand(
+      assert(
         (await mountAt(path)) !== undefined,
         `mount returned its target, but the target is not mounted`,
       );
@@ -206,12 +206,12 @@ export class Trial {
   /** Unmounts and verifies the result: success of the call alone proves nothing. */
   async unmount({ request }: Mounted): Promise<void> {
     await this.#retried((driver) => driver.unmount(request));
-    demand(
+    assert(
       (await mountAt(request.target)) === undefined,
       `unmount returned success, but ${request.target} is still mounted`,
     );
     const left = await readdir(request.target).catch(() => []);
-    demand(left.length === 0, `unmount left ${left.join(', ')} in the target`);
+    assert(left.length === 0, `unmount left ${left.join(', ')} in the target`);
     this.#mounted.delete(request.target);
   }
 
@@ -233,7 +233,7 @@ export class Trial {
   }
 
   /** Leaves the check out if the driver mounts nothing: the node binds the returned path. */
-  demandOwnMount(mounted: Mounted): void {
+  requireOwnMount(mounted: Mounted): void {
     if (!mounted.own) this.leaveOut('the driver does not mount at the target');
   }
 

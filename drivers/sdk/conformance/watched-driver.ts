@@ -30,7 +30,7 @@ export async function withinTime<T>(what: string, timeoutMs: number, call: Promi
 export function watchedDriver(driver: Driver, callTimeoutMs: number): Driver {
   const { sensitiveParameters } = driver.capabilities();
 
-  const demandNoSecret = (what: string, value: unknown, parameters: Parameters): void => {
+  const requireNoSecret = (what: string, value: unknown, parameters: Parameters): void => {
     const text = inspect(value, { depth: 8, showHidden: true });
     for (const key of sensitiveParameters) {
       const secret = parameters[key] ?? '';
@@ -53,13 +53,13 @@ export function watchedDriver(driver: Driver, callTimeoutMs: number): Driver {
         answer = await withinTime(name, callTimeoutMs, running);
       } catch (error) {
         if (error instanceof ConformanceError) throw error;
-        demandNoSecret(`an error of ${name}`, error, request.parameters);
+        requireNoSecret(`an error of ${name}`, error, request.parameters);
         if (error instanceof DriverError) throw error;
         throw new ConformanceError(`${name} threw ${String(error)}, which is not a DriverError`, {
           cause: error,
         });
       }
-      demandNoSecret(`the answer of ${name}`, answer, request.parameters);
+      requireNoSecret(`the answer of ${name}`, answer, request.parameters);
       return answer;
     };
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DriverError } from './errors.js';
-import { demandParameters, fsTypeRule, validateByRules } from './parameters.js';
+import { fsTypeRule, requireParameters, validateByRules } from './parameters.js';
 
 describe('parameters by rules', () => {
   const rules = [
@@ -28,7 +28,7 @@ describe('parameters by rules', () => {
     for (const violations of [resolved, literal]) {
       expect(violations).to.have.length(1);
       expect(violations[0]?.description).to.not.contain(value);
-      expect(() => demandParameters(violations))
+      expect(() => requireParameters(violations))
         .to.throw(DriverError, /^parameter fsType: the value is not allowed; use one of ext4/)
         .with.property('kind', 'InvalidParameters');
     }

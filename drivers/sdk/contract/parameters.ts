@@ -72,7 +72,7 @@ export function validateByRules(
  * Validates the resolved parameters of a call.
  * @throws DriverError InvalidParameters naming every broken rule.
  */
-export function demandParameters(violations: readonly ParameterViolation[]): void {
+export function requireParameters(violations: readonly ParameterViolation[]): void {
   if (violations.length === 0) return;
   const told = violations.map(({ key, description }) => `parameter ${key}: ${description}`);
   throw new DriverError('InvalidParameters', told.join('; '));

@@ -2,12 +2,12 @@ import { basename, join } from 'node:path';
 import { unmountTarget } from '../block/block-mount.js';
 import { DriverError } from '../contract/errors.js';
 import { detachUnused, loopTable } from '../block/loop-device.js';
-import { demandSameFile, loopsOf } from '../block/loop-origin.js';
+import { loopsOf, requireSameFile } from '../block/loop-origin.js';
 import type { LoopRecord } from './loop-record.js';
 import type { NodeHost } from '../node/node-host.js';
 import type { NodeJournal } from './node-journal.js';
 import type { NodeUndo } from './node-recovery.js';
-import { demandCommand } from '../node/run-command.js';
+import { requireCommand } from '../node/run-command.js';
 
 /** File systems that drivers create. */
 const fileSystems = ['ext4', 'xfs'] as const;
@@ -42,7 +42,7 @@ export async function detachLoops(
   signal: AbortSignal,
   record?: LoopRecord,
 ): Promise<void> {
-  await demandSameFile(host, file, signal, record);
+  await requireSameFile(host, file, signal, record);
   for (const device of await loopsOf(host, file, signal, record))
     await detachUnused(host, device, signal);
 }
@@ -116,9 +116,9 @@ async function thawUnmounted(
   const { run, files } = host;
   const place = await files.makeTemporaryFolder('kedge-thaw-');
   try {
-    await demandCommand(run, 'mount', ['-t', fsType, device, place], signal);
+    await requireCommand(run, 'mount', ['-t', fsType, device, place], signal);
     const thawed = await thawAt(host, place, number, signal).finally(() =>
-      demandCommand(run, 'umount', [place], signal),
+      requireCommand(run, 'umount', [place], signal),
     );
     if (!thawed)
       throw new DriverError('Unavailable', `the file system on ${device} could not be thawed`);

@@ -61,7 +61,7 @@ export const runCommand: RunCommand = (command, args, signal) =>
   });
 
 /** Like {@link runCommand}, but an exit code other than 0 is an error with the program's output. */
-export async function demandCommand(
+export async function requireCommand(
   run: RunCommand,
   command: string,
   args: readonly string[],
@@ -106,7 +106,7 @@ const missingNames = 'for p; do command -v "$p" >/dev/null || echo "$p"; done';
  * Checks that programs are installed, before resources are created that need them later.
  * @throws DriverError Unavailable naming the missing ones and their packages
  */
-export async function demandPrograms(
+export async function requirePrograms(
   run: RunCommand,
   programs: readonly string[],
   signal: AbortSignal,

@@ -40,7 +40,7 @@ export async function findInstance(
 }
 
 /** Like {@link findInstance}. @throws DriverError InvalidParameters also when there is none (rule 11). */
-export async function demandInstance(
+export async function requireInstance(
   request: HandleRequest,
   instances: NodeInstances,
 ): Promise<string> {

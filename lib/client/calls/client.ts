@@ -6,7 +6,7 @@ import {
   Metadata,
   type ServiceError,
 } from '@grpc/grpc-js';
-import { demandOptions, hasCode, systemClock } from '../../base/index.js';
+import { hasCode, requireOptions, systemClock } from '../../base/index.js';
 import type { ApiObject, Kind, Scope } from '../../object/index.js';
 import {
   type DescMethod,
@@ -63,7 +63,7 @@ export class ApiClient {
 
   /** @throws TypeError that names an invalid option */
   constructor(options: ApiClientOptions) {
-    demandOptions('ApiClient', options, clientRules);
+    requireOptions('ApiClient', options, clientRules);
     this.#options = options;
     const { keepaliveMs = defaultKeepaliveMs } = options;
     const channel: ClientOptions = {

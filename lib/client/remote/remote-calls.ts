@@ -1,11 +1,11 @@
 import {
   backoffDelayMs,
   type Clock,
-  demandOptions,
   hasCode,
   linkSignals,
   portRules,
   type Random,
+  requireOptions,
   sleep,
   StatusError,
 } from '../../base/index.js';
@@ -38,8 +38,8 @@ const { clock, random, logger } = portRules;
  * @throws TypeError for a URL or a value that is not a string: gRPC would only report an
  * unreachable server
  */
-export function demandConnection<O extends RemoteConnection>(options: O): O {
-  demandOptions('RemoteStore', options, { server, clock, random, logger });
+export function requireConnection<O extends RemoteConnection>(options: O): O {
+  requireOptions('RemoteStore', options, { server, clock, random, logger });
   return options;
 }
 
@@ -74,12 +74,12 @@ export class RemoteCalls {
     using link = linkSignals(this.#closing.signal, ...(options.signal ? [options.signal] : []));
     const { signal } = link;
     for (let tries = 0; ; tries += 1) {
-      this.#demandOpen();
+      this.#requireOpen();
       const leftMs = Math.max(1, endsAt - this.#clock.monotonic());
       try {
         return await this.#client.call(method, request(), { timeoutMs: leftMs, signal });
       } catch (error) {
-        this.#demandOpen();
+        this.#requireOpen();
         const delayMs = backoffDelayMs(backoff, tries, this.#random);
         const late = this.#clock.monotonic() + delayMs >= endsAt;
         if (!hasCode(error, 'Unavailable') || late || signal.aborted) throw error;
@@ -95,11 +95,11 @@ export class RemoteCalls {
    * answer was lost: it was committed once or not at all.
    */
   async write(method: string, request: () => JsonObject): Promise<JsonObject> {
-    this.#demandOpen();
+    this.#requireOpen();
     const endsAt = this.#clock.monotonic() + this.#timeoutMs;
     const { signal } = this.#closing;
     if (!(await this.#client.connected(this.#timeoutMs, signal))) {
-      this.#demandOpen();
+      this.#requireOpen();
       throw new StatusError({
         code: 'Unavailable',
         reason: 'Unreachable',
@@ -121,7 +121,7 @@ export class RemoteCalls {
     signal: AbortSignal,
     silenceMs: number,
   ): AsyncIterable<JsonObject> {
-    this.#demandOpen();
+    this.#requireOpen();
     const silent = new AbortController();
     using link = linkSignals(signal, this.#closing.signal, silent.signal);
     const arm = () => this.#clock.setTimer(() => silent.abort(), silenceMs);
@@ -148,7 +148,7 @@ export class RemoteCalls {
     this.#client.close();
   }
 
-  #demandOpen(): void {
+  #requireOpen(): void {
     if (!this.#closing.signal.aborted) return;
     throw new StatusError({
       code: 'Unavailable',

@@ -2,12 +2,12 @@ import type { ResourceInfo } from '../../base/index.js';
 import {
   type ApiObject,
   deepFreeze,
-  demandSendable,
   keyOf,
   type ObjectKey,
   type ObjectVersion,
   requiredUid,
   requiredVersion,
+  requireSendable,
 } from '../../object/index.js';
 import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
 import type {
@@ -18,10 +18,10 @@ import type {
   Precondition,
 } from '../../store/index.js';
 // The same validation as in every store, imported alone: a client must not load a store.
-import { demandKnownOperation } from '../../store/writes/known-operation.js';
+import { requireKnownOperation } from '../../store/writes/known-operation.js';
 import { keyOfOperation } from '../../store/writes/operation-key.js';
-import { demandIndexSelection } from '../../store/writes/kind-checks.js';
-import { demandGeneration } from '../../store/writes/preconditions.js';
+import { requireIndexSelection } from '../../store/writes/kind-checks.js';
+import { requireGeneration } from '../../store/writes/preconditions.js';
 
 /** Metadata that a store omits when empty, but the API always shows. */
 const optionalMetadata = ['finalizers', 'ownerReferences', 'annotations'] as const;
@@ -42,7 +42,7 @@ function preconditionOf(
   if (!precondition) return {};
   const { resourceVersion = '', uid = '', exists, fields = {} } = precondition;
   const { generation, deleting } = precondition;
-  if (generation !== undefined) demandGeneration(generation, resource);
+  if (generation !== undefined) requireGeneration(generation, resource);
   const texts = Object.entries(fields).map(([path, value]) => [path, JSON.stringify(value) ?? '']);
   return {
     precondition: {
@@ -72,12 +72,12 @@ const types: Readonly<Record<Operation['op'], string>> = {
  * @throws StatusError InvalidArgument for an update or deletion without its guard
  */
 export function wireOperation(operation: Operation, at: number): JsonObject {
-  demandKnownOperation(operation, at);
+  requireKnownOperation(operation, at);
   if (operation.op === 'checkKind') return wireKindCheck(operation);
   const { op, kind } = operation;
   const key = keyOfOperation(operation);
-  demandSendable(kind, op === 'create' ? keyOf(operation.object) : key);
-  demandGuard(operation, key);
+  requireSendable(kind, op === 'create' ? keyOf(operation.object) : key);
+  requireGuard(operation, key);
   const content =
     op === 'updateStatus' ? operation.status : 'object' in operation ? operation.object : undefined;
   return {
@@ -94,7 +94,7 @@ export function wireOperation(operation: Operation, at: number): JsonObject {
 }
 
 /** Checks the guard of an operation at run time, for callers that bypass the types. */
-function demandGuard(operation: ObjectOperation, key: ObjectKey): void {
+function requireGuard(operation: ObjectOperation, key: ObjectKey): void {
   if (operation.op !== 'update' && operation.op !== 'delete') return;
   const given = { ...key, metadata: operation.precondition as Partial<ObjectVersion> | undefined };
   if (operation.op === 'delete') requiredUid(operation.kind, given);
@@ -103,7 +103,7 @@ function demandGuard(operation: ObjectOperation, key: ObjectKey): void {
 
 function wireKindCheck(check: KindCheck): JsonObject {
   const { kind, revision, index = '', value = '' } = check;
-  demandIndexSelection(kind, check);
+  requireIndexSelection(kind, check);
   const kindCheck = { revision: String(revision), index, value };
   return { type: types.checkKind, kind: kind.kind, kindCheck };
 }

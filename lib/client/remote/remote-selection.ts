@@ -2,15 +2,15 @@ import { invalid } from '../../base/index.js';
 import {
   type AnyKind,
   type ApiObject,
-  demandNamespace,
   type FieldSelector,
   isNamespace,
   type LabelSelector,
   namespaceIndex,
+  requireNamespace,
 } from '../../object/index.js';
 import type { IndexSelection, ListBounds } from '../../store/index.js';
 // The validation of every store.
-import { demandIndexSelection } from '../../store/writes/kind-checks.js';
+import { requireIndexSelection } from '../../store/writes/kind-checks.js';
 
 /** The selectors of a list or watch. */
 export interface Selectors {
@@ -59,9 +59,9 @@ export function remoteScope(
   kind: AnyKind,
   options: Pick<ListBounds, 'namespace'> & IndexSelection,
 ): { readonly namespace: string; readonly index?: string; readonly value?: string } {
-  demandIndexSelection(kind, options);
+  requireIndexSelection(kind, options);
   const { index, value, namespace } = options;
-  demandNamespace(kind, namespace);
+  requireNamespace(kind, namespace);
   if (index === undefined) {
     if (namespace === undefined) return { namespace: everywhere };
     if (namespace !== everywhere) return { namespace };
@@ -79,7 +79,7 @@ export function remoteScope(
  * equals the symbol for all namespaces
  */
 export function remoteNamespace(kind: AnyKind, namespace: string | undefined): string {
-  demandNamespace(kind, namespace);
+  requireNamespace(kind, namespace);
   return namespace === undefined ? everywhere : sendable(kind, namespace);
 }
 

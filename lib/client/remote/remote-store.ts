@@ -11,12 +11,12 @@ import {
 } from '../../base/index.js';
 import {
   type ApiObject,
-  demandSendable,
   formatCursor,
   type Kind,
   type ListWatch,
   type ObjectKey,
   parseCursor,
+  requireSendable,
   stored,
   storedBatch,
   type WatchBatch,
@@ -32,7 +32,7 @@ import type {
   WatchOptions,
 } from '../../store/index.js';
 import { TransactionalWrites } from '../../store/writes/transactional-writes.js';
-import { demandConnection, RemoteCalls } from './remote-calls.js';
+import { RemoteCalls, requireConnection } from './remote-calls.js';
 import { RemoteLists } from './remote-lists.js';
 import { resumedWatch } from './resumed-watch.js';
 import { isGone, restartsMax } from './remote-restarts.js';
@@ -103,7 +103,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
    * @throws TypeError, RangeError for an invalid `server` or `timeoutMs`
    */
   static async connect(options: RemoteStoreOptions): Promise<RemoteStore> {
-    const store = new RemoteStore(demandConnection(options));
+    const store = new RemoteStore(requireConnection(options));
     try {
       await store.#refresh();
     } catch (error) {
@@ -132,7 +132,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   }
 
   async get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
-    demandSendable(kind, key);
+    requireSendable(kind, key);
     const reveal = this.#options.reveal?.some((one) => one.kind === kind.kind) === true;
     const where = { kind: kind.kind, namespace: key.namespace ?? '', name: key.name, reveal };
     const text = textOf(await this.#read('ObjectService.Get', where), 'object');

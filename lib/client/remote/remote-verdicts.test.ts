@@ -200,8 +200,8 @@ class Side {
         const absence = { exists: false } as const;
         // The API refuses a check without a precondition; in process such a check requires
         // existence.
-        const demanded = { uid: neverGiven, ...precondition };
-        return { op, kind, key, precondition: draft.guard.isAbsent ? absence : demanded };
+        const required = { uid: neverGiven, ...precondition };
+        return { op, kind, key, precondition: draft.guard.isAbsent ? absence : required };
       }
       case 'checkKind': {
         const revision = Math.max(this.#first, this.#reads.revision - draft.ago);

@@ -43,7 +43,7 @@ export async function effectOperations(
   const operations: Operation[] = [];
   for (const one of touched) {
     const record = await readRecord(store, one.object.uid);
-    if (one.finalizers) demandFinished(one, record);
+    if (one.finalizers) requireFinished(one, record);
     const operation = operationOn(one, record);
     if (operation) operations.push(operation);
   }
@@ -75,7 +75,7 @@ function goes({ metadata }: ApiObject, wanted: readonly string[] | undefined): b
   return metadata.deletionRequestedAt !== undefined && wanted?.length === 0;
 }
 
-function demandFinished(
+function requireFinished(
   { object, names, finalizers }: Touched,
   record: EffectRecord | undefined,
 ): void {

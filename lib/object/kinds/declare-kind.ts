@@ -60,7 +60,7 @@ export interface DeclaredKind<
 }
 
 /** @throws TypeError for fields that the field functions did not create. */
-function demandFields(kind: string, given: Readonly<Record<'fields' | 'status', unknown>>): void {
+function requireFields(kind: string, given: Readonly<Record<'fields' | 'status', unknown>>): void {
   for (const [part, fields] of Object.entries(given)) {
     if (typeof fields !== 'object' || fields === null)
       throw new TypeError(
@@ -75,7 +75,7 @@ function demandFields(kind: string, given: Readonly<Record<'fields' | 'status', 
 }
 
 /** @throws TypeError for states that are not values of their field. */
-function demandStates(kind: string, status: Fields, states: StateMachine | undefined): void {
+function requireStates(kind: string, status: Fields, states: StateMachine | undefined): void {
   const shape = states && status[states.field]?.shape;
   if (!states || !shape) return;
   if (shape.type !== 'string' && shape.type !== 'enum')
@@ -122,7 +122,7 @@ export function declareKind<
 ): DeclaredKind<DeclaredObject<F, St, N>, keyof St & string, I, N, DeclaredInput<F, St>> {
   checkKindName('declareKind', init);
   const { fields, status = {} as St, initialStatus, ...rest } = init;
-  demandFields(init.kind, { fields, status });
+  requireFields(init.kind, { fields, status });
   const taken = [...Object.keys(fields), ...Object.keys(status)];
   for (const name of taken) {
     if (reservedFields.includes(name))
@@ -131,7 +131,7 @@ export function declareKind<
       throw new TypeError(`${init.kind}.${name} is declared in fields and in status; keep one`);
   }
   checkFields(init.kind, { ...fields, ...status }, limits);
-  demandStates(init.kind, status, init.states);
+  requireStates(init.kind, status, init.states);
   const declaration = Object.freeze({ fields, status, ...completion(fields, status) });
   const kind = freezeKind<
     DeclaredObject<F, St, N>,

@@ -52,7 +52,7 @@ function nameProblem({ kind, scope, namesHoldKeys }: AnyKind, name: unknown): st
  * that does not match the scope of the kind, or a part that is empty, longer than `limits.nameCharactersMax`, or
  * contains a control character, half a surrogate pair, or a slash where that is a separator
  */
-export function demandKey(kind: AnyKind, key: ObjectKey): void {
+export function requireKey(kind: AnyKind, key: ObjectKey): void {
   const violations: FieldViolation[] = [];
   const name = nameProblem(kind, key.name);
   if (name !== undefined) violations.push({ field: 'name', description: name });
@@ -63,13 +63,13 @@ export function demandKey(kind: AnyKind, key: ObjectKey): void {
 }
 
 /**
- * Like {@link demandKey}, for the key of a lookup. Objects with keys that an earlier release accepted stay readable,
+ * Like {@link requireKey}, for the key of a lookup. Objects with keys that an earlier release accepted stay readable,
  * writable and deletable.
  * @param found the object that is stored under the key's text
  */
-export function demandLookup(kind: AnyKind, key: ObjectKey, found: ObjectKey | undefined): void {
+export function requireLookup(kind: AnyKind, key: ObjectKey, found: ObjectKey | undefined): void {
   if (found && found.name === key.name && found.namespace === key.namespace) return;
-  demandKey(kind, key);
+  requireKey(kind, key);
 }
 
 /**
@@ -77,11 +77,11 @@ export function demandLookup(kind: AnyKind, key: ObjectKey, found: ObjectKey | u
  * message an empty namespace means none, and half a surrogate pair is replaced.
  * @throws StatusError InvalidArgument
  */
-export function demandSendable(kind: AnyKind, { name, namespace }: ObjectKey): void {
+export function requireSendable(kind: AnyKind, { name, namespace }: ObjectKey): void {
   const place = placeProblem(kind, namespace);
   if (place !== undefined) throw invalid([{ field: 'namespace', description: place }]);
   if (/\p{Cs}/u.test(name))
-    demandKey(kind, namespace === undefined ? { name } : { namespace, name });
+    requireKey(kind, namespace === undefined ? { name } : { namespace, name });
 }
 
 /** Whether a namespace may have this name. */
@@ -93,7 +93,7 @@ export function isNamespace(text: string): boolean {
  * Checks the namespace of a list or watch.
  * @throws StatusError InvalidArgument for a namespace that no object of the kind may be in
  */
-export function demandNamespace(kind: AnyKind, namespace: string | undefined): void {
+export function requireNamespace(kind: AnyKind, namespace: string | undefined): void {
   const description = namespace === undefined ? undefined : placeProblem(kind, namespace);
   if (description !== undefined) throw invalid([{ field: 'namespace', description }]);
 }

@@ -176,7 +176,7 @@ export class Admission {
     const key = this.#key(request, given);
     const before = mode === 'create' ? undefined : current;
     if (mode === 'update' && !before) throw notFound({ kind: kind.kind, ...key });
-    await this.#demandNamespace(context, served, given, before);
+    await this.#requireNamespace(context, served, given, before);
     const whole = withStatus(kind, given, before);
     const object = rules.prepare ? await rules.prepare(context, whole, before) : whole;
     const found = [
@@ -190,7 +190,7 @@ export class Admission {
     return { write: { kind, key, object, before, operation, changes }, found };
   }
 
-  async #demandNamespace(
+  async #requireNamespace(
     context: AdmissionContext,
     { kind, rules }: ServedKind,
     object: ApiObject,

@@ -2,9 +2,9 @@ import { conflict, recreated } from '../../base/index.js';
 import {
   type AnyKind,
   type ApiObject,
-  demandObjectVersion,
   keyOf,
   type ObjectVersion,
+  requireObjectVersion,
 } from '../../object/index.js';
 import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
 import type { PreparedWrite } from './write-request.js';
@@ -15,7 +15,7 @@ import type { PreparedWrite } from './write-request.js';
  */
 export function expectedBy({ metadata }: JsonObject): ObjectVersion {
   if (!isJsonObject(metadata)) return { uid: '', resourceVersion: '' };
-  const resourceVersion = demandObjectVersion(textOf(metadata, 'resourceVersion'));
+  const resourceVersion = requireObjectVersion(textOf(metadata, 'resourceVersion'));
   return { uid: textOf(metadata, 'uid'), resourceVersion };
 }
 
@@ -23,18 +23,18 @@ export function expectedBy({ metadata }: JsonObject): ObjectVersion {
  * Checks the uid and version that the caller gave; an empty one matches any.
  * @throws StatusError Aborted (Conflict) if another one is stored, InvalidArgument for a watch cursor.
  */
-export function demandStored(kind: AnyKind, object: ApiObject, expected: ObjectVersion): void {
+export function requireStored(kind: AnyKind, object: ApiObject, expected: ObjectVersion): void {
   const { uid, resourceVersion } = object.metadata;
   const resource = { kind: kind.kind, ...keyOf(object) };
   if (expected.uid !== '' && expected.uid !== uid) throw recreated(resource, expected.uid, uid);
   if (expected.resourceVersion !== '' && expected.resourceVersion !== resourceVersion)
-    throw conflict(resource, demandObjectVersion(expected.resourceVersion), resourceVersion);
+    throw conflict(resource, requireObjectVersion(expected.resourceVersion), resourceVersion);
 }
 
 /**
  * Checks the guards of a write's commit, for a dry run.
  * @throws StatusError Aborted (Conflict)
  */
-export function demandExpected({ kind, before, operation }: PreparedWrite): void {
-  if (before && operation.op === 'update') demandStored(kind, before, operation.precondition);
+export function requireExpected({ kind, before, operation }: PreparedWrite): void {
+  if (before && operation.op === 'update') requireStored(kind, before, operation.precondition);
 }

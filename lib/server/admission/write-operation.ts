@@ -1,8 +1,8 @@
 import {
   type ApiObject,
-  demandObjectVersion,
   type NewObject,
   type ObjectMeta,
+  requireObjectVersion,
 } from '../../object/index.js';
 import { isJsonObject, textOf } from '../../rpc/index.js';
 import type { Operation } from '../../store/index.js';
@@ -30,7 +30,7 @@ export function writeOperation(
     return { op: 'create', kind, object: { ...object, metadata } };
   }
   // Validated against `before`, so the commit must check that `before` is still stored.
-  const asked = demandObjectVersion(given?.resourceVersion ?? '');
+  const asked = requireObjectVersion(given?.resourceVersion ?? '');
   const resourceVersion = asked !== '' ? asked : before.metadata.resourceVersion;
   const next = { ...object, metadata: annotations } as NewObject<ApiObject>;
   // Rules do not see the sent uid, so it is read from the request.

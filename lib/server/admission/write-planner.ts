@@ -5,10 +5,10 @@ import type { AdmissionRules } from '../api/admission-rules.js';
 import type { ServedKind } from '../api/served-kind.js';
 import type { CallContext } from '../api/call.js';
 import {
-  demandChange,
-  demandObject,
   type ObjectAccess,
   type ObjectChange,
+  requireChange,
+  requireObject,
 } from '../api/object-access.js';
 import type { Judgement } from './judgement.js';
 import type { Admission } from './admission.js';
@@ -54,20 +54,20 @@ export class WritePlanner {
   }
 
   /** @throws StatusError PermissionDenied for an object that the caller may not access */
-  demand(
+  requireAccess(
     { identity }: CallContext,
     resource: string,
     verb: string,
     object: ApiObject,
   ): Promise<void> {
     const filter = this.#options.objectAccess?.filterFor(identity);
-    return demandObject(filter, identity, resource, verb, object);
+    return requireObject(filter, identity, resource, verb, object);
   }
 
   /** @throws StatusError PermissionDenied that names the fields that the caller may not change */
-  demandChange({ identity }: CallContext, resource: string, change: ObjectChange): Promise<void> {
+  requireChange({ identity }: CallContext, resource: string, change: ObjectChange): Promise<void> {
     const filter = this.#options.objectAccess?.filterFor(identity);
-    return demandChange(filter, identity, resource, change);
+    return requireChange(filter, identity, resource, change);
   }
 
   /** A creation or replacement. */
@@ -79,8 +79,8 @@ export class WritePlanner {
     const { served, mode } = request;
     const write = await this.#prepared(context, request, judgement);
     const { before, object } = write;
-    await this.demand(context, served.kind.plural, mode, before ?? object);
-    await this.demandChange(context, served.kind.plural, { before, after: object });
+    await this.requireAccess(context, served.kind.plural, mode, before ?? object);
+    await this.requireChange(context, served.kind.plural, { before, after: object });
     return write;
   }
 
@@ -98,7 +98,7 @@ export class WritePlanner {
       const { kind } = request.served;
       const key = keyFor(kind, there.namespace, there.name);
       const object = await judgement.stored(kind, key);
-      if (object) await this.demand(context, kind.plural, request.mode, object);
+      if (object) await this.requireAccess(context, kind.plural, request.mode, object);
       throw error;
     }
   }
@@ -114,10 +114,10 @@ export class WritePlanner {
   ): Promise<{ readonly current: ApiObject; readonly status: JsonObject }> {
     const current = await this.require(served, key, judgement);
     const resource = `${served.kind.plural}/status`;
-    await this.demand(context, resource, 'update', current);
+    await this.requireAccess(context, resource, 'update', current);
     const status = this.#options.admission.statusOf(served, given, mask);
     const after = asObject({ ...current, ...status });
-    await this.demandChange(context, resource, { before: current, after });
+    await this.requireChange(context, resource, { before: current, after });
     return { current, status };
   }
 
@@ -135,7 +135,7 @@ export class WritePlanner {
     judgement: Judgement,
   ): Promise<ApiObject> {
     const object = await this.require(served, key, judgement);
-    await this.demand(context, served.kind.plural, 'delete', object);
+    await this.requireAccess(context, served.kind.plural, 'delete', object);
     await guard(object);
     const rules: AdmissionRules = served.rules;
     await rules.validateDelete?.(judgement, object, options);

@@ -49,7 +49,7 @@ export type MethodAccess =
   | {
       readonly type: 'request';
       /** Undefined: the handler authorizes each part of the request. */
-      demanded(request: JsonObject): Access | undefined;
+      required(request: JsonObject): Access | undefined;
       /**
        * Entries of the request for the audit record, with its outcome. A refused request has a bounded number,
        * regardless of its size. Must not throw.

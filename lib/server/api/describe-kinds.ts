@@ -123,7 +123,7 @@ export interface DescribedKinds {
   readonly comments: () => Promise<Comments>;
 }
 
-function demandDistinct(kinds: readonly AnyKind[], messages: readonly DescriptorProto[]): void {
+function requireDistinct(kinds: readonly AnyKind[], messages: readonly DescriptorProto[]): void {
   const names = messages.map(({ name }) => name);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice !== undefined)
@@ -156,7 +156,7 @@ export function describeKinds(
   ]);
   const messageType = [...made, ...messages.topLevel];
   const declared = mounted.map(({ kind }) => kind);
-  demandDistinct(declared, messageType);
+  requireDistinct(declared, messageType);
   const file = create(FileDescriptorProtoSchema, {
     name: `${packageName.replaceAll('.', '/')}/kinds.proto`,
     package: packageName,

@@ -64,7 +64,7 @@ function labelOf({ namespace, name }: ApiObject): string {
 }
 
 /** @throws StatusError PermissionDenied */
-export async function demandObject(
+export async function requireObject(
   filter: ObjectFilter | undefined,
   identity: Identity,
   resource: string,
@@ -80,7 +80,7 @@ export async function demandObject(
 }
 
 /** @throws StatusError PermissionDenied with every field that the identity may not change in this way */
-export async function demandChange(
+export async function requireChange(
   filter: ObjectFilter | undefined,
   identity: Identity,
   resource: string,

@@ -145,7 +145,7 @@ export class Authenticator implements Authentication {
     const subjectUid = await bindToken(this.#binding, token, user);
     if (subjectUid !== user.metadata.uid) throw invalidToken();
     const node = user.node || undefined;
-    if (node !== undefined) await this.#demandNode(user, node);
+    if (node !== undefined) await this.#requireNode(user, node);
     return {
       subject: user.name,
       uid: user.metadata.uid,
@@ -169,7 +169,7 @@ export class Authenticator implements Authentication {
     return this.#identityOf(maker, left - 1);
   }
 
-  async #demandNode(user: User, name: string): Promise<void> {
+  async #requireNode(user: User, name: string): Promise<void> {
     if (!this.#nodes) return;
     const node = await this.#store.get(this.#nodes, { name });
     if (await meetsNode(this.#binding, user, node)) return;

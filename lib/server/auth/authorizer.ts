@@ -29,7 +29,7 @@ function allows(rule: PolicyRule, access: Access): boolean {
 export interface AccessControl {
   can(identity: Identity, access: Access): Promise<boolean>;
   /** @throws StatusError PermissionDenied */
-  demand(identity: Identity, access: Access): Promise<void>;
+  require(identity: Identity, access: Access): Promise<void>;
 }
 
 /**
@@ -43,7 +43,7 @@ export function accessControl(
     allHolders(identity, (holder) => allows(holder, access));
   return {
     can,
-    demand: async (identity, access) => {
+    require: async (identity, access) => {
       if (!(await can(identity, access))) throw denied(identity, access);
     },
   };
@@ -81,7 +81,7 @@ export class Authorizer implements AccessControl {
   }
 
   /** @throws StatusError PermissionDenied that names subject, verb, resource and namespace. */
-  async demand(identity: Identity, access: Access): Promise<void> {
+  async require(identity: Identity, access: Access): Promise<void> {
     if (await this.can(identity, access)) return;
     throw denied(identity, access);
   }

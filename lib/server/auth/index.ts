@@ -20,7 +20,7 @@ export {
 export type { Identity } from './identity.js';
 export { type GrantBinding, type LeftToken } from './grants.js';
 export { type Can, escalations } from './escalation.js';
-export { demandFewMakers, holders, nodesOf } from './makers.js';
+export { holders, nodesOf, requireTokenDepth } from './makers.js';
 export { rightsChanges } from './changes.js';
 export { type BuiltinPolicies, builtinPolicies, seedPolicies } from './builtin-policies.js';
 export { makeToken, type NewToken, withoutTokens } from './token-format.js';

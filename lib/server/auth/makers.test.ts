@@ -8,10 +8,10 @@ import {
   accessControl,
   Authenticator,
   Authorizer,
-  demandFewMakers,
   type Identity,
   makeToken,
   policies,
+  requireTokenDepth,
   tokenCreation,
   tokens,
   users,
@@ -128,10 +128,10 @@ describe('a token that was created with another one', () => {
   it('depends on a bounded number of ancestors', async () => {
     let caller = await callerOf(await issue('ann', 0));
     for (let count = 1; count <= makersMax; count += 1) {
-      demandFewMakers(caller);
+      requireTokenDepth(caller);
       caller = await callerOf(await issue('ann', 0, caller));
     }
-    expect(() => demandFewMakers(caller)).to.throw(
+    expect(() => requireTokenDepth(caller)).to.throw(
       `token "${caller.tokenId}" was created through a chain of 8 other tokens`,
     );
     expect(await refusal(callerOf(await issue('ann', 0, caller)))).to.equal('InvalidToken');

@@ -35,7 +35,7 @@ export function nodesOf(identity: Identity): string {
 }
 
 /** @throws StatusError FailedPrecondition for a caller whose token has the maximum number of ancestors. */
-export function demandFewMakers(identity: Identity): void {
+export function requireTokenDepth(identity: Identity): void {
   let count = 1;
   for (let { maker } = identity; maker; { maker } = maker) count += 1;
   if (count <= makersMax) return;

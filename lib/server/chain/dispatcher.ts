@@ -21,7 +21,7 @@ import { anonymous, type CallContext, type CustomMethod, type Peer } from '../ap
 import { publicError } from '../schema/error-body.js';
 import type { FailureDelay } from './failure-delay.js';
 import { MethodRights } from './method-rights.js';
-import { demandName } from './normalized-request.js';
+import { requireName } from './normalized-request.js';
 import type { ObjectAccess } from '../api/object-access.js';
 import type { Resources } from '../objects/resources.js';
 import type { Sessions } from './sessions.js';
@@ -108,7 +108,7 @@ export class Dispatcher {
   }
 
   /** Authenticates a call without a method, for example of an unknown path. */
-  async demandCaller(header: string | undefined, caller: Caller): Promise<Identity> {
+  async requireCaller(header: string | undefined, caller: Caller): Promise<Identity> {
     try {
       return await this.#options.authenticator.authenticate(header);
     } catch (error) {
@@ -212,8 +212,8 @@ export class Dispatcher {
     const access = this.#rights.accessOf(method, request);
     const { authorizer, objectAccess } = this.#options;
     if (!access) return undefined;
-    await authorizer.demand(context.identity, access);
-    demandName(method, request);
+    await authorizer.require(context.identity, access);
+    requireName(method, request);
     const narrows =
       method.standard !== undefined || this.#custom.get(method.id)?.access.type === 'request';
     if (!narrows && objectAccess?.filterFor(context.identity))

@@ -50,7 +50,7 @@ export class MethodRights {
     const custom = this.#custom.get(method.id);
     if (custom) {
       const { access } = custom;
-      if (access.type === 'request') return access.demanded(request);
+      if (access.type === 'request') return access.required(request);
       if (access.type !== 'policy') return undefined;
       const named = textOf(request, 'namespace');
       const namespace = access.scope === 'Cluster' ? undefined : everywhere(named);

@@ -20,7 +20,7 @@ export function normalizedRequest(
 }
 
 /** @throws StatusError InvalidArgument if the path of a method names an object and the request does not */
-export function demandName({ standard, route }: MethodInfo, request: JsonObject): void {
+export function requireName({ standard, route }: MethodInfo, request: JsonObject): void {
   if (standard || !route?.path.includes('{name}') || textOf(request, 'name') !== '') return;
   throw invalid([{ field: 'name', description: 'is required' }]);
 }

@@ -112,7 +112,7 @@ export class Sessions {
     if (!authenticator.recheck) return;
     try {
       const identity = await authenticator.recheck(session.identity);
-      if (session.access) await authorizer.demand(identity, session.access);
+      if (session.access) await authorizer.require(identity, session.access);
       // Objects are filtered by the node at the start of the stream.
       if (nodesOf(identity) !== nodesOf(session.identity)) throw renarrowed();
     } catch (error) {

@@ -119,7 +119,7 @@ export class GrpcGate {
     const method = this.#methods.get(path);
     if (method) return dispatcher.authenticate(method, header, caller);
     // Authenticate before NotFound, so that methods are not disclosed.
-    return dispatcher.demandCaller(header, caller);
+    return dispatcher.requireCaller(header, caller);
   }
 
   #enter(): () => void {

@@ -1,9 +1,9 @@
 import { type Clock, TimeSlice } from '../../base/index.js';
 import {
-  demandFewItems,
-  demandKnownFields,
   type JsonObject,
   type MethodInfo,
+  requireFewItems,
+  requireKnownFields,
   type SchemaRegistry,
 } from '../../rpc/index.js';
 
@@ -22,8 +22,8 @@ export function readRequest(
   clock: Clock,
 ): JsonObject | Promise<JsonObject> {
   if (bytes.length > oneTurnBytes) return readInTurns(schemas, input, bytes, clock);
-  demandFewItems(input, bytes);
-  demandKnownFields(input, bytes);
+  requireFewItems(input, bytes);
+  requireKnownFields(input, bytes);
   return schemas.decode(input, bytes);
 }
 
@@ -37,9 +37,9 @@ async function readInTurns(
   const turn = async (): Promise<void> => {
     if (slice.due()) await slice.pause();
   };
-  demandFewItems(input, bytes);
+  requireFewItems(input, bytes);
   await turn();
-  demandKnownFields(input, bytes);
+  requireKnownFields(input, bytes);
   await turn();
   const request = await schemas.decodeInTurns(input, bytes, turn);
   await turn();

@@ -5,8 +5,8 @@ import type { ApiParts } from './api-parts.js';
 import {
   type Access,
   bootstrap,
-  demandFewMakers,
   makeToken,
+  requireTokenDepth,
   type Token,
   tokenCreation,
   type TokenMaker,
@@ -29,7 +29,7 @@ async function canI(
 }
 
 /** @throws StatusError PermissionDenied for a call from another machine, or one that a proxy or browser forwarded */
-function demandOnMachine({ peer, indirection }: CallContext): void {
+function requireOnMachine({ peer, indirection }: CallContext): void {
   const why = peer.loopback ? indirection?.() : `the call came from ${peer.address}`;
   if (why === undefined) return;
   throw new StatusError({
@@ -46,7 +46,7 @@ function demandOnMachine({ peer, indirection }: CallContext): void {
 async function makerOf(judgement: Judgement): Promise<TokenMaker | undefined> {
   const { tokenId: id, tokenUid: uid, expiresAt } = judgement.identity;
   if (uid === undefined) return undefined;
-  demandFewMakers(judgement.identity);
+  requireTokenDepth(judgement.identity);
   const token = await judgement.lookup(tokens, { name: id });
   if (token?.metadata.uid === uid && !isDeleting(token)) return { id, uid, expiresAt };
   throw new StatusError({
@@ -68,7 +68,7 @@ export function authMethods(parts: ApiParts): readonly CustomMethod[] {
         handler: {
           type: 'unary',
           call: async (context) => {
-            demandOnMachine(context);
+            requireOnMachine(context);
             return { subject: 'root', token: await bootstrap(store) };
           },
         },

@@ -41,10 +41,10 @@ function castOver(
     namespaces: undefined,
     clock,
   });
-  const demandUnnarrowed = (): void => undefined;
+  const requireUnnarrowed = (): void => undefined;
   const beside = { clock, random: seededRandom(1) };
   const writes = new JudgedWrites({ store, admission, ...beside });
-  const options = { store, admission, writes, authorizer, served, demandUnnarrowed, clock };
+  const options = { store, admission, writes, authorizer, served, requireUnnarrowed, clock };
   const { handler } = castMethod(options);
   if (handler.type !== 'unary') throw new TypeError('a cast');
   const context = { identity: {} as Identity, signal: never } as CallContext;

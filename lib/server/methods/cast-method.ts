@@ -11,7 +11,7 @@ import type { ObjectStore } from '../../store/index.js';
 import type { ServedKind } from '../api/served-kind.js';
 import type { AccessControl, Identity } from '../auth/index.js';
 import type { CallContext, CustomMethod } from '../api/call.js';
-import { demandExpected } from '../admission/expected-object.js';
+import { requireExpected } from '../admission/expected-object.js';
 import type { JudgedWrites, Verdict } from '../admission/judged-writes.js';
 import type { Judgement } from '../admission/judgement.js';
 import { recordedObjects } from '../objects/recorded-sets.js';
@@ -28,7 +28,7 @@ export interface CastOptions {
   readonly served: ReadonlyMap<string, ServedKind>;
   readonly clock: Clock;
   /** @throws StatusError PermissionDenied for an identity whose access is restricted by object. */
-  readonly demandUnnarrowed: (identity: Identity) => void;
+  readonly requireUnnarrowed: (identity: Identity) => void;
 }
 
 /** `CastService.Cast`: validates a set of objects together and stores them in one transaction. */
@@ -38,7 +38,7 @@ export function castMethod(options: CastOptions): CustomMethod {
     access: {
       type: 'request',
       // Each object needs its own right, checked below.
-      demanded: () => undefined,
+      required: () => undefined,
       recorded: (request, code) => recordedObjects(options.served, request, code),
     },
     handler: { type: 'unary', call: (context, request) => cast(options, context, request) },
@@ -80,7 +80,7 @@ function writeRequests(options: CastOptions, request: JsonObject): readonly Writ
  * Checks rights before any rule runs, so that a caller without them learns nothing. A caller that may neither create
  * nor update some object is refused before any object is looked up: the refusal is the same whether it exists or not.
  */
-async function demandRights(
+async function requireRights(
   options: CastOptions,
   identity: Identity,
   requests: readonly WriteRequest[],
@@ -94,7 +94,7 @@ async function demandRights(
     if (slice.due()) await slice.pause();
     const access = { resource: request.served.kind.plural, namespace: namespaceIn(request) };
     if (await authorizer.can(identity, { ...access, verb: 'update' })) continue;
-    await authorizer.demand(identity, { ...access, verb: 'create' });
+    await authorizer.require(identity, { ...access, verb: 'create' });
   }
   for (const request of requests) {
     if (slice.due()) await slice.pause();
@@ -104,7 +104,7 @@ async function demandRights(
     const key = keyFor(kind, namespace, String(object.name));
     const exists = (await found(judgement, kind, key)) !== undefined;
     const verb = exists ? 'update' : 'create';
-    await options.authorizer.demand(identity, { resource: kind.plural, verb, namespace });
+    await options.authorizer.require(identity, { resource: kind.plural, verb, namespace });
   }
 }
 
@@ -128,10 +128,10 @@ async function cast(
   request: JsonObject,
 ): Promise<JsonObject> {
   const { store, admission, writes } = options;
-  options.demandUnnarrowed(context.identity);
+  options.requireUnnarrowed(context.identity);
   const requests = writeRequests(options, request);
   return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-    await demandRights(options, context.identity, requests, judgement);
+    await requireRights(options, context.identity, requests, judgement);
     const prepared = await admission.prepare(judgement, requests);
     const results = prepared.map((write) => ({
       kind: write.kind.kind,
@@ -142,7 +142,7 @@ async function cast(
     }));
     const changed = prepared.filter((write) => write.changes);
     const answer = { results, resourceVersion: formatCursor(store.revision, store.storeId) };
-    changed.forEach(demandExpected);
+    changed.forEach(requireExpected);
     if (request.dryRun === true) return { type: 'answer', answer };
     // Other objects of the set were validated together with the unchanged one, so it must stay unchanged.
     for (const { kind, key, changes } of prepared) if (!changes) await judgement.lookup(kind, key);

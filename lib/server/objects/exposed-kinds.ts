@@ -55,7 +55,7 @@ export class ExposedKinds {
    * @throws StatusError InvalidArgument for a kind that is not served, Unimplemented for a verb that its service does
    * not have
    */
-  demand(kind: string, verb: StandardVerb, field = 'kind'): ServedKind {
+  require(kind: string, verb: StandardVerb, field = 'kind'): ServedKind {
     const exposed = this.#kinds.get(kind);
     if (!exposed) {
       const known = [...this.#kinds.keys()].sort().join(', ');

@@ -2,10 +2,10 @@ import { differs, StatusError } from '../../base/index.js';
 import { type ApiObject, jsonEqual, valueAt } from '../../object/index.js';
 import type { Precondition } from '../../store/index.js';
 // The check of the store itself, so that refusals are the same.
-import { demandState } from '../../store/writes/preconditions.js';
+import { requireState } from '../../store/writes/preconditions.js';
 import type { AccessControl } from '../auth/index.js';
 import type { CallContext } from '../api/call.js';
-import { demandStored } from '../admission/expected-object.js';
+import { requireStored } from '../admission/expected-object.js';
 import type { GivenObjectOperation } from './object-operations.js';
 import type { Resources } from './resources.js';
 import type { WritePlanner } from '../admission/write-planner.js';
@@ -31,22 +31,22 @@ export async function judgeGuard(
 ): Promise<Precondition> {
   const { served, precondition } = given;
   const { generation, notDeleting, fields } = precondition;
-  demandStored(served.kind, object, precondition);
-  const demanded: Precondition = {
+  requireStored(served.kind, object, precondition);
+  const required: Precondition = {
     ...(generation > 0 ? { generation } : {}),
     ...(notDeleting ? { deleting: false } : {}),
   };
   const resource = { kind: served.kind.kind, ...given.key };
-  demandState(resource, object, demanded);
-  if (fields.size === 0) return demanded;
-  await options.planner.demand(context, served.kind.plural, 'get', object);
+  requireState(resource, object, required);
+  if (fields.size === 0) return required;
+  await options.planner.requireAccess(context, served.kind.plural, 'get', object);
   const shown = options.resources.show(served, object);
   const revealed = options.resources.show(served, object, true);
   const masked = [...fields.keys()].filter(
     (path) => !jsonEqual(valueAt(shown, path), valueAt(revealed, path)),
   );
   if (masked.length > 0) {
-    await demandReveal(options, context, given, object, masked);
+    await requireReveal(options, context, given, object, masked);
     const masks = masked.filter((path) => jsonEqual(fields.get(path), valueAt(shown, path)));
     if (masks.length > 0) throw comparesMask(masks);
   }
@@ -56,10 +56,10 @@ export async function judgeGuard(
   if (changed.length > 0)
     throw differs(resource, `the stored values differ in ${changed.join(', ')}`);
   const stored = [...fields.keys()].map((path) => [path, valueAt(object, path)] as const);
-  return { ...demanded, fields: Object.fromEntries(stored) };
+  return { ...required, fields: Object.fromEntries(stored) };
 }
 
-async function demandReveal(
+async function requireReveal(
   { authorizer, planner }: GuardOptions,
   context: CallContext,
   { served, namespace }: GivenObjectOperation,
@@ -69,8 +69,8 @@ async function demandReveal(
   const { plural } = served.kind;
   const access = { resource: plural, verb: 'reveal', namespace };
   try {
-    await authorizer.demand(context.identity, access);
-    await planner.demand(context, plural, 'reveal', object);
+    await authorizer.require(context.identity, access);
+    await planner.requireAccess(context, plural, 'reveal', object);
   } catch (cause) {
     const error = StatusError.from(cause);
     const { code, reason } = error;

@@ -115,7 +115,7 @@ function parseOperation(given: JsonObject, at: string, kinds: ExposedKinds): Giv
   const kind = textOf(given, 'kind');
   const replaces = type === 'UPDATE' || type === 'OVERWRITE';
   const finalizersOnly = replaces && !kinds.offers(kind, 'Update');
-  const served = kinds.demand(kind, finalizersOnly ? 'Get' : verbs[type], `${at}.kind`);
+  const served = kinds.require(kind, finalizersOnly ? 'Get' : verbs[type], `${at}.kind`);
   if (type === 'CHECK_KIND') return parseKindCheck(given, served, at);
   const name = textOf(given, 'name');
   const violations: FieldViolation[] = [];
@@ -177,11 +177,11 @@ function parsePrecondition(
   const uid = textOf(precondition, 'uid');
   const absent = precondition.absent === true;
   const fields = new Map<string, unknown>();
-  const demanded = isJsonObject(precondition.fields) ? Object.entries(precondition.fields) : [];
-  const tooMany = tooManyFields(demanded.length);
+  const fieldChecks = isJsonObject(precondition.fields) ? Object.entries(precondition.fields) : [];
+  const tooMany = tooManyFields(fieldChecks.length);
   if (tooMany) violations.push({ field: `${field}.fields`, description: tooMany });
   else
-    for (const [path, text] of demanded) {
+    for (const [path, text] of fieldChecks) {
       const value =
         text === '' ? undefined : parseJson(String(text), `${field}.fields`, violations);
       fields.set(path, value);
@@ -196,7 +196,7 @@ function parsePrecondition(
     violations.push({ field: `${field}.generation`, description: `${generation} is below 1` });
   const notDeleting = precondition.notDeleting === true;
   const named = resourceVersion !== '' || uid !== '' || generation !== 0;
-  const other = named || notDeleting || demanded.length > 0;
+  const other = named || notDeleting || fieldChecks.length > 0;
   if (absent && (type !== 'CHECK' || other))
     violations.push({
       field: `${field}.absent`,
@@ -225,21 +225,21 @@ function parseProtected(
   if (!isJsonObject(metadata)) return {};
   const { finalizers, ownerReferences, expiresAt } = metadata;
   const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
-  const demand = (ok: boolean, field: string, description: string): void => {
+  const check = (ok: boolean, field: string, description: string): void => {
     if (!ok) violations.push({ field: `${at}.metadata.${field}`, description });
   };
-  demand(
+  check(
     finalizers === undefined || (Array.isArray(finalizers) && finalizers.every(isText)),
     'finalizers',
     'must be a list of names',
   );
-  demand(
+  check(
     ownerReferences === undefined ||
       (Array.isArray(ownerReferences) && ownerReferences.every(isOwnerReference)),
     'ownerReferences',
     'must be a list of {kind, name, uid}',
   );
-  demand(expiresAt === undefined || isText(expiresAt), 'expiresAt', 'must be an RFC 3339 time');
+  check(expiresAt === undefined || isText(expiresAt), 'expiresAt', 'must be an RFC 3339 time');
   return {
     ...(finalizers === undefined ? {} : { finalizers: finalizers as readonly string[] }),
     ...(ownerReferences === undefined

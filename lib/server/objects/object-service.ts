@@ -60,7 +60,7 @@ export function objectMethods(options: ObjectServiceOptions): readonly CustomMet
     },
     read('Get', async (context, request) => {
       await reached(store, textOf(request, 'atLeast'));
-      const served = kinds.demand(textOf(request, 'kind'), 'Get');
+      const served = kinds.require(textOf(request, 'kind'), 'Get');
       const object = await resources
         .unary('Get', served, context, request)
         .then((found) => JSON.stringify(found))
@@ -73,7 +73,7 @@ export function objectMethods(options: ObjectServiceOptions): readonly CustomMet
     }),
     read('List', async (context, request) => {
       await reached(store, textOf(request, 'atLeast'));
-      const served = kinds.demand(textOf(request, 'kind'), 'List');
+      const served = kinds.require(textOf(request, 'kind'), 'List');
       const list = await resources.unary('List', served, context, request);
       const { items, resourceVersion, nextPageToken } = list;
       const objects = (items as readonly JsonObject[]).map((item) => JSON.stringify(item));
@@ -85,7 +85,7 @@ export function objectMethods(options: ObjectServiceOptions): readonly CustomMet
       handler: {
         type: 'stream',
         call: (context, request) => {
-          const served = kinds.demand(textOf(request, 'kind'), 'Watch');
+          const served = kinds.require(textOf(request, 'kind'), 'Watch');
           return resources.watchObjects(served, context, request);
         },
       },
@@ -95,7 +95,7 @@ export function objectMethods(options: ObjectServiceOptions): readonly CustomMet
       access: {
         type: 'request',
         // Each operation needs a right of its own, which is checked with it.
-        demanded: () => undefined,
+        required: () => undefined,
         recorded: (request, code) => recordedOperations(kinds, request, code),
       },
       handler: {
@@ -117,8 +117,8 @@ function readAccess(
   const right = verb.toLowerCase();
   return {
     type: 'request',
-    demanded: (request) => {
-      const { kind } = kinds.demand(textOf(request, 'kind'), verb);
+    required: (request) => {
+      const { kind } = kinds.require(textOf(request, 'kind'), verb);
       const namespace = requestNamespace(kind, request);
       return { resource: kind.plural, verb: right, namespace: namespace === '-' ? '*' : namespace };
     },

@@ -95,7 +95,7 @@ export class ObjectTransactions {
       const step = await this.#plans
         .step(context, operation, judgement, touches)
         .catch(async (error: unknown) => {
-          await this.#demandKindChecks(plan);
+          await this.#requireKindChecks(plan);
           throw operations.length > 1 ? located(error, at) : error;
         });
       plan.push(step);
@@ -110,7 +110,7 @@ export class ObjectTransactions {
    * Commits the checks of kinds alone, before the refusal of a later operation is reported: a transaction with a
    * conflict is Aborted, so that its caller reads again.
    */
-  async #demandKindChecks(before: readonly Planned[]): Promise<void> {
+  async #requireKindChecks(before: readonly Planned[]): Promise<void> {
     const checks = before.flatMap((step) =>
       step.type === 'store' && step.operation.op === 'checkKind' ? [step.operation] : [],
     );

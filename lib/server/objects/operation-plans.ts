@@ -21,7 +21,7 @@ import {
 import { judgeGuard } from './object-guards.js';
 import { accessesByIndex } from './kind-check-operations.js';
 import type { Resources } from './resources.js';
-import { demandFinalizersOnly } from './transaction-refusals.js';
+import { requireFinalizersOnly } from './transaction-refusals.js';
 import type { WritePlanner } from '../admission/write-planner.js';
 import { accessOf, reading } from './object-rights.js';
 
@@ -62,14 +62,14 @@ export class OperationPlans {
     const { authorizer } = this.#options;
     if (given.type === 'CHECK_KIND') {
       for (const access of accessesByIndex(given.served, given.check, undefined))
-        await authorizer.demand(context.identity, access);
+        await authorizer.require(context.identity, access);
       return { type: 'store', operation: given.check };
     }
     const again = (touches.get(idOf(given.served.kind, given.key)) ?? 0) > 1;
-    await authorizer.demand(context.identity, accessOf(given));
+    await authorizer.require(context.identity, accessOf(given));
     // The outcome discloses whether values match, so it needs the right to read them.
     if (given.precondition.fields.size > 0 && given.type !== 'CHECK')
-      await authorizer.demand(context.identity, { ...accessOf(given), ...reading(given) });
+      await authorizer.require(context.identity, { ...accessOf(given), ...reading(given) });
     switch (given.type) {
       case 'CREATE':
       case 'UPDATE':
@@ -125,9 +125,9 @@ export class OperationPlans {
     const { kind } = served;
     const first = !judgement.staging.has(kind, key);
     const before = await planner.require(served, key, judgement);
-    await planner.demand(context, kind.plural, 'get', before);
+    await planner.requireAccess(context, kind.plural, 'get', before);
     await judgeGuard(this.#options, context, given, before);
-    demandFinalizersOnly(given, before, resources.show(served, before));
+    requireFinalizersOnly(given, before, resources.show(served, before));
     const wanted = await this.#protected(context, given, before);
     const object = { ...before, metadata: { ...before.metadata, ...wanted } };
     const { uid, resourceVersion } = before.metadata;
@@ -157,13 +157,13 @@ export class OperationPlans {
       if (jsonEqual(wanted[field] ?? [], meta[field] ?? [])) continue;
       const resource = `${plural}/${protectedResources[field]}`;
       const access = { ...accessOf(given), resource, verb: 'update' };
-      await this.#options.authorizer.demand(context.identity, access);
+      await this.#options.authorizer.require(context.identity, access);
       Object.assign(changed, { [field]: wanted[field] });
       if (!before) continue;
       const { planner } = this.#options;
-      await planner.demand(context, resource, 'update', before);
+      await planner.requireAccess(context, resource, 'update', before);
       const after = { ...before, metadata: { ...before.metadata, ...changed } };
-      await planner.demandChange(context, resource, { before, after });
+      await planner.requireChange(context, resource, { before, after });
     }
     return changed;
   }
@@ -225,7 +225,7 @@ export class OperationPlans {
     if (precondition.absent) {
       const object = await planner.find(served, key, judgement);
       if (object) {
-        await planner.demand(context, kind.plural, 'get', object);
+        await planner.requireAccess(context, kind.plural, 'get', object);
         throw conflict({ kind: kind.kind, ...key }, 'none', object.metadata.resourceVersion);
       }
       if (!first) return { type: 'known', result: undefined };
@@ -234,15 +234,15 @@ export class OperationPlans {
       return { type: 'store', operation };
     }
     const object = await planner.require(served, key, judgement);
-    await planner.demand(context, kind.plural, 'get', object);
-    const demanded = await judgeGuard(this.#options, context, given, object);
+    await planner.requireAccess(context, kind.plural, 'get', object);
+    const required = await judgeGuard(this.#options, context, given, object);
     if (!first) return { type: 'known', result: { object, exists: true, changed: false } };
     staging.set(kind, key, object);
     const { uid, resourceVersion } = object.metadata;
     // The commit compares only what the caller required, except for a right that depends on the object, and for an
     // object that a further operation is validated against.
     const pinned = again || precondition.resourceVersion !== '' || planner.narrows(context);
-    const guard = pinned ? { uid, resourceVersion } : { ...demanded, uid };
+    const guard = pinned ? { uid, resourceVersion } : { ...required, uid };
     const operation: Operation = { op: 'check', kind, key, precondition: guard };
     return { type: 'store', operation, object };
   }

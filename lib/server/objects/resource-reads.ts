@@ -15,7 +15,7 @@ import type { ObjectStore } from '../../store/index.js';
 import type { ServedKind } from '../api/served-kind.js';
 import type { AccessControl } from '../auth/index.js';
 import type { CallContext } from '../api/call.js';
-import { demandKnownPaths } from '../schema/field-paths.js';
+import { requireKnownPaths } from '../schema/field-paths.js';
 import type { ObjectAccess } from '../api/object-access.js';
 import { accessesByIndex, indexSelection } from './kind-check-operations.js';
 import { RecentCache } from './recent-cache.js';
@@ -113,7 +113,7 @@ export class ResourceReads {
   async get(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
     const reveal = request.reveal === true;
     if (reveal)
-      await this.#options.authorizer.demand(context.identity, {
+      await this.#options.authorizer.require(context.identity, {
         resource: served.kind.plural,
         verb: 'reveal',
         namespace: requestNamespace(served.kind, request),
@@ -122,7 +122,7 @@ export class ResourceReads {
     const object = await this.#options.store.get(served.kind, key);
     if (!object) throw notFound({ kind: served.kind.kind, ...key });
     const verb = reveal ? 'reveal' : 'get';
-    await this.#options.planner.demand(context, served.kind.plural, verb, object);
+    await this.#options.planner.requireAccess(context, served.kind.plural, verb, object);
     return reveal ? this.show(served, object, true) : this.#seen(served, object);
   }
 
@@ -140,7 +140,7 @@ export class ResourceReads {
     const selection = indexSelection(request);
     // The right to the list itself was checked with the call.
     const [, ...further] = accessesByIndex(served, selection, namespace === '-' ? '*' : namespace);
-    for (const access of further) await this.#options.authorizer.demand(context.identity, access);
+    for (const access of further) await this.#options.authorizer.require(context.identity, access);
     return listResource(this.#options.store, served.kind, {
       ...selection,
       ...(labels ? { labels } : {}),
@@ -163,7 +163,7 @@ export class ResourceReads {
     const text = textOf(request, 'fieldSelector');
     if (text === '') return undefined;
     const fields = parseFieldSelector(text);
-    demandKnownPaths(served.kind, this.#options.admission.message(served), fields.paths ?? []);
+    requireKnownPaths(served.kind, this.#options.admission.message(served), fields.paths ?? []);
     return withText((object: ApiObject) => fields(asObject(this.show(served, object))), text);
   }
 }

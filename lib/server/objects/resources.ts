@@ -10,7 +10,7 @@ import {
 import type { AdmissionContext } from '../api/admission-rules.js';
 import type { ServedKind } from '../api/served-kind.js';
 import type { CallContext } from '../api/call.js';
-import { demandExpected, demandStored, expectedBy } from '../admission/expected-object.js';
+import { expectedBy, requireExpected, requireStored } from '../admission/expected-object.js';
 import { requestKey, requestNamespace } from './request-key.js';
 import { type ResourceReadsOptions, ResourceReads } from './resource-reads.js';
 import type { JudgedWrites, Verdict } from '../admission/judged-writes.js';
@@ -125,7 +125,7 @@ export class Resources {
   }
 
   #verdict(served: ServedKind, write: PreparedWrite, dryRun: boolean): Verdict<JsonObject> {
-    demandExpected(write);
+    requireExpected(write);
     if (dryRun) return { type: 'answer', answer: this.show(served, dryRunObject(write)) };
     return {
       type: 'commit',
@@ -160,7 +160,7 @@ export class Resources {
     const namespace = requestNamespace(served.kind, request);
     const { namespaces } = this.#options;
     if (request.ensureNamespace === true && namespace !== undefined && namespaces) {
-      await this.#options.authorizer.demand(context.identity, {
+      await this.#options.authorizer.require(context.identity, {
         resource: namespaces.kind.plural,
         verb: 'create',
         namespace: undefined,
@@ -204,7 +204,7 @@ export class Resources {
     return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
       const planned = await planner.status(context, served, key, given, mask, judgement);
       const { current, status } = planned;
-      demandStored(served.kind, current, asked);
+      requireStored(served.kind, current, asked);
       const { uid, resourceVersion } = current.metadata;
       // The rights of a restricted caller depend on the whole object, so the object must be unchanged.
       const pinned = asked.resourceVersion !== '' || planner.narrows(context);
@@ -224,7 +224,7 @@ export class Resources {
   ): Promise<JsonObject> {
     const { planner, writes } = this.#options;
     const guard = (object: ApiObject): void =>
-      demandStored(served.kind, object, {
+      requireStored(served.kind, object, {
         uid: textOf(request, 'uid'),
         resourceVersion: textOf(request, 'resourceVersion'),
       });

@@ -40,7 +40,7 @@ export function located(error: unknown, at: number): unknown {
  * @param shown the same object in the form of the API
  * @throws StatusError Unimplemented that names the other fields that the operation would change
  */
-export function demandFinalizersOnly(
+export function requireFinalizersOnly(
   { served, object, protectedMetadata }: GivenObjectOperation,
   before: ApiObject,
   shown: JsonObject,

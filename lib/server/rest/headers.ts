@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { invalid } from '../../base/index.js';
-import { demandObjectVersion } from '../../object/index.js';
+import { requireObjectVersion } from '../../object/index.js';
 import {
   bodyField,
   isJsonObject,
@@ -47,19 +47,19 @@ export function withPrecondition(
   const version = /^"([^",]*)"$/.exec(header.trim())?.[1];
   if (version === undefined)
     refuse(`${JSON.stringify(header)} must be one entity tag of an earlier answer, such as "42"`);
-  demandObjectVersion(version, 'If-Match');
-  const demand = (given: string): void => {
+  requireObjectVersion(version, 'If-Match');
+  const requireSame = (given: string): void => {
     if (given !== '' && given !== version)
       refuse(`"${version}" differs from resourceVersion "${given}"; use only one of them`);
   };
   if (standard.verb === 'Delete') {
-    demand(textOf(request, 'resourceVersion'));
+    requireSame(textOf(request, 'resourceVersion'));
     return { ...request, resourceVersion: version };
   }
   const field = bodyField(standard.kind);
   const body = isJsonObject(request[field]) ? request[field] : {};
   const metadata = isJsonObject(body.metadata) ? body.metadata : {};
-  demand(textOf(metadata, 'resourceVersion'));
+  requireSame(textOf(metadata, 'resourceVersion'));
   return {
     ...request,
     [field]: { ...body, metadata: { ...metadata, resourceVersion: version } },

@@ -147,7 +147,7 @@ export class RestServer {
   #addDocument(): void {
     this.#app.get(openApiPath, async (request, reply) => {
       const caller = this.#caller(request, reply);
-      await this.#options.dispatcher.demandCaller(request.headers.authorization, caller);
+      await this.#options.dispatcher.requireCaller(request.headers.authorization, caller);
       const { schemas, dispatcher } = this.#options;
       this.#document ??= JSON.stringify(
         openApiDocument(schemas, dispatcher.methods, await this.#options.comments?.()),
@@ -279,7 +279,7 @@ export class RestServer {
     const allowed = this.#matcher.methodsOf(path);
     if (this.#crossOrigin.preflight(request, reply, allowed)) return reply;
     const caller = this.#caller(request, reply);
-    await this.#options.dispatcher.demandCaller(request.headers.authorization, caller);
+    await this.#options.dispatcher.requireCaller(request.headers.authorization, caller);
     if (allowed.length === 0) {
       const message = `${path} is not a path of this API; see ${openApiPath} for all`;
       const error = new StatusError({ code: 'NotFound', reason: 'RouteNotFound', message });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { StatusError } from '../../base/index.js';
 import { declareKind, json, list, map, object, string } from '../../object/index.js';
 import { describeKinds } from '../api/describe-kinds.js';
-import { demandKnownPaths } from './field-paths.js';
+import { requireKnownPaths } from './field-paths.js';
 import { mount } from '../api/mounted-kinds.js';
 import { type House, openHouse } from '../objects/object-service-house.test.js';
 
@@ -24,7 +24,7 @@ const message = describeKinds('racks.v1', [mount(racks)]).schemas.message('racks
 describe('paths of field selectors', () => {
   const problem = (path: string): string => {
     try {
-      demandKnownPaths(racks, message, [path]);
+      requireKnownPaths(racks, message, [path]);
       return '';
     } catch (error) {
       return StatusError.from(error).message;

@@ -32,7 +32,7 @@ function problemOf(message: DescMessage, path: string): string | undefined {
  * Checks the paths of a selector. A selector by an unknown field would match nothing, or everything, forever.
  * @throws StatusError InvalidArgument that names the path, the kind and the existing fields.
  */
-export function demandKnownPaths(
+export function requireKnownPaths(
   kind: AnyKind,
   message: DescMessage,
   paths: readonly string[],

@@ -39,7 +39,7 @@ export class TurnParser {
     const start = this.#text.search(/[^ \t\n\r]/);
     const end = this.#ends.get(start);
     if (end === undefined) return this.#parse(this.#text);
-    this.#demandBlank(end + 1, this.#text.length);
+    this.#requireBlank(end + 1, this.#text.length);
     return this.#members(start, end);
   }
 
@@ -118,9 +118,9 @@ export class TurnParser {
 
   async #longMember(from: number, start: number, to: number, isList: boolean): Promise<unknown> {
     const end = this.#ends.get(start) ?? to;
-    this.#demandBlank(end + 1, to);
+    this.#requireBlank(end + 1, to);
     if (isList) {
-      this.#demandBlank(from, start);
+      this.#requireBlank(from, start);
       return [await this.#members(start, end)];
     }
     // The name with its colon, as the only field of an object.
@@ -133,7 +133,7 @@ export class TurnParser {
     return /^[ \t\n\r]*$/.test(this.#text.slice(from, to));
   }
 
-  #demandBlank(from: number, to: number): void {
+  #requireBlank(from: number, to: number): void {
     if (!this.#isBlank(from, to))
       throw new SyntaxError(`there is an error between characters ${from} and ${to}`);
   }

@@ -19,7 +19,7 @@ function refused(path: string, what: string): StatusError {
  * link could put the backup on the wrong disk.
  * @throws StatusError FailedPrecondition (NotABackup); the system's errors
  */
-export async function demandBackupTarget(path: string): Promise<void> {
+export async function requireBackupTarget(path: string): Promise<void> {
   const found = await lstat(path).catch((error: unknown) => {
     if (systemErrorCode(error) === 'ENOENT') return undefined;
     throw error;

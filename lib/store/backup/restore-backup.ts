@@ -10,7 +10,7 @@ import {
 } from '../../base/index.js';
 import { keyOf, keyString } from '../../object/index.js';
 import type { BackupHeader } from './backup.js';
-import { demandBackupTarget } from './backup-target.js';
+import { requireBackupTarget } from './backup-target.js';
 import {
   type Checkpoint,
   countRecord,
@@ -37,7 +37,7 @@ export async function backupToFile(
   store: Pick<EmbeddedStore, 'backup'>,
   path: string,
 ): Promise<BackupReport> {
-  await demandBackupTarget(path);
+  await requireBackupTarget(path);
   const partial = `${path}.${systemRandom.uuid()}.partial`;
   const file = await open(partial, 'wx', 0o600).catch((error: unknown) => {
     throw unwritable(path, error);

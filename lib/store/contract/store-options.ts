@@ -1,10 +1,10 @@
 import {
   type Clock,
-  demandOptions,
   limits,
   type Logger,
   portRules,
   type Random,
+  requireOptions,
   withMethods,
 } from '../../base/index.js';
 import type { Engine } from '../engine/engine.js';
@@ -48,8 +48,8 @@ const engine = withMethods(
 );
 
 /** @throws TypeError that names the option, its value and the expected value */
-export function demandStoreOptions(options: StoreOptions): void {
-  demandOptions('openStore', options, { engine, clock, random, logger });
+export function requireStoreOptions(options: StoreOptions): void {
+  requireOptions('openStore', options, { engine, clock, random, logger });
   const { freeBytesFloor: floor = limits.freeBytesFloor, reserveBytes = 0 } = options;
   if (!Number.isSafeInteger(reserveBytes) || reserveBytes < 0 || reserveBytes > floor / 2)
     throw new TypeError(

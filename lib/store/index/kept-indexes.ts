@@ -79,7 +79,7 @@ export class KeptIndexes {
    * The index that a caller names.
    * @throws StatusError InvalidArgument if the kind does not have it
    */
-  demand(kind: AnyKind, name: string): KeptIndex {
+  require(kind: AnyKind, name: string): KeptIndex {
     const index = this.#kinds.get(kind.kind)?.indexes.get(name);
     if (index && index.of === kind.indexes[name]) return index;
     const names = Object.keys(kind.indexes);
@@ -153,7 +153,7 @@ export class KeptIndexes {
   /**
    * Resolves to a function that returns the present entries under a value, in key order. The first call for an
    * index reads all objects of the kind.
-   * @throws StatusError as {@link demand}; the function: FailedPrecondition (IndexIncomplete) while the
+   * @throws StatusError as {@link require}; the function: FailedPrecondition (IndexIncomplete) while the
    * index function throws for a stored object
    */
   async under(
@@ -163,7 +163,7 @@ export class KeptIndexes {
     objects: ObjectIndex,
     clock: Clock,
   ): Promise<() => readonly LazyObject[]> {
-    const index = this.demand(kind, name);
+    const index = this.require(kind, name);
     const table = (index.table ??= new ValueTable());
     index.filled ??= table.fill(
       objects.snapshot(kind.kind),

@@ -1,9 +1,9 @@
 import {
   type ApiObject,
-  demandLookup,
   keyString,
   type Kind,
   type ObjectKey,
+  requireLookup,
 } from '../../object/index.js';
 import type { LazyObject } from '../record/lazy-object.js';
 import { SortedEntries } from './sorted-entries.js';
@@ -59,7 +59,7 @@ export class ObjectIndex {
   lookup<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): T | undefined {
     const entry = this.get(kind.kind, keyString(key));
     const object = entry && (entry as LazyObject<T>).object;
-    demandLookup(kind, key, object);
+    requireLookup(kind, key, object);
     return object;
   }
 

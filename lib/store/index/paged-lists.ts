@@ -66,7 +66,7 @@ export class PagedLists {
     subject: ListSubject,
     page: PageSize,
   ): Promise<ListResult<T>> {
-    demandPageSize(page);
+    requirePageSize(page);
     const list: PagedList = {
       ...snapshot,
       caller: subject.caller,
@@ -95,7 +95,7 @@ export class PagedLists {
     subject: ListSubject,
     page: PageSize,
   ): Promise<ListResult<T>> {
-    demandPageSize(page);
+    requirePageSize(page);
     const [, name, chunk, offset, signature = ''] =
       tokenForm.exec(Buffer.from(token, 'base64url').toString()) ?? [];
     if (name === undefined) throw notOfThisList();
@@ -148,7 +148,7 @@ export class PagedLists {
 }
 
 /** @throws StatusError InvalidArgument for a page size below 1: pages without objects would never reach the end */
-function demandPageSize({ limit, pageBytes }: PageSize): void {
+function requirePageSize({ limit, pageBytes }: PageSize): void {
   const violations: FieldViolation[] = [];
   if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
     violations.push({

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { demandOptions, someText, StatusError, systemClock } from '../../base/index.js';
+import { requireOptions, someText, StatusError, systemClock } from '../../base/index.js';
 import type { DirectoryLock } from '../directory/directory-lock.js';
 import {
   type Checkpoint,
@@ -23,9 +23,9 @@ import { type Database, type DatabaseDriver, levelDriver } from './level-databas
 import {
   clusterOf,
   decodeMeta,
-  demandKnownVersion,
   encodeMeta,
   type MetaRecord,
+  requireKnownVersion,
   schemaVersion,
 } from './meta-record.js';
 import { copyStore, migrationSteps } from './migration.js';
@@ -70,7 +70,7 @@ export class LevelEngine implements ReplaceableEngine {
 
   /** @throws TypeError without a directory */
   constructor(options: LevelEngineOptions) {
-    demandOptions('LevelEngine', options, { directory: someText('the path of its directory') });
+    requireOptions('LevelEngine', options, { directory: someText('the path of its directory') });
     this.#options = options;
     this.#files = options.fileSystem ?? nodeFileSystem;
     this.#driver = options.driver ?? levelDriver;
@@ -184,7 +184,7 @@ export class LevelEngine implements ReplaceableEngine {
     }
     const meta = decodeMeta(stored);
     if (!meta) throw this.#damaged('its identity record has a wrong checksum');
-    demandKnownVersion(this.#options.directory, meta.schemaVersion);
+    requireKnownVersion(this.#options.directory, meta.schemaVersion);
     return meta;
   }
 

@@ -48,7 +48,7 @@ export function decodeMeta(stored: Buffer): MetaRecord | undefined {
 }
 
 /** @throws StatusError FailedPrecondition (SchemaVersion) for a version that is neither read nor migrated. */
-export function demandKnownVersion(directory: string, found: number): void {
+export function requireKnownVersion(directory: string, found: number): void {
   if (found >= oldestSchemaVersion && found <= schemaVersion) return;
   const way =
     found > schemaVersion

@@ -52,7 +52,7 @@ export async function copyStore(options: CopyOptions): Promise<Migration> {
   const names = await copiedNames(files, directory, options.alsoCopied);
   try {
     await files.remove(partial);
-    await demandRoom(options, names);
+    await requireRoom(options, names);
     await files.makeDirectory(partial);
     const present = await files.readDirectory(directory);
     for (const name of names) {
@@ -127,7 +127,7 @@ export interface CopyRoom {
 }
 
 /** @throws StatusError ResourceExhausted (NoRoomForCopy) */
-export async function demandRoom(
+export async function requireRoom(
   options: CopyOptions,
   names: readonly string[],
 ): Promise<CopyRoom> {

@@ -37,7 +37,7 @@ export async function replaceStore(options: ReplaceStoreOptions, fill: Fill): Pr
   try {
     await finishReplacement(files, directory);
     // Under the lock: no other process can write a first object meanwhile.
-    if (options.existing === 'refuse') await demandNothing(options);
+    if (options.existing === 'refuse') await requireEmptyStore(options);
     const last = await lastMarked(options);
     const path = await beginReplacement(files, directory);
     try {
@@ -55,7 +55,11 @@ export async function replaceStore(options: ReplaceStoreOptions, fill: Fill): Pr
 }
 
 /** @throws StatusError FailedPrecondition (NotEmpty) if anything was ever written. */
-async function demandNothing({ files, directory, engineAt }: ReplaceStoreOptions): Promise<void> {
+async function requireEmptyStore({
+  files,
+  directory,
+  engineAt,
+}: ReplaceStoreOptions): Promise<void> {
   if (!(await files.exists(join(directory, databaseName)))) return;
   const mark = await readMark(files, join(directory, markName));
   // The opening comes last, because it would change a possibly damaged database.

@@ -47,7 +47,7 @@ export class CommitPipeline<C extends Commit> {
   }
 
   /** @throws StatusError Unavailable while poisoned, ResourceExhausted when too much is waiting. */
-  demandRoom(): void {
+  requireRoom(): void {
     if (this.#failure) throw this.#failure;
     if (this.#queuedBytes > limits.pendingBytesMax)
       throw new StatusError({

@@ -60,7 +60,7 @@ export class DensityCheck {
 }
 
 /** @throws StatusError DataLoss if the records at the mark differ from the counted ones. */
-export function demandCheckpoint(expected: Checkpoint, found: Checkpoint): void {
+export function requireCheckpoint(expected: Checkpoint, found: Checkpoint): void {
   if (expected.objects === found.objects && expected.hash === found.hash) return;
   throw dataLoss(
     'CheckpointMismatch',
@@ -69,7 +69,7 @@ export function demandCheckpoint(expected: Checkpoint, found: Checkpoint): void 
 }
 
 /** @throws StatusError DataLoss if the log ends before the last known revision. */
-export function demandTail(revision: number, highWater: number): void {
+export function requireLogTail(revision: number, highWater: number): void {
   if (revision >= highWater) return;
   throw dataLoss(
     'LogTailLost',
@@ -115,7 +115,7 @@ export async function restoreIndex(engine: Engine, state: EngineState): Promise<
       const { kind, key, revision, checksum } = record;
       const table = index.table(kind);
       if (revision > checkpoint.revision) {
-        if (!atMark) demandCheckpoint(checkpoint, found);
+        if (!atMark) requireCheckpoint(checkpoint, found);
         atMark = true;
         density.next(record);
         historyBytes += record.size;
@@ -133,9 +133,9 @@ export async function restoreIndex(engine: Engine, state: EngineState): Promise<
       noteExpiry(expiring, record);
     }
   }
-  if (!atMark) demandCheckpoint(checkpoint, found);
+  if (!atMark) requireCheckpoint(checkpoint, found);
   density.end();
-  demandTail(density.revision, state.highWater);
+  requireLogTail(density.revision, state.highWater);
   const expiries = [...expiring.values()].flatMap((ofKind) => [...ofKind.values()]);
   return { index, revision: density.revision, historyBytes, garbage, expiries };
 }

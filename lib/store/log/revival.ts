@@ -11,7 +11,7 @@ import {
 import type { Checkpoint, Engine } from '../engine/engine.js';
 import { type DecodedRecord, decodeRecord } from '../record/record-codec.js';
 import { openingBytes } from '../directory/reserve.js';
-import { DensityCheck, demandTail } from './restore.js';
+import { DensityCheck, requireLogTail } from './restore.js';
 
 const backoff: BackoffOptions = { baseMs: 500, maxMs: 30_000, jitter: 0.2 };
 
@@ -101,7 +101,7 @@ async function reopen(options: RevivalOptions): Promise<Revived> {
   }
   density.end();
   const compacted = checkpoint.revision >= revision;
-  demandTail(reached || compacted ? density.revision : 0, Math.max(revision, state.highWater));
+  requireLogTail(reached || compacted ? density.revision : 0, Math.max(revision, state.highWater));
   await engine.confirm?.(density.revision);
   return { survived, checkpoint };
 }

@@ -2,7 +2,7 @@ import { type Clock, StatusError, TimeSlice } from '../../base/index.js';
 import { type Checkpoint, countRecord, type Engine } from '../engine/engine.js';
 import type { LazyObject } from '../record/lazy-object.js';
 import { decodeRecord } from '../record/record-codec.js';
-import { DensityCheck, demandCheckpoint, demandTail } from './restore.js';
+import { DensityCheck, requireCheckpoint, requireLogTail } from './restore.js';
 import type { VerifyReport } from '../contract/object-store.js';
 
 /** The expected state of the disk. */
@@ -36,7 +36,7 @@ export async function verifyLog(
       const record = decodeRecord(raw);
       records += 1;
       if (record.revision > checkpoint.revision) {
-        if (!passedMark) demandCheckpoint(checkpoint, mark);
+        if (!passedMark) requireCheckpoint(checkpoint, mark);
         passedMark = true;
         density.next(record);
       }
@@ -51,9 +51,9 @@ export async function verifyLog(
       }
     }
   }
-  if (!passedMark) demandCheckpoint(checkpoint, mark);
+  if (!passedMark) requireCheckpoint(checkpoint, mark);
   density.end();
-  demandTail(density.revision, revision);
+  requireLogTail(density.revision, revision);
   const slice = new TimeSlice(clock);
   let objects = 0;
   for (const [kind, chunks] of expected.kinds) {

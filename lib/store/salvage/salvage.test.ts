@@ -102,7 +102,7 @@ describe('salvage of a store', function () {
     );
 
   /** Checks that the reported revisions are exactly the lost ones. */
-  function demandExact(found: Salvaged): void {
+  function requireExactLoss(found: Salvaged): void {
     const lost = new Set(each(found.losses.revisions));
     const names = new Set(found.objects.map(({ name }) => name));
     for (let n = 0; n < made; n += 1)
@@ -138,7 +138,7 @@ describe('salvage of a store', function () {
     expect(found.damagedFiles[0]?.name).to.equal(table);
     expect(found.damagedFiles[0]?.detail).to.match(/^1 of \d+ blocks are lost$/);
     expect(found.objects.length).to.be.within(made - 20, made - 2);
-    demandExact(found);
+    requireExactLoss(found);
     const path = join(folder, 'salvaged.backup');
     const report = await backupToFile(found, path);
     expect(report.objects).to.equal(found.objects.length);
@@ -170,7 +170,7 @@ describe('salvage of a store', function () {
         const at = Math.floor(share * bytes.length);
         await spoil(name, () => (cut ? bytes.subarray(0, at) : flipped(bytes, at, bit)));
         const found = await salvage();
-        demandExact(found);
+        requireExactLoss(found);
         expect(found.losses.atMark === undefined).to.equal(found.clusterId === undefined);
         for (const [file, content] of whole) await writeFile(join(directory, 'db', file), content);
       }),
@@ -200,7 +200,7 @@ describe('salvage of a store', function () {
     const found = await salvage(fileSystem);
     expect(found.damagedFiles.map(({ name }) => name)).to.deep.equal([table]);
     expect(found.objects.length).to.be.within(made - 30, made - 2);
-    demandExact(found);
+    requireExactLoss(found);
   });
 
   it('to a full disk reports where space is needed, and leaves nothing there', async () => {
@@ -259,7 +259,7 @@ describe('salvage of a store', function () {
     const log = (await readdir(join(directory, 'db'))).filter((name) => name.endsWith('.log'));
     for (const name of log) await spoil(name, (bytes) => bytes.subarray(0, bytes.length >> 1));
     const cut = await salvage();
-    demandExact(cut);
+    requireExactLoss(cut);
     expect(cut.losses.revisions.at(-1)?.last).to.equal(made + 1);
     await rm(join(directory, 'high-water'));
     expect((await salvage()).losses.endKnown).to.equal(false);

@@ -20,8 +20,8 @@ import { decodeKey, logEnd, metaKey } from '../level/level-keys.js';
 import {
   clusterOf,
   decodeMeta,
-  demandKnownVersion,
   type MetaRecord,
+  requireKnownVersion,
 } from '../level/meta-record.js';
 import { ObjectIndex } from '../index/object-index.js';
 import { type DecodedRecord, decodeRecord } from '../record/record-codec.js';
@@ -91,7 +91,7 @@ export async function salvageStore(directory: string, options: SalvageOptions): 
     const database = await openRepaired(copy, rescued);
     try {
       const meta = await metaIn(database);
-      if (meta) demandKnownVersion(directory, meta.schemaVersion);
+      if (meta) requireKnownVersion(directory, meta.schemaVersion);
       const losses = new LossCount(meta?.checkpoint);
       const readable = await readRecords(database, (record) => losses.next(record));
       return salvaged({

@@ -8,7 +8,7 @@ import {
 } from '../../base/index.js';
 import {
   type ApiObject,
-  demandRevision,
+  requireRevision,
   type StoredBatch,
   type StoredEvent,
   type WatchBatch,
@@ -111,7 +111,7 @@ export class WatchHub {
   }
 
   #check(fromRevision: number): void {
-    demandRevision(fromRevision);
+    requireRevision(fromRevision);
     if (fromRevision < this.#compacted)
       throw new StatusError({
         code: 'OutOfRange',

@@ -10,7 +10,7 @@ import type { IndexSelection } from '../contract/reads.js';
  * @throws StatusError InvalidArgument for a value without an index and the reverse, for `namespace` of a
  * cluster-scoped kind, and for an invalid value
  */
-export function demandIndexSelection(kind: AnyKind, { index, value }: IndexSelection): void {
+export function requireIndexSelection(kind: AnyKind, { index, value }: IndexSelection): void {
   const violations: FieldViolation[] = [];
   const wrong = (field: string, description: string): unknown =>
     violations.push({ field, description });
@@ -40,13 +40,13 @@ export interface KindCheckContext {
  * Evaluates a check of a kind against all accepted writes, durable or pending.
  * @throws StatusError Aborted (Conflict), InvalidArgument
  */
-export function demandUnchanged(check: KindCheck, context: KindCheckContext): void {
+export function requireUnchanged(check: KindCheck, context: KindCheckContext): void {
   const { kind, revision, index, value } = check;
-  demandIndexSelection(kind, check);
-  demandRevision(revision, context.revision);
-  if (index === undefined) demandRarelyWritten(kind);
+  requireIndexSelection(kind, check);
+  requireRevision(revision, context.revision);
+  if (index === undefined) requireRarelyWritten(kind);
   const kept =
-    index === undefined || index === namespaceIndex ? undefined : context.kept.demand(kind, index);
+    index === undefined || index === namespaceIndex ? undefined : context.kept.require(kind, index);
   const last =
     index === undefined
       ? context.recent.ofKind(kind.kind)
@@ -65,14 +65,14 @@ export function demandUnchanged(check: KindCheck, context: KindCheckContext): vo
   });
 }
 
-function demandRevision(revision: number, assigned: number): void {
+function requireRevision(revision: number, assigned: number): void {
   if (Number.isSafeInteger(revision) && revision >= 0 && revision <= assigned) return;
   const description = `is ${revision}; give the revision of a list of this store, which is at ${assigned}`;
   throw invalid([{ field: 'revision', description }]);
 }
 
 /** @throws StatusError InvalidArgument for a kind without `rarelyWritten` */
-export function demandRarelyWritten(kind: AnyKind): void {
+export function requireRarelyWritten(kind: AnyKind): void {
   if (kind.rarelyWritten) return;
   const description = `is missing: ${kind.kind} is not declared with rarelyWritten, so a check of all its objects would fail constantly; give an index and a value, such as ${namespaceIndex}`;
   throw invalid([{ field: 'index', description }]);

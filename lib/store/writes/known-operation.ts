@@ -49,16 +49,16 @@ function problem(operation: unknown): FieldViolation | undefined {
  * @param at its index in the transaction
  * @throws StatusError InvalidArgument that names the field, its value and the expected value
  */
-export function demandKnownOperation(operation: Operation, at: number): void {
+export function requireKnownOperation(operation: Operation, at: number): void {
   const found = problem(operation);
   if (found) throw invalid([{ ...found, field: `operations[${at}]${found.field}` }]);
 }
 
 /** @throws StatusError InvalidArgument unless it is a list of operations. */
-export function demandKnownOperations(operations: readonly Operation[]): void {
+export function requireKnownOperations(operations: readonly Operation[]): void {
   const given: unknown = operations;
   if (!Array.isArray(given))
     throw invalid([{ field: 'operations', description: `is ${shown(given)}; give a list` }]);
   // forEach would skip holes.
-  for (let at = 0; at < given.length; at += 1) demandKnownOperation(given[at] as Operation, at);
+  for (let at = 0; at < given.length; at += 1) requireKnownOperation(given[at] as Operation, at);
 }

@@ -4,8 +4,8 @@ import {
   fieldsOf,
   type AnyKind,
   type ApiObject,
-  demandKey,
-  demandLookup,
+  requireKey,
+  requireLookup,
   jsonEqual,
   keyOf,
   keyString,
@@ -14,8 +14,8 @@ import {
 } from '../../object/index.js';
 import type { ObjectOperation } from '../contract/operations.js';
 import { resourceOf, keyOfOperation } from './operation-key.js';
-import { demandCurrent, demandGuard } from './preconditions.js';
-import { demandMove, demandRemovable } from './transitions.js';
+import { requireCurrent, requireGuard } from './preconditions.js';
+import { requireMove, requireRemovable } from './transitions.js';
 
 /** The metadata that the store sets on a write. */
 export interface Stamp {
@@ -83,7 +83,7 @@ function compact(meta: { [K in keyof ObjectMeta]: ObjectMeta[K] | undefined }): 
   return out as unknown as ObjectMeta;
 }
 
-function demandTime(
+function requireTime(
   kind: AnyKind,
   object: NewObject<ApiObject>,
   time: string | undefined,
@@ -104,7 +104,7 @@ function create(operation: ObjectOperation & { op: 'create' }, stamp: Stamp): Ap
   Object.assign(fields, kind.initialStatus);
   copyInto(fields, object, kind.statusFields, 'status');
   const stored = completed(kind, completed(kind, fields, 'spec'), 'status');
-  demandMove(operation, undefined, stored);
+  requireMove(operation, undefined, stored);
   const metadata: Record<string, unknown> = {
     uid: stamp.uid(),
     resourceVersion: String(stamp.revision),
@@ -113,7 +113,7 @@ function create(operation: ObjectOperation & { op: 'create' }, stamp: Stamp): Ap
     updatedAt: stamp.now,
   };
   if (given) {
-    demandTime(kind, object, given.expiresAt);
+    requireTime(kind, object, given.expiresAt);
     for (const field of ['expiresAt', 'finalizers', 'ownerReferences', 'annotations'] as const) {
       const value = given[field];
       const empty = value === undefined || (Array.isArray(value) && value.length === 0);
@@ -149,7 +149,7 @@ function update(
   const next = compact({
     ...meta,
     deletionRequestedAt: meta.deletionRequestedAt,
-    expiresAt: demandTime(kind, object, given.expiresAt ?? meta.expiresAt),
+    expiresAt: requireTime(kind, object, given.expiresAt ?? meta.expiresAt),
     generation: meta.generation + (specChanged ? 1 : 0),
     finalizers,
     ownerReferences: given.ownerReferences ?? meta.ownerReferences,
@@ -160,10 +160,10 @@ function update(
   const metadata = { ...next, resourceVersion: String(stamp.revision), updatedAt: stamp.now };
   copyInto(spec, current, statusFields, 'status');
   spec = completed(kind, spec, 'status');
-  demandMove(operation, fieldsOf(current), spec);
+  requireMove(operation, fieldsOf(current), spec);
   spec.metadata = metadata;
   const gone = metadata.deletionRequestedAt !== undefined && !metadata.finalizers;
-  if (gone) demandRemovable(operation, spec);
+  if (gone) requireRemovable(operation, spec);
   return { object: asObject(spec), exists: !gone, changed: true };
 }
 
@@ -185,7 +185,7 @@ function updateStatus(
     const value = field in given ? given[field] : fieldsOf(current)[field];
     if (value !== undefined) object[field] = value;
   }
-  demandMove(operation, fieldsOf(current), object);
+  requireMove(operation, fieldsOf(current), object);
   object.metadata = {
     ...current.metadata,
     resourceVersion: String(stamp.revision),
@@ -197,7 +197,7 @@ function updateStatus(
 function remove(operation: ObjectOperation, current: ApiObject, stamp: Stamp): Applied {
   const meta = current.metadata;
   const held = (meta.finalizers?.length ?? 0) > 0;
-  if (!held) demandRemovable(operation, fieldsOf(current));
+  if (!held) requireRemovable(operation, fieldsOf(current));
   if (held && meta.deletionRequestedAt !== undefined)
     return { object: current, exists: true, changed: false };
   const metadata: ObjectMeta = {
@@ -221,38 +221,38 @@ export function applyOperation(
   stamp: Stamp,
 ): Applied {
   if (operation.op !== 'create')
-    demandLookup(operation.kind, keyOfOperation(operation), current && keyOf(current));
+    requireLookup(operation.kind, keyOfOperation(operation), current && keyOf(current));
   switch (operation.op) {
     case 'create':
-      demandKey(operation.kind, keyOf(operation.object));
+      requireKey(operation.kind, keyOf(operation.object));
       if (current !== undefined)
         throw alreadyExists(resourceOf(operation.kind, keyOfOperation(operation)));
       return create(operation, stamp);
     case 'update':
-      demandGuard(operation);
-      return update(operation, demandCurrent(operation, current, operation.precondition), stamp);
+      requireGuard(operation);
+      return update(operation, requireCurrent(operation, current, operation.precondition), stamp);
     case 'overwrite':
-      return update(operation, demandCurrent(operation, current, undefined), stamp);
+      return update(operation, requireCurrent(operation, current, undefined), stamp);
     case 'updateStatus':
       return updateStatus(
         operation,
-        demandCurrent(operation, current, operation.precondition),
+        requireCurrent(operation, current, operation.precondition),
         stamp,
       );
     case 'delete':
-      demandGuard(operation);
-      return remove(operation, demandCurrent(operation, current, operation.precondition), stamp);
+      requireGuard(operation);
+      return remove(operation, requireCurrent(operation, current, operation.precondition), stamp);
     case 'deleteByName':
-      return remove(operation, demandCurrent(operation, current, operation.precondition), stamp);
+      return remove(operation, requireCurrent(operation, current, operation.precondition), stamp);
     case 'check': {
-      if (operation.precondition.exists === false) return demandAbsent(operation, current);
-      const object = demandCurrent(operation, current, operation.precondition);
+      if (operation.precondition.exists === false) return requireAbsent(operation, current);
+      const object = requireCurrent(operation, current, operation.precondition);
       return { object, exists: true, changed: false };
     }
   }
 }
 
-function demandAbsent(
+function requireAbsent(
   operation: ObjectOperation & { op: 'check' },
   current: ApiObject | undefined,
 ): Applied {

@@ -10,7 +10,7 @@ import {
 import {
   isDeleting,
   type ApiObject,
-  demandObjectVersion,
+  requireObjectVersion,
   jsonEqual,
   type ObjectVersion,
   requiredUid,
@@ -30,9 +30,9 @@ export function tooManyFields(count: number): string | undefined {
 /**
  * The stored object of an operation.
  * @throws StatusError NotFound, Aborted (Conflict) for another object or version than in the precondition, and
- * errors of {@link demandState}
+ * errors of {@link requireState}
  */
-export function demandCurrent(
+export function requireCurrent(
   operation: ObjectOperation,
   current: ApiObject | undefined,
   precondition: Precondition | undefined,
@@ -44,13 +44,13 @@ export function demandCurrent(
     throw recreated(resource, precondition.uid, current.metadata.uid);
   const version = precondition?.resourceVersion;
   if (version !== undefined && version !== current.metadata.resourceVersion)
-    throw conflict(resource, demandObjectVersion(version), current.metadata.resourceVersion);
-  if (precondition) demandState(resource, current, precondition);
+    throw conflict(resource, requireObjectVersion(version), current.metadata.resourceVersion);
+  if (precondition) requireState(resource, current, precondition);
   return current;
 }
 
 /** @throws StatusError InvalidArgument for an impossible generation */
-export function demandGeneration(generation: number, resource: ResourceInfo): void {
+export function requireGeneration(generation: number, resource: ResourceInfo): void {
   if (Number.isSafeInteger(generation) && generation > 0) return;
   const description = `is ${generation}; give the generation of an object that was read, 1 or more`;
   throw invalid([{ field: 'precondition.generation', description }], resource);
@@ -60,7 +60,7 @@ export function demandGeneration(generation: number, resource: ResourceInfo): vo
  * Checks the parts of a precondition other than identity and version.
  * @throws StatusError Aborted (Conflict), InvalidArgument for an impossible generation and for too many fields
  */
-export function demandState(
+export function requireState(
   resource: ResourceInfo,
   current: ApiObject,
   { generation, deleting, fields = {} }: Precondition,
@@ -69,7 +69,7 @@ export function demandState(
   if (description) throw invalid([{ field: 'precondition.fields', description }], resource);
   const stored = current.metadata.generation;
   if (generation !== undefined) {
-    demandGeneration(generation, resource);
+    requireGeneration(generation, resource);
     if (generation !== stored)
       throw differs(resource, `generation ${generation} given, ${stored} stored`);
   }
@@ -83,7 +83,7 @@ export function demandState(
 }
 
 /** @throws StatusError InvalidArgument for an operation without its guard, although the types require it. */
-export function demandGuard(operation: ObjectOperation & { op: 'update' | 'delete' }): void {
+export function requireGuard(operation: ObjectOperation & { op: 'update' | 'delete' }): void {
   const given = operation.precondition as Partial<ObjectVersion> | undefined;
   const complete = given?.uid && (operation.op === 'delete' || given.resourceVersion);
   if (complete) return;

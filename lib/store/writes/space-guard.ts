@@ -90,7 +90,7 @@ export class SpaceGuard {
   }
 
   /** @throws StatusError ResourceExhausted (DiskFull) for a write without enough space. */
-  demandRoom({ changes, bytes }: WriteSet, operations: readonly Operation[]): void {
+  requireRoom({ changes, bytes }: WriteSet, operations: readonly Operation[]): void {
     if (!this.#error) return;
     this.#askAgain();
     const final = changes.every(({ type }) => type === 'DELETED');

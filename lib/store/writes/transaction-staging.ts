@@ -3,7 +3,7 @@ import type { Operation } from '../contract/operations.js';
 import type { ObjectIndex } from '../index/object-index.js';
 import type { RecentChanges } from './recent-changes.js';
 import {
-  demandOperations,
+  requireOperations,
   stageWrites,
   stagingSteps,
   type WriteContext,
@@ -28,7 +28,7 @@ export interface TransactionStagingOptions
   /** The last revision that was assigned to a write. */
   readonly assigned: () => number;
   /** @throws StatusError if no transaction can be accepted; called before staging and after each pause */
-  readonly demandOpen: () => void;
+  readonly requireOpen: () => void;
   /** Increases whenever accepted writes are lost: a set that was started before is staged again. */
   readonly losses: () => number;
 }
@@ -53,7 +53,7 @@ export class TransactionStaging {
   add(call: StagedCall): void {
     const { operations, reject } = call;
     try {
-      demandOperations(operations);
+      requireOperations(operations);
       const isLater = this.#running !== undefined || operations.length > oneTurnOperations;
       const taken = isLater ? { ...call, operations: operations.map(copyOfOperation) } : call;
       if (this.#running) this.#waiting.push(taken);
@@ -85,7 +85,7 @@ export class TransactionStaging {
   #stage(call: StagedCall): Promise<void> | undefined {
     const { operations, accept, reject } = call;
     try {
-      this.#options.demandOpen();
+      this.#options.requireOpen();
       if (operations.length > oneTurnOperations) return this.#stageInSlices(call);
       accept(stageWrites(operations, this.#context()));
     } catch (error) {
@@ -100,7 +100,7 @@ export class TransactionStaging {
   }
 
   async #stageInSlices({ operations, accept, reject }: StagedCall): Promise<void> {
-    const { clock, kept, demandOpen, losses } = this.#options;
+    const { clock, kept, requireOpen, losses } = this.#options;
     try {
       const slice = new TimeSlice(clock, { everyStep: true });
       let begun = losses();
@@ -116,7 +116,7 @@ export class TransactionStaging {
         }
         if (!slice.due()) continue;
         await slice.pause();
-        demandOpen();
+        requireOpen();
         if (losses() === begun) continue;
         begun = losses();
         steps = stagingSteps(operations, this.#context());

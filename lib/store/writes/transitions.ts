@@ -9,7 +9,7 @@ type Fields = Readonly<Record<string, unknown>>;
  * @param before undefined for a creation; an object from before its kind had states is in the initial one
  * @throws StatusError FailedPrecondition (IllegalTransition) for a transition that the kind's states do not have.
  */
-export function demandMove(
+export function requireMove(
   operation: ObjectOperation,
   before: Fields | undefined,
   after: Fields,
@@ -32,7 +32,7 @@ export function demandMove(
 }
 
 /** @throws StatusError FailedPrecondition (IllegalTransition) in a state that is not removable. */
-export function demandRemovable(operation: ObjectOperation, last: Fields): void {
+export function requireRemovable(operation: ObjectOperation, last: Fields): void {
   const { states } = operation.kind;
   if (!states?.removable) return;
   const { field, initial, removable } = states;

@@ -2,9 +2,9 @@ import { limits, type Random, StatusError } from '../../base/index.js';
 import { type ApiObject, deepFreeze, keyString } from '../../object/index.js';
 import type { Commit } from '../log/commit-pipeline.js';
 import type { KeptIndexes } from '../index/kept-indexes.js';
-import { demandUnchanged } from './kind-checks.js';
+import { requireUnchanged } from './kind-checks.js';
 import { LazyObject } from '../record/lazy-object.js';
-import { demandKnownOperations } from './known-operation.js';
+import { requireKnownOperations } from './known-operation.js';
 import type { ObjectIndex } from '../index/object-index.js';
 import { type Applied, applyOperation, type Stamp } from './operations.js';
 import { keyOfOperation } from './operation-key.js';
@@ -74,8 +74,8 @@ export interface WriteContext {
  * large.
  * @throws StatusError InvalidArgument (TransactionTooLarge, and ValidationFailed for an invalid operation)
  */
-export function demandOperations(operations: readonly Operation[]): void {
-  demandKnownOperations(operations);
+export function requireOperations(operations: readonly Operation[]): void {
+  requireKnownOperations(operations);
   const { transactionOperationsMax, transactionChecksMax } = limits;
   let writes = 0;
   for (const { op } of operations) if (op !== 'check' && op !== 'checkKind') writes += 1;
@@ -160,7 +160,7 @@ function isStatus({ op }: ObjectOperation, { changed }: Applied): boolean {
 /** Checked against writes before this transaction, regardless of the check's position. */
 function stageCheck(check: KindCheck, { kept, recent, revision }: WriteContext): Applied {
   kept.learn(check.kind, revision - 1);
-  demandUnchanged(check, { kept, recent, revision: revision - 1 });
+  requireUnchanged(check, { kept, recent, revision: revision - 1 });
   return { object: nothing, exists: false, changed: false };
 }
 

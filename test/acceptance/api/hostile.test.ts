@@ -23,7 +23,7 @@ describe('hostile input', function () {
   });
   after(() => daemon.dispose());
   /** Asserts that the server still answers and had no internal error. */
-  const demandServing = async (): Promise<void> => {
+  const requireServing = async (): Promise<void> => {
     expect((await daemon.rest('GET', '/v1/nodes')).status).to.equal(200);
     expect(daemon.log).to.not.contain('request failed');
     expect(daemon.log).to.not.contain('uncaught');
@@ -86,7 +86,7 @@ describe('hostile input', function () {
       status.OUT_OF_RANGE,
     ];
     expect(fine).to.include.members([...codes]);
-    await demandServing();
+    await requireServing();
   });
 
   it('an unknown field of a request is refused by its number, in every gRPC method', async () => {
@@ -119,7 +119,7 @@ describe('hostile input', function () {
         );
       }
     client.close();
-    await demandServing();
+    await requireServing();
   });
 
   it('malformed JSON, paths and queries are 4xx', async () => {
@@ -171,7 +171,7 @@ describe('hostile input', function () {
       ))
         statuses.add(code);
     for (const code of statuses) expect(code, String(code)).to.be.within(400, 499);
-    await demandServing();
+    await requireServing();
   });
 
   it('data that is not HTTP closes the connection, on both ports', async () => {
@@ -209,7 +209,7 @@ describe('hostile input', function () {
           return send(portOf(pick([daemon.grpcAddress, daemon.restAddress])), data);
         }),
       );
-    await demandServing();
+    await requireServing();
   });
 
   it('slow connections are closed, and delay no other request', async () => {
@@ -257,6 +257,6 @@ describe('hostile input', function () {
     const grown = Math.min(...resident.slice(-3)) - Math.max(...resident.slice(0, 3));
     console.log(`      ${resident.map(Math.round).join(', ')} MiB during ${cycles} connections`);
     expect(grown).to.be.lessThan(40);
-    await demandServing();
+    await requireServing();
   });
 });

@@ -71,7 +71,7 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
     return made;
   }
   /** Asserts that a value matches the schema, and that the schema rejects other values. */
-  function demand(schema: Schema, value: unknown, label: string): void {
+  function assertValid(schema: Schema, value: unknown, label: string): void {
     const validate = validatorOf(schema);
     expect(validate({ colour: 'red' }), `${label}: anything fits`).to.equal(false);
     const fits = validate(value);
@@ -112,8 +112,8 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
     return events;
   }
   /** Asserts that the fields of each event and the document in its data match the schema. */
-  function demandEvents(schema: Schema, events: readonly StreamEvent[], label: string): void {
-    demand(schema, events, label);
+  function requireEvents(schema: Schema, events: readonly StreamEvent[], label: string): void {
+    assertValid(schema, events, label);
     for (const event of events) {
       const kinds = (schema.items?.anyOf ?? []).filter(({ properties }) =>
         event.event === undefined
@@ -123,7 +123,7 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
       expect(kinds, `${label}: ${JSON.stringify(event)}`).to.have.length(1);
       const data = kinds[0]?.properties?.data?.contentSchema;
       if (!data) throw new Error(`${label}: the data is not described`);
-      demand(data, JSON.parse(event.data ?? ''), label);
+      assertValid(data, JSON.parse(event.data ?? ''), label);
     }
   }
 
@@ -169,7 +169,7 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
         expect(response.status, label).to.equal(status);
         expect(response.headers.get('content-type')?.split(';')[0]).to.equal(accept);
         const body = (await response.json()) as Record<string, unknown>;
-        demand(schemaOf(operationOf(method, path), 'default', accept), body, label);
+        assertValid(schemaOf(operationOf(method, path), 'default', accept), body, label);
         if (accept === problem) expect(body.status, label).to.equal(status);
       }
   });
@@ -189,7 +189,7 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
         seen.some(({ event }) => event === 'BOOKMARK'),
       );
       stop.abort();
-      demandEvents(schemaOf(operation, '200', eventStream), events, path);
+      requireEvents(schemaOf(operation, '200', eventStream), events, path);
     }
     const schema = schemaOf(
       operationOf('GET', '/v1/namespaces/{namespace}/configmaps'),
@@ -213,7 +213,7 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
       return last === 'ERROR';
     });
     expect(events.map(({ event }) => event)).to.include.members(['BOOKMARK', 'ADDED', 'ERROR']);
-    demandEvents(schema, events, 'configmaps');
+    requireEvents(schema, events, 'configmaps');
   });
 
   it('logs, commands and backups stream the documented events', async () => {
@@ -224,7 +224,7 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
       const said = (await response.text()).split('\n').filter((line) => line !== '');
       return said.length >= 2 ? said : undefined;
     });
-    demand(
+    assertValid(
       schemaOf(logs, '200', jsonLines),
       lines.map((line) => JSON.parse(line) as unknown),
       'lines',
@@ -233,7 +233,7 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
     const followed = await ask(`${base}/logs/told-0?follow=true`, { signal: stop.signal });
     const events = await eventsOf(followed, (seen) => seen.length >= 2);
     stop.abort();
-    demandEvents(schemaOf(logs, '200', eventStream), events, 'followed logs');
+    requireEvents(schemaOf(logs, '200', eventStream), events, 'followed logs');
     const posts: readonly (readonly [string, string, object])[] = [
       [
         '/v1/namespaces/{namespace}/exec/{name}',
@@ -248,7 +248,7 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
       const response = await ask(at, { method: 'POST', headers, body: JSON.stringify(body) });
       const answered = await eventsOf(response, () => false);
       expect(answered, path).to.not.be.empty;
-      demandEvents(schemaOf(operation, '200', eventStream), answered, path);
+      requireEvents(schemaOf(operation, '200', eventStream), answered, path);
     }
   });
 });

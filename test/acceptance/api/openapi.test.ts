@@ -90,7 +90,7 @@ describe('the OpenAPI document and the server', function () {
       .replace(/^\/v1\/(namespaces\/\{namespace\}\/)?/, '')
       .split(/[/:]/)[0] ?? '';
 
-  const demandSchema = (answer: Answer, operation: Operation, label: string): void => {
+  const requireSchema = (answer: Answer, operation: Operation, label: string): void => {
     const ok = answer.status === 200;
     const pointer = ok ? '200' : 'default';
     const schema = operation.responses[pointer]?.content?.['application/json']?.schema as
@@ -186,7 +186,7 @@ describe('the OpenAPI document and the server', function () {
           : await call();
       if (plural === 'tokens' && method === 'post') names.tokens = String(answer.body.name);
       expect(answer.status, `${label}: ${JSON.stringify(answer.body)}`).to.equal(wanted);
-      if (json || wanted !== 200) demandSchema(answer, operation, label);
+      if (json || wanted !== 200) requireSchema(answer, operation, label);
     }
   });
 
@@ -219,13 +219,13 @@ describe('the OpenAPI document and the server', function () {
       const body = operation.requestBody ? {} : undefined;
       const query = await daemon.rest(method.toUpperCase(), `${at}?colour=red`, body);
       expect(query.status, label).to.equal(400);
-      demandSchema(query, operation, label);
+      requireSchema(query, operation, label);
       if (!operation.requestBody) continue;
       const field = await daemon.rest(method.toUpperCase(), at, { colour: 'red' });
       // Absent values are not checked.
       const least = /UpdateStatus|_Update/.test(operation.operationId) ? [400, 404] : [400];
       expect(least, `${label}: ${JSON.stringify(field.body)}`).to.include(field.status);
-      demandSchema(field, operation, label);
+      requireSchema(field, operation, label);
       for (const wrong of [[], 'text', 7]) {
         const answer = await daemon.rest(method.toUpperCase(), at, wrong);
         expect(answer.status, `${label} ${JSON.stringify(wrong)}`).to.equal(400);

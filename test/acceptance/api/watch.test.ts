@@ -113,7 +113,7 @@ describe('a watch over the wire, against the log of the store', function () {
     let relists = 0;
     let reconnects = 0;
     let state = new Map<string, string>();
-    const demandState = (revision: number): void => {
+    const requireState = (revision: number): void => {
       const wanted = new Map<string, string>();
       for (const { revision: r, type, name, text } of log) {
         if (r > revision) break;
@@ -157,7 +157,7 @@ describe('a watch over the wire, against the log of the store', function () {
       reconnects += 1;
       if (random.next() < 0.1) await pause(random.next() * 400);
     }
-    demandState(at);
+    requireState(at);
     return { relists, reconnects };
   }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { cleanUp, demandDevices } from '../../drivers/devices.js';
+import { cleanUp, requireDevices } from '../../drivers/devices.js';
 import { type Answer, finish, type Finished, root, TestDaemon } from '../daemon.js';
 
 const base = '/v1/namespaces/default';
@@ -42,7 +42,7 @@ describe('a data directory on a full disk', function () {
   let data: string;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     daemon = await TestDaemon.start({ prepare: (path) => mountDisk(path, 200) });
@@ -197,7 +197,7 @@ describe('a first start on a disk without space', function () {
   this.timeout(180_000);
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
 
   let home: string;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { directoryJournal, loopsOf, thawDevice, thisNode } from '@kedge/driver-sdk';
 import { eventually } from 'kedge/testing';
-import { cleanUp, demandDevices } from '../../drivers/devices.js';
+import { cleanUp, requireDevices } from '../../drivers/devices.js';
 import { TestDaemon } from '../daemon.js';
 
 describe('the start of a daemon after a kill', function () {
@@ -15,7 +15,7 @@ describe('the start of a daemon after a kill', function () {
   let folder: string;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-killed-'));

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { cleanUp, demandDevices } from '../../drivers/devices.js';
+import { cleanUp, requireDevices } from '../../drivers/devices.js';
 import { TestDaemon } from '../daemon.js';
 
 const base = '/v1/namespaces/default';
@@ -20,7 +20,7 @@ describe('a storage root on a separate disk', function () {
   const unmount = (): Buffer => execFileSync('umount', ['-l', disk]);
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-disk-'));

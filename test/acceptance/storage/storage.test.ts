@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { demandDevices } from '../../drivers/devices.js';
+import { requireDevices } from '../../drivers/devices.js';
 import { finish, TestDaemon } from '../daemon.js';
 
 const base = '/v1/namespaces/default';
@@ -272,7 +272,7 @@ describe('storage through the API of a running daemon', function () {
   });
 
   it('backing image: a size that is enforced, frozen snapshots, a kill -9 in between', async function () {
-    demandDevices(this);
+    requireDevices(this);
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'image',
       driver: 'local',

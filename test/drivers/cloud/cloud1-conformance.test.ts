@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { type ConformanceOptions, driverConformance } from '@kedge/driver-sdk/conformance';
 import type { StorageSettings } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
-import { cleanUp, demandDevices } from '../devices.js';
+import { cleanUp, requireDevices } from '../devices.js';
 import { Cloud1Double, fiveScopes } from './cloud1-double.js';
 import { printSample, sampledFileSystems } from './file-systems.js';
 
@@ -20,7 +20,7 @@ for (const fsType of fileSystems)
     let cloud: Cloud1Double;
     const leftOut: string[] = [];
     before(async function () {
-      demandDevices(this);
+      requireDevices(this);
       printSample('cloud1-volume', fileSystems);
       folder = await mkdtemp(join(tmpdir(), 'kedge-cloud1-'));
       cloud = new Cloud1Double(folder);

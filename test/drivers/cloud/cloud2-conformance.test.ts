@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { type ConformanceOptions, driverConformance } from '@kedge/driver-sdk/conformance';
 import type { StorageSettings } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
-import { cleanUp, demandDevices } from '../devices.js';
+import { cleanUp, requireDevices } from '../devices.js';
 import { Cloud2Double } from './cloud2-double.js';
 import { printSample, sampledFileSystems } from './file-systems.js';
 
@@ -20,7 +20,7 @@ for (const fsType of fileSystems)
     let cloud: Cloud2Double;
     const leftOut: string[] = [];
     before(async function () {
-      demandDevices(this);
+      requireDevices(this);
       printSample('cloud2-volume', fileSystems);
       folder = await mkdtemp(join(tmpdir(), 'kedge-cloud2-'));
       cloud = new Cloud2Double(folder);

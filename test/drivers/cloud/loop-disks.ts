@@ -1,6 +1,6 @@
 import { mkdir, open, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { attachLoop, demandCommand, detachLoops, nodeHost, runCommand } from '@kedge/driver-sdk';
+import { attachLoop, detachLoops, nodeHost, requireCommand, runCommand } from '@kedge/driver-sdk';
 
 const host = nodeHost();
 const { signal } = new AbortController();
@@ -32,7 +32,7 @@ export class LoopDisks {
   async copy(from: string, to: string): Promise<void> {
     const [source, target] = [this.#image(from), this.#image(to)];
     const args = ['--sparse=always', '--reflink=auto', source, `${target}.draft`];
-    await demandCommand(runCommand, 'cp', args, signal);
+    await requireCommand(runCommand, 'cp', args, signal);
     await rename(`${target}.draft`, target);
   }
 
@@ -43,7 +43,7 @@ export class LoopDisks {
   async grow(id: string, bytes: number, attached: string | undefined): Promise<void> {
     await this.create(id, bytes);
     if (attached === undefined) return;
-    await demandCommand(runCommand, 'losetup', ['-c', attached], signal);
+    await requireCommand(runCommand, 'losetup', ['-c', attached], signal);
   }
 
   /** Returns the device. */

@@ -2,9 +2,9 @@ import { mkdir, open, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import {
   attachLoop,
-  demandCommand,
   detachLoops,
   loopsOf,
+  requireCommand,
   runCommand,
   thisNode,
 } from '@kedge/driver-sdk';
@@ -38,7 +38,7 @@ export class Images {
   async copy(from: string, to: string): Promise<void> {
     const draft = `${this.path(to)}.draft`;
     const args = ['--sparse=always', '--reflink=auto', this.path(from), draft];
-    await demandCommand(runCommand, 'cp', args, this.#signal);
+    await requireCommand(runCommand, 'cp', args, this.#signal);
     await rename(draft, this.path(to));
   }
 
@@ -67,7 +67,7 @@ export class Images {
   /** Updates the size of the loop device after its image has grown. */
   async grown(id: string): Promise<void> {
     for (const device of await this.#loops(id))
-      await demandCommand(runCommand, 'losetup', ['-c', device], this.#signal);
+      await requireCommand(runCommand, 'losetup', ['-c', device], this.#signal);
   }
 }
 

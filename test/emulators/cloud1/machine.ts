@@ -70,7 +70,7 @@ export class Cloud1 implements Machine {
       reply: refusalReply(name, headers),
     });
     if (!verdict.allowed) return refuse('tooManyRequests');
-    const demandScope = (scope: string): void => {
+    const requireScope = (scope: string): void => {
       if (token.scopes && !token.scopes.includes(scope)) throw new Refusal('forbidden');
     };
     for (const route of routes) {
@@ -78,8 +78,8 @@ export class Cloud1 implements Machine {
       const parts = pathParts(pattern, request.path);
       if (method !== request.method || !parts) continue;
       try {
-        for (const scope of route.scopes) demandScope(scope);
-        const call = { state: this.#state, request, parts, now, fate, demandScope };
+        for (const scope of route.scopes) requireScope(scope);
+        const call = { state: this.#state, request, parts, now, fate, requireScope };
         const reply = route.answer(call);
         const all = { ...reply, headers: { ...reply.headers, ...headers } };
         return { ...named, reply: all, startedAction: route.acts ?? false };

@@ -15,7 +15,7 @@ export interface Call {
   readonly now: number;
   readonly fate: ActionFate;
   /** @throws Refusal forbidden where the token lacks the scope */
-  readonly demandScope: (scope: string) => void;
+  readonly requireScope: (scope: string) => void;
 }
 
 /** A method and a path, with the scopes of which a token needs every one. */
@@ -55,7 +55,7 @@ function wholeNumber(body: Fields, name: string): number {
 function tagsOf(call: Call, body: Fields): readonly string[] {
   const tags = body['tags'] ?? [];
   if (!Array.isArray(tags) || !tags.every(isText)) throw new Refusal('badBody');
-  if (tags.length > 0) call.demandScope('tag:create');
+  if (tags.length > 0) call.requireScope('tag:create');
   return tags;
 }
 
@@ -148,7 +148,7 @@ function createSnapshot(call: Call): Reply {
 }
 
 function snapshotAnswer({ state, parts }: Call): Reply {
-  return jsonReply(200, { snapshot: snapshotForm(state.demandSnapshot(parts[0] ?? '')) });
+  return jsonReply(200, { snapshot: snapshotForm(state.requireSnapshot(parts[0] ?? '')) });
 }
 
 function deleteSnapshot({ state, parts }: Call): Reply {
@@ -183,7 +183,7 @@ export const routes: readonly Route[] = [
     on: 'GET /v2/volumes/*',
     scopes: ['block_storage:read'],
     answer: ({ state, parts }) =>
-      jsonReply(200, { volume: volumeForm(state.demandVolume(parts[0] ?? '')) }),
+      jsonReply(200, { volume: volumeForm(state.requireVolume(parts[0] ?? '')) }),
   },
   {
     on: 'DELETE /v2/volumes/*',
@@ -203,7 +203,7 @@ export const routes: readonly Route[] = [
     on: 'GET /v2/volumes/*/actions',
     scopes: ['block_storage_action:read'],
     answer: (call) => {
-      const { id } = call.state.demandVolume(call.parts[0] ?? '');
+      const { id } = call.state.requireVolume(call.parts[0] ?? '');
       const all = call.state.actions.all.filter(({ work }) => work.volume === id);
       return page(call, 'actions', all, (one) => actionForm(one, undefined));
     },
@@ -222,7 +222,7 @@ export const routes: readonly Route[] = [
     on: 'GET /v2/volumes/*/snapshots',
     scopes: ['block_storage_snapshot:read'],
     answer: (call) => {
-      const { id } = call.state.demandVolume(call.parts[0] ?? '');
+      const { id } = call.state.requireVolume(call.parts[0] ?? '');
       const all = [...call.state.snapshots.values()].filter(({ volume }) => volume === id);
       return page(call, 'snapshots', all, snapshotForm);
     },

@@ -142,7 +142,7 @@ export class State {
   }
 
   removeDroplet(id: number): void {
-    this.#demandDroplet(id, 'notFound');
+    this.#requireDroplet(id, 'notFound');
     for (const volume of this.volumes.values()) if (volume.droplet === id) this.#detach(volume);
     this.droplets.delete(id);
   }
@@ -199,7 +199,7 @@ export class State {
   }
 
   /** @throws Refusal notFound */
-  demandVolume(id: string): Volume {
+  requireVolume(id: string): Volume {
     const volume = this.volumes.get(id);
     if (!volume) throw new Refusal('notFound');
     return volume;
@@ -207,7 +207,7 @@ export class State {
 
   /** @throws Refusal */
   deleteVolume(id: string): void {
-    const volume = this.demandVolume(id);
+    const volume = this.requireVolume(id);
     if (volume.droplet !== undefined) throw new Refusal('attachedDelete');
     if (this.actions.holder(id)) throw new Refusal('volumeBusy');
     this.volumes.delete(id);
@@ -217,10 +217,10 @@ export class State {
   /** @throws Refusal */
   startAttach(id: string, droplet: number, region: string | undefined, request: Timed): Started {
     const volume = this.#judged(id, region);
-    const { place } = this.#demandDroplet(droplet, 'noDroplet');
+    const { place } = this.#requireDroplet(droplet, 'noDroplet');
     if (volume.droplet !== undefined) throw new Refusal('alreadyAttached');
     if (place !== volume.region) throw new Refusal('otherRegion');
-    this.#demandIdle(volume, droplet);
+    this.#requireIdle(volume, droplet);
     const attached = [...this.volumes.values()].filter((one) => one.droplet === droplet);
     if (attached.length >= limits.attachedMax) throw new Refusal('attachLimit');
     return this.#start({ type: 'attach', volume: id, droplet }, request, droplet);
@@ -230,7 +230,7 @@ export class State {
   startDetach(id: string, droplet: number, region: string | undefined, request: Timed): Started {
     const volume = this.#judged(id, region);
     if (volume.droplet !== droplet) throw new Refusal('notAttached');
-    this.#demandIdle(volume, droplet);
+    this.#requireIdle(volume, droplet);
     return this.#start({ type: 'detach', volume: id, droplet }, request, droplet);
   }
 
@@ -239,13 +239,13 @@ export class State {
     const volume = this.#judged(id, region);
     if (sizeGib > limits.sizeMax) throw new Refusal('badSize');
     if (sizeGib <= volume.sizeGib) throw new Refusal('notLarger');
-    this.#demandIdle(volume, volume.droplet);
+    this.#requireIdle(volume, volume.droplet);
     return this.#start({ type: 'resize', volume: id, sizeGib }, request, volume.droplet);
   }
 
   /** @throws Refusal */
   createSnapshot(id: string, name: string, tags: readonly string[], now: number): Snapshot {
-    const volume = this.demandVolume(id);
+    const volume = this.requireVolume(id);
     if ([...this.snapshots.values()].some((one) => one.name === name))
       throw new Refusal('snapshotNameTaken');
     const { region, sizeGib } = volume;
@@ -257,7 +257,7 @@ export class State {
   }
 
   /** @throws Refusal notFound */
-  demandSnapshot(id: string): Snapshot {
+  requireSnapshot(id: string): Snapshot {
     const snapshot = this.snapshots.get(id);
     if (!snapshot) throw new Refusal('notFound');
     return snapshot;
@@ -265,7 +265,7 @@ export class State {
 
   /** @throws Refusal notFound */
   deleteSnapshot(id: string): void {
-    this.demandSnapshot(id);
+    this.requireSnapshot(id);
     this.snapshots.delete(id);
     this.#changes.push({ type: 'snapshotDeleted', snapshot: id });
   }
@@ -313,19 +313,19 @@ export class State {
   }
 
   #judged(id: string, region: string | undefined): Volume {
-    const volume = this.demandVolume(id);
+    const volume = this.requireVolume(id);
     if (region !== undefined && region !== volume.region) throw new Refusal('badRegion');
     return volume;
   }
 
-  #demandDroplet(id: number, refusal: 'notFound' | 'noDroplet'): Droplet {
+  #requireDroplet(id: number, refusal: 'notFound' | 'noDroplet'): Droplet {
     const droplet = this.droplets.get(id);
     if (!droplet) throw new Refusal(refusal);
     return droplet;
   }
 
   /** One action a droplet at a time, and one a volume. */
-  #demandIdle({ id }: Volume, droplet: number | undefined): void {
+  #requireIdle({ id }: Volume, droplet: number | undefined): void {
     if (droplet !== undefined && this.actions.holder(dropletLock(droplet)))
       throw new Refusal('pendingEvent');
     if (this.actions.holder(id)) throw new Refusal('volumeBusy');

@@ -162,7 +162,7 @@ export const routes: readonly Route[] = [
   { on: 'GET /v1/volumes/actions/*', answer: (call) => oneAction(call, 0) },
   {
     on: 'GET /v1/volumes/*',
-    answer: (call) => jsonReply(200, { volume: volumeForm(call.state.demandVolume(idOf(call))) }),
+    answer: (call) => jsonReply(200, { volume: volumeForm(call.state.requireVolume(idOf(call))) }),
   },
   { on: 'PUT /v1/volumes/*', answer: updateVolume },
   {
@@ -175,7 +175,7 @@ export const routes: readonly Route[] = [
   {
     on: 'GET /v1/volumes/*/actions',
     answer: (call) => {
-      const { id } = call.state.demandVolume(idOf(call));
+      const { id } = call.state.requireVolume(idOf(call));
       const all = call.state.actions.all.filter(({ work }) => work.volume === id);
       return listActions(call, all);
     },

@@ -150,14 +150,14 @@ export class State {
   ): { readonly volume: Volume; readonly action: Started; readonly next: readonly Started[] } {
     const { name, sizeGib, labels = {}, format = null } = order;
     if (!isName(name)) throw new Refusal('badInput', 'name');
-    this.#demandSize(sizeGib);
+    this.#requireSize(sizeGib);
     if (!areLabels(labels)) throw new Refusal('badInput', 'labels');
     const location = this.#locationOf(order);
     const all = [...this.volumes.values()];
     if (all.some((one) => one.name === name)) throw new Refusal('nameTaken', 'name');
     if (all.length >= this.#options.volumesMax) throw new Refusal('volumeLimit');
     if (this.#full.has(location)) throw new Refusal('noSpace');
-    if (order.server !== undefined) this.#demandServerReady(order.server);
+    if (order.server !== undefined) this.#requireServerReady(order.server);
     const id = this.#nextVolume;
     this.#nextVolume += 1;
     const form = { id, name, location, sizeGib, labels, format };
@@ -181,7 +181,7 @@ export class State {
   }
 
   /** @throws Refusal notFound */
-  demandVolume(id: number): Volume {
+  requireVolume(id: number): Volume {
     const volume = this.volumes.get(id);
     if (!volume) throw new Refusal('notFound');
     return volume;
@@ -189,7 +189,7 @@ export class State {
 
   /** @throws Refusal */
   updateVolume(id: number, change: { readonly name?: string; readonly labels?: unknown }): Volume {
-    const volume = this.demandVolume(id);
+    const volume = this.requireVolume(id);
     const { name = volume.name, labels = volume.labels } = change;
     if (!isName(name)) throw new Refusal('badInput', 'name');
     if (!areLabels(labels)) throw new Refusal('badInput', 'labels');
@@ -202,48 +202,48 @@ export class State {
 
   /** @throws Refusal */
   deleteVolume(id: number): void {
-    const volume = this.demandVolume(id);
+    const volume = this.requireVolume(id);
     if (volume.protected) throw new Refusal('protected');
     if (volume.server !== undefined) throw new Refusal('attachedDelete');
-    this.#demandIdle(id);
+    this.#requireIdle(id);
     this.volumes.delete(id);
     this.#changes.push({ type: 'deleted', volume: String(id) });
   }
 
   /** @throws Refusal */
   startAttach(id: number, server: number, request: Timed): Started {
-    const volume = this.demandVolume(id);
+    const volume = this.requireVolume(id);
     const found = this.servers.get(server);
     if (!found) throw new Refusal('notFound');
     if (volume.server !== undefined) throw new Refusal('alreadyAttached');
     if (found.place !== volume.location) throw new Refusal('otherLocation');
-    this.#demandIdle(id);
-    this.#demandServerReady(server);
+    this.#requireIdle(id);
+    this.#requireServerReady(server);
     return this.#start({ type: 'attach', volume: id, server }, request, [lock(server)]);
   }
 
   /** @throws Refusal */
   startDetach(id: number, request: Timed): Started {
-    const { server } = this.demandVolume(id);
+    const { server } = this.requireVolume(id);
     if (server === undefined) throw new Refusal('notAttached');
-    this.#demandIdle(id);
+    this.#requireIdle(id);
     if (this.actions.holder(lock(server))) throw new Refusal('serverLocked');
     return this.#start({ type: 'detach', volume: id, server }, request, [lock(server)]);
   }
 
   /** @throws Refusal */
   startResize(id: number, sizeGib: number, request: Timed): Started {
-    const volume = this.demandVolume(id);
-    this.#demandSize(sizeGib);
+    const volume = this.requireVolume(id);
+    this.#requireSize(sizeGib);
     if (sizeGib <= volume.sizeGib) throw new Refusal('badInput', 'size');
-    this.#demandIdle(id);
+    this.#requireIdle(id);
     return this.#start({ type: 'resize', volume: id, sizeGib }, request, []);
   }
 
   /** @throws Refusal */
   startProtection(id: number, protect: boolean, request: Timed): Started {
-    this.demandVolume(id);
-    this.#demandIdle(id);
+    this.requireVolume(id);
+    this.#requireIdle(id);
     return this.#start({ type: 'protect', volume: id, protect }, request, []);
   }
 
@@ -306,17 +306,17 @@ export class State {
     return name;
   }
 
-  #demandSize(sizeGib: number): void {
+  #requireSize(sizeGib: number): void {
     if (!Number.isInteger(sizeGib) || sizeGib < limits.sizeMin || sizeGib > limits.sizeMax)
       throw new Refusal('badInput', 'size');
   }
 
-  #demandIdle(id: number): void {
+  #requireIdle(id: number): void {
     if (this.actions.holder(`volume ${id}`)) throw new Refusal('volumeLocked');
   }
 
   /** One action a server at a time, and sixteen volumes. */
-  #demandServerReady(server: number): void {
+  #requireServerReady(server: number): void {
     if (this.actions.holder(lock(server))) throw new Refusal('serverLocked');
     const attached = [...this.volumes.values()].filter((one) => one.server === server);
     if (attached.length >= limits.attachedMax) throw new Refusal('attachLimit');

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { finish, root } from '../../acceptance/daemon.js';
-import { cleanUp, demandDevices } from '../../drivers/devices.js';
+import { cleanUp, requireDevices } from '../../drivers/devices.js';
 import { whatDevicesNeed } from './needs.js';
 import { commandOptions } from './options.js';
 
@@ -43,7 +43,7 @@ describe('npm run emulators', function () {
   let child: ChildProcess | undefined;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-emulators-'));

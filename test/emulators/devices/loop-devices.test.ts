@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { FakeClock } from 'kedge/testing';
-import { cleanUp, demandDevices } from '../../drivers/devices.js';
+import { cleanUp, requireDevices } from '../../drivers/devices.js';
 import { ask, type Answer } from '../core/client.js';
 import type { Emulator } from '../core/emulator.js';
 import { createEmulator } from '../index.js';
@@ -22,7 +22,7 @@ describe('the loop devices of an emulator', function () {
   let emulator: Emulator;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-emulator-'));

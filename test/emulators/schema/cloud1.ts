@@ -13,7 +13,7 @@ function row(where: Row['in'], field: string, rule: Rule, part: string): Row {
   return { in: where, field, rule, source: from(part) };
 }
 
-function demanded(where: Row['in'], field: string, rule: Rule, part: string): Row {
+function required(where: Row['in'], field: string, rule: Rule, part: string): Row {
   return { ...row(where, field, rule, part), required: true };
 }
 
@@ -21,10 +21,10 @@ const pages: readonly Row[] = [
   row('query', 'per_page', { type: 'whole', min: 1, max: 200 }, 'shared/parameters.yml'),
   row('query', 'page', { type: 'whole', min: 1 }, 'shared/parameters.yml'),
 ];
-const volumeId = demanded('path', 'volume_id', uuid, 'volumes/parameters.yml');
-const actionId = demanded('path', 'action_id', { type: 'whole', min: 1 }, 'actions/parameters.yml');
-const snapshotId = demanded('path', 'snapshot_id', text, 'snapshots/parameters.yml');
-const dropletId = demanded(
+const volumeId = required('path', 'volume_id', uuid, 'volumes/parameters.yml');
+const actionId = required('path', 'action_id', { type: 'whole', min: 1 }, 'actions/parameters.yml');
+const snapshotId = required('path', 'snapshot_id', text, 'snapshots/parameters.yml');
+const dropletId = required(
   ...(['path', 'droplet_id', { type: 'whole', min: 1 }, 'droplets/parameters.yml'] as const),
 );
 const tags: Row = {
@@ -53,8 +53,8 @@ const nameAndRegion: readonly Row[] = [
 function droplet(kind: 'attach' | 'detach'): readonly Row[] {
   const part = `volumes/models/volume_action_post_${kind}`;
   return [
-    demanded('body', 'type', { type: 'text', oneOf: [kind] }, part),
-    demanded('body', 'droplet_id', { type: 'whole' }, part),
+    required('body', 'type', { type: 'text', oneOf: [kind] }, part),
+    required('body', 'droplet_id', { type: 'whole' }, part),
     row('body', 'region', slug, part),
     ...(kind === 'attach' ? [tags] : []),
   ];
@@ -62,20 +62,20 @@ function droplet(kind: 'attach' | 'detach'): readonly Row[] {
 
 const resizePart = 'volumes/models/volume_action_post_resize';
 const resize: readonly Row[] = [
-  demanded('body', 'type', { type: 'text', oneOf: ['resize'] }, resizePart),
-  demanded('body', 'size_gigabytes', { type: 'whole', max: 16_384 }, resizePart),
+  required('body', 'type', { type: 'text', oneOf: ['resize'] }, resizePart),
+  required('body', 'size_gigabytes', { type: 'whole', max: 16_384 }, resizePart),
   row('body', 'region', slug, resizePart),
 ];
 
 const createVolume: readonly Row[] = [
-  demanded('body', 'name', volumeNameRule, 'volumes/models/volume_base.yml'),
-  demanded('body', 'size_gigabytes', { type: 'whole' }, 'volumes/models/volume_base.yml'),
+  required('body', 'name', volumeNameRule, 'volumes/models/volume_base.yml'),
+  required('body', 'size_gigabytes', { type: 'whole' }, 'volumes/models/volume_base.yml'),
   {
     // The bounds of the size are in no definition; those of the resize are an upper bound.
     ...{ in: 'body', field: 'size_gigabytes', rule: { type: 'whole', min: 1, max: 16_384 } },
     source: undefined,
   },
-  demanded('body', 'region', slug, 'volumes_create'),
+  required('body', 'region', slug, 'volumes_create'),
   row('body', 'description', text, 'volumes/models/volume_base.yml'),
   row('body', 'snapshot_id', text, 'volumes_create'),
   row(
@@ -139,7 +139,7 @@ export const cloud1Requests: RequestSchema = {
     call('GET', '/v2/volumes/{volume_id}/snapshots', 'volumeSnapshots_list', [volumeId, ...pages]),
     call('POST', '/v2/volumes/{volume_id}/snapshots', 'volumeSnapshots_create', [
       volumeId,
-      demanded('body', 'name', text, 'volumeSnapshots_create'),
+      required('body', 'name', text, 'volumeSnapshots_create'),
       tags,
     ]),
     call('GET', '/v2/snapshots', 'snapshots_list', [

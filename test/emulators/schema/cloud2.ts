@@ -15,7 +15,7 @@ function row(where: Row['in'], field: string, rule: Rule, part: string): Row {
   return { in: where, field, rule, source: from(part) };
 }
 
-function demanded(where: Row['in'], field: string, rule: Rule, part: string): Row {
+function required(where: Row['in'], field: string, rule: Rule, part: string): Row {
   return { ...row(where, field, rule, part), required: true };
 }
 
@@ -51,7 +51,7 @@ function call(
 }
 
 function ofVolume(operation: string): Row {
-  return demanded('path', 'id', id, operation);
+  return required('path', 'id', id, operation);
 }
 
 function actionList(operation: string): readonly Row[] {
@@ -76,9 +76,9 @@ const nameRule: Rule = {
 };
 
 const createVolume: readonly Row[] = [
-  demanded('body', 'name', text, 'create_volume_request'),
+  required('body', 'name', text, 'create_volume_request'),
   unseen('body', 'name', nameRule),
-  demanded('body', 'size', { type: 'whole' }, 'create_volume_request'),
+  required('body', 'size', { type: 'whole' }, 'create_volume_request'),
   row('body', 'size', { type: 'number', min: 10, max: 10_240 }, 'volume.size, description'),
   row('body', 'location', text, 'create_volume_request'),
   row('body', 'server', { type: 'whole' }, 'create_volume_request'),
@@ -127,17 +127,17 @@ export const cloud2Requests: RequestSchema = {
     ]),
     call('GET', '/v1/volumes/{id}/actions/{action_id}', 'get_action_for_volume', [
       ofVolume('get_action_for_volume'),
-      demanded('path', 'action_id', id, 'get_action_for_volume'),
+      required('path', 'action_id', id, 'get_action_for_volume'),
     ]),
     call('POST', '/v1/volumes/{id}/actions/attach', 'attach_volume_to_server', [
       ofVolume('attach_volume_to_server'),
-      demanded('body', 'server', { type: 'whole' }, 'attach_volume_to_server_request'),
+      required('body', 'server', { type: 'whole' }, 'attach_volume_to_server_request'),
       row('body', 'automount', truth, 'attach_volume_to_server_request'),
     ]),
     call('POST', '/v1/volumes/{id}/actions/detach', 'detach_volume', [ofVolume('detach_volume')]),
     call('POST', '/v1/volumes/{id}/actions/resize', 'resize_volume', [
       ofVolume('resize_volume'),
-      demanded('body', 'size', { type: 'number' }, 'resize_volume_request'),
+      required('body', 'size', { type: 'number' }, 'resize_volume_request'),
       unseen('body', 'size', { type: 'whole', min: 10, max: 10_240 }),
     ]),
     call('POST', '/v1/volumes/{id}/actions/change_protection', 'change_volume_protection', [
@@ -145,7 +145,7 @@ export const cloud2Requests: RequestSchema = {
       row('body', 'delete', truth, 'change_volume_protection_request'),
     ]),
     call('GET', '/v1/actions', 'get_multiple_actions', [
-      { ...demanded('query', 'id', id, 'get_multiple_actions'), several: true },
+      { ...required('query', 'id', id, 'get_multiple_actions'), several: true },
     ]),
     call('GET', '/v1/actions/{id}', 'get_action', [ofVolume('get_action')]),
     call('GET', '/v1/servers', 'list_servers', [

@@ -84,7 +84,7 @@ export class LifeCycle {
   }
 
   /** @throws Error unless exactly `volumes` and `snapshots` exist at the provider */
-  async #demand(volumes: number, snapshots: number): Promise<void> {
+  async #requireCounts(volumes: number, snapshots: number): Promise<void> {
     const all = await this.#cloud.emulator.inventory();
     const count = (kind: string): number => all.filter((one) => one.startsWith(`${kind} `)).length;
     const found = `${count('volume')} volumes and ${count('snapshot')} snapshots`;
@@ -135,7 +135,7 @@ export class LifeCycle {
     const { snapshots, onlineExpand } = this.#driver.capabilities();
     const volume = new Kept(`volume-1-${this.#id}`);
     await this.#provision(volume, 10n);
-    await this.#demand(1, 0);
+    await this.#requireCounts(1, 0);
     await this.#attached(volume, async (link) => {
       await disks.write(here, link, 'kept');
       if (onlineExpand) await this.#expand(volume, 11n);
@@ -153,7 +153,7 @@ export class LifeCycle {
     const snapshot = { uid: taken.uid, name: taken.name, namespace: 'shop' };
     const request = { ...this.#context(volume), handle: volume.handle, snapshot, operations };
     const made = await this.#settled('createSnapshot', () => this.#driver.createSnapshot(request));
-    await this.#demand(1, 1);
+    await this.#requireCounts(1, 1);
     const restored = new Kept(`volume-2-${this.#id}`);
     const asked = { sizeBytes: 13n * gib, accessMode: 'ReadWriteOnce', topology: {} } as const;
     const source = { ...snapshot, handle: made.handle };
@@ -161,12 +161,12 @@ export class LifeCycle {
       this.#driver.restore({ ...this.#context(restored), ...asked, snapshot: source }),
     );
     restored.handle = result.handle;
-    await this.#demand(2, 1);
+    await this.#requireCounts(2, 1);
     await this.#attached(restored, (link) => this.#read(link));
     await this.#delete(restored, restored.handle);
     await this.#settled('deleteSnapshot', () =>
       this.#driver.deleteSnapshot({ ...request, handle: made.handle }),
     );
-    await this.#demand(1, 0);
+    await this.#requireCounts(1, 0);
   }
 }

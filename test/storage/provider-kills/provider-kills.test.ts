@@ -7,7 +7,7 @@ import { runCommand } from '@kedge/driver-sdk';
 import { seededRandom } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../../acceptance/daemon.js';
-import { cleanUp, demandDevices } from '../../drivers/devices.js';
+import { cleanUp, requireDevices } from '../../drivers/devices.js';
 import { ProviderProcess } from '../../drivers/provider/process.js';
 import { describeCase, type KillCase, killCases } from './kill-cases.js';
 import { Scene } from './scene.js';
@@ -38,7 +38,7 @@ describe(`a daemon that is killed while a provider works for it, ${sampled.lengt
   };
 
   before(async function () {
-    demandDevices(this);
+    requireDevices(this);
     await start();
   });
   // The faults of a failed case do not affect the next one.

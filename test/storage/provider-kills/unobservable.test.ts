@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import type { OperationKind } from '@kedge/driver-sdk';
 import { TestDaemon } from '../../acceptance/daemon.js';
-import { cleanUp, demandDevices } from '../../drivers/devices.js';
+import { cleanUp, requireDevices } from '../../drivers/devices.js';
 import { ProviderProcess } from '../../drivers/provider/process.js';
 import { Scene } from './scene.js';
 
@@ -27,7 +27,7 @@ describe('an operation whose end the daemon may not observe', function () {
   let scene: Scene;
 
   before(async function () {
-    demandDevices(this);
+    requireDevices(this);
     folder = await mkdtemp(join(tmpdir(), 'kedge-cloud-'));
     provider = await ProviderProcess.start(folder, { here: 'i-1' });
     daemon = await TestDaemon.start({ program, arguments: ['--provider', folder] });

@@ -28,7 +28,7 @@ const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources]
 const atOnce = 16;
 
 /** Refuses misspelt words: their answer would be "no". @throws StatusError InvalidArgument */
-function demandKnown(verb: string, resource: string): void {
+function requireKnownAccess(verb: string, resource: string): void {
   if (verb !== '*' && !verbs.some((known) => known === verb)) {
     const meant = nearest(verb, verbs);
     const hint = meant === undefined ? `use one of ${verbs.join(', ')}` : `did you mean ${meant}?`;
@@ -57,7 +57,7 @@ async function may(
 }
 
 async function canI(verb: string, resource: string, namespace: string): Promise<void> {
-  demandKnown(verb, resource);
+  requireKnownAccess(verb, resource);
   const client = await connect();
   try {
     const allowed = await may(client, verb, resource, namespace);

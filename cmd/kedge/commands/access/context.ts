@@ -11,7 +11,7 @@ import {
 import { note, print, table } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
 
-function demandContext(name: string, { contexts }: Contexts): void {
+function requireContext(name: string, { contexts }: Contexts): void {
   if (Object.hasOwn(contexts, name)) return;
   const known = Object.keys(contexts);
   const meant = nearest(name, known);
@@ -45,14 +45,14 @@ async function list(): Promise<void> {
 }
 
 async function use(name: string): Promise<void> {
-  demandContext(name, await readContexts());
+  requireContext(name, await readContexts());
   await useContext(name);
   print(`switched to context ${name}`);
 }
 
 async function remove(name: string): Promise<void> {
   const before = await readContexts();
-  demandContext(name, before);
+  requireContext(name, before);
   await deleteContext(name);
   print(`context ${name} deleted; its token is valid until it expires or is revoked`);
   if (before.current === name)

@@ -8,7 +8,7 @@ import { hasCode, invalid, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { isJsonObject, type JsonObject } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
-import { demandWritable } from '../../connection/fields.js';
+import { requireWritable } from '../../connection/fields.js';
 import { objectsNamedBy, slashed, type Target } from '../../connection/targets.js';
 import { putObject, readObject } from '../../connection/update.js';
 import { readCastFiles } from '../../files/cast-file.js';
@@ -131,7 +131,7 @@ async function editOne(client: ApiClient, target: Target, namespace: string): Pr
     }
     keep = true;
     const object = withMetadataOf(read, await edited(file, target));
-    demandWritable(target.kind, object);
+    requireWritable(target.kind, object);
     const same = isDeepStrictEqual(object, read);
     const changed = !same && (await putEdited(client, target, read, object, namespace));
     keep = false;

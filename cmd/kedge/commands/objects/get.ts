@@ -85,7 +85,7 @@ async function watchObjects(
 }
 
 /** Refuses a missing namespace: its lists would be empty. @throws StatusError NotFound */
-async function demandNamespace(client: ApiClient, name: string): Promise<void> {
+async function requireNamespace(client: ApiClient, name: string): Promise<void> {
   try {
     await client.call(methodFor(namespaceKind, 'Get'), { name });
   } catch (error) {
@@ -116,7 +116,7 @@ async function listed(
   return groups;
 }
 
-async function demandSomewhere(
+async function requireNamespaceIfEmpty(
   client: ApiClient,
   groups: readonly Group[],
   options: GetOptions,
@@ -124,7 +124,7 @@ async function demandSomewhere(
   const empty = groups.every(({ objects }) => objects.length === 0);
   const namespaced = groups.some(({ kind }) => kind.scope === 'Namespaced');
   if (empty && namespaced && !options.allNamespaces)
-    await demandNamespace(client, options.namespace);
+    await requireNamespace(client, options.namespace);
 }
 
 type CauseColumn = NonNullable<TableOptions['causeOf']>;
@@ -156,7 +156,7 @@ async function show(
   options: GetOptions,
 ): Promise<void> {
   const format = parseFormat(options.output);
-  await demandSomewhere(client, groups, options);
+  await requireNamespaceIfEmpty(client, groups, options);
   const some = groups.filter(({ objects }) => objects.length > 0);
   const [only, ...others] = groups;
   const namespaces = options.allNamespaces === true;

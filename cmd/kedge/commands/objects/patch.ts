@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { invalid } from 'kedge/objects';
 import type { JsonObject } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
-import { demandWritable } from '../../connection/fields.js';
+import { requireWritable } from '../../connection/fields.js';
 import { forEachTarget, objectsNamedBy, slashed } from '../../connection/targets.js';
 import { changeObject } from '../../connection/update.js';
 import { mergePatched, readPatch, setBy } from '../../files/patch.js';
@@ -16,7 +16,7 @@ interface PatchOptions {
 }
 
 /** A patch that names another object would be rejected, or have a different effect than its text suggests. */
-function demandSameName(patch: JsonObject): void {
+function requireSameName(patch: JsonObject): void {
   for (const field of ['name', 'namespace'])
     if (field in patch) throw invalid([{ field, description: "can't be changed" }]);
 }
@@ -25,8 +25,8 @@ async function patchObjects(words: readonly string[], options: PatchOptions): Pr
   const { namespace, dryRun = false } = options;
   const targets = objectsNamedBy(words);
   const patch = await readPatch(options.patch);
-  demandSameName(patch);
-  for (const { kind } of targets) demandWritable(kind, setBy(patch));
+  requireSameName(patch);
+  for (const { kind } of targets) requireWritable(kind, setBy(patch));
   const client = await connect();
   try {
     await forEachTarget(targets, async (target) => {

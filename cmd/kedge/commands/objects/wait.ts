@@ -5,12 +5,12 @@ import type { JsonObject } from 'kedge/rpc';
 import { printable } from '../../../terminal-text.js';
 import { connect } from '../../connection/api.js';
 import {
-  demandReachable,
   type Goal,
   goalOf,
   goalText,
   presentState,
   reached,
+  requireReachable,
 } from '../../connection/goals.js';
 import { namedBy, slashed } from '../../connection/targets.js';
 import { note, print } from '../../output/output.js';
@@ -167,7 +167,7 @@ function wantedOf(words: readonly string[], { all, selector }: WaitOptions): rea
 async function wait(words: readonly string[], options: WaitOptions): Promise<void> {
   const goal = goalOf(options.for);
   const wanted = wantedOf(words, options);
-  for (const { kind } of wanted) demandReachable(kind, goal);
+  for (const { kind } of wanted) requireReachable(kind, goal);
   const client = await connect();
   const failed = new AbortController();
   const limit = AbortSignal.timeout(options.timeout * 1_000);

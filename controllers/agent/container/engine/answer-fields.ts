@@ -20,7 +20,7 @@ export function inside(object: JsonObject, field: string): JsonObject {
 }
 
 /** A required text. @throws EngineError Malformed */
-export function demandText(object: JsonObject, field: string): string {
+export function requireText(object: JsonObject, field: string): string {
   const text = textOf(object, field);
   if (text !== '') return text;
   throw new EngineError('Malformed', `the engine's answer has no ${field}`);

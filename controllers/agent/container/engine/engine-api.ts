@@ -1,6 +1,6 @@
 import type { Clock } from 'kedge';
 import { textOf } from 'kedge/rpc';
-import { demandText, objectOf } from './answer-fields.js';
+import { objectOf, requireText } from './answer-fields.js';
 import { commonVersion, type EngineVersion } from './api-window.js';
 import { isEngineError } from './engine-error.js';
 import {
@@ -43,8 +43,8 @@ export class EngineApi {
     );
     const version = {
       version: textOf(answer, 'Version') || 'of an unknown version',
-      apiVersion: demandText(answer, 'ApiVersion'),
-      minApiVersion: textOf(answer, 'MinAPIVersion') || demandText(answer, 'ApiVersion'),
+      apiVersion: requireText(answer, 'ApiVersion'),
+      minApiVersion: textOf(answer, 'MinAPIVersion') || requireText(answer, 'ApiVersion'),
     };
     this.#prefix = `/v${commonVersion(version)}`;
     return version;

@@ -1,6 +1,6 @@
 import type { Clock } from 'kedge';
 import { textOf } from 'kedge/rpc';
-import { demandText, inside, objectOf, tableOf, timeOf } from './answer-fields.js';
+import { inside, objectOf, requireText, tableOf, timeOf } from './answer-fields.js';
 import { EngineApi } from './engine-api.js';
 import type { EngineVersion } from './api-window.js';
 import { EngineContainers } from './engine-containers.js';
@@ -59,7 +59,7 @@ export class EngineClient {
   async rootDirectory(signal: AbortSignal): Promise<string> {
     const path = '/info';
     const answer = await this.#api.call({ method: 'GET', path, signal });
-    return demandText(objectOf(answer, path), 'DockerRootDir');
+    return requireText(objectOf(answer, path), 'DockerRootDir');
   }
 
   /** Whether containers keep running while the engine is restarted (live-restore). */
@@ -92,7 +92,7 @@ export class EngineClient {
   async networkNamed(name: string, signal: AbortSignal): Promise<string | undefined> {
     const path = `/networks/${encodeURIComponent(name)}`;
     try {
-      return demandText(
+      return requireText(
         objectOf(await this.#api.call({ method: 'GET', path, signal }), path),
         'Id',
       );
@@ -122,7 +122,7 @@ export class EngineClient {
   ): Promise<string> {
     const path = '/networks/create';
     const body = { Name: name, Driver: 'bridge', CheckDuplicate: true, Labels: labels };
-    return demandText(
+    return requireText(
       objectOf(await this.#api.call({ method: 'POST', path, body, signal }), path),
       'Id',
     );

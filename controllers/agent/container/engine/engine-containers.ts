@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import {
-  demandText,
   inside,
   listOf,
   numberOf,
   objectOf,
+  requireText,
   tableOf,
   textsOf,
   timeOf,
@@ -93,7 +93,7 @@ export class EngineContainers {
       body: config,
       signal,
     });
-    return demandText(objectOf(answer, path), 'Id');
+    return requireText(objectOf(answer, path), 'Id');
   }
 
   /** Starts a container; no-op if it runs. @throws EngineError with the reason if it can't be started */
@@ -158,7 +158,7 @@ export class EngineContainers {
     return listOf(answer, path).map((item) => {
       const [name = ''] = textsOf(item, 'Names');
       return {
-        id: demandText(item, 'Id'),
+        id: requireText(item, 'Id'),
         name: name.replace(/^\//, ''),
         labels: tableOf(item, 'Labels'),
         state: textOf(item, 'State'),
@@ -239,11 +239,11 @@ function inspectionOf(answer: JsonObject): ContainerInspection {
   const state = inside(answer, 'State');
   const networks = inside(inside(answer, 'NetworkSettings'), 'Networks');
   return {
-    id: demandText(answer, 'Id'),
+    id: requireText(answer, 'Id'),
     name: textOf(answer, 'Name').replace(/^\//, ''),
     labels: tableOf(inside(answer, 'Config'), 'Labels'),
     createdAt: timeOf(answer, 'Created') ?? 0,
-    state: demandText(state, 'Status'),
+    state: requireText(state, 'Status'),
     pid: numberOf(state, 'Pid'),
     exitCode: numberOf(state, 'ExitCode'),
     outOfMemory: state.OOMKilled === true,

@@ -1,6 +1,6 @@
 import type { JsonObject } from 'kedge/rpc';
 import type { TerminalSize } from '../../runtime/exec.js';
-import { demandText, numberOf, objectOf } from './answer-fields.js';
+import { numberOf, objectOf, requireText } from './answer-fields.js';
 import type { EngineApi } from './engine-api.js';
 import type { EngineConnection } from './engine-transport.js';
 
@@ -29,7 +29,7 @@ export class EngineExec {
   async create(container: string, config: JsonObject, signal: AbortSignal): Promise<string> {
     const path = `/containers/${encodeURIComponent(container)}/exec`;
     const answer = await this.#api.call({ method: 'POST', path, body: config, signal });
-    return demandText(objectOf(answer, path), 'Id');
+    return requireText(objectOf(answer, path), 'Id');
   }
 
   /** Starts a command. The connection carries its input and output: frames, or plain bytes with a terminal. */

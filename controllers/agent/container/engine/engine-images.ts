@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import {
-  demandText,
   inside,
   listOf,
   numberOf,
   objectOf,
+  requireText,
   tableOf,
   textsOf,
 } from './answer-fields.js';
@@ -98,7 +98,7 @@ export class EngineImages {
       timeoutMs: pullStartMs,
     });
     for await (const line of jsonLines(stream, this.#api.socketPath, idleMs)) {
-      demandNoError(line);
+      requireNoError(line);
       yield progressOf(line);
     }
   }
@@ -123,7 +123,7 @@ export class EngineImages {
     });
     const loaded: string[] = [];
     for await (const line of jsonLines(stream, this.#api.socketPath, idleMs)) {
-      demandNoError(line);
+      requireNoError(line);
       const [, name] = /^Loaded image(?: ID)?: (\S+)$/.exec(textOf(line, 'stream').trim()) ?? [];
       if (name !== undefined) loaded.push(name);
       else if (textOf(line, 'status') !== '') onProgress(progressOf(line));
@@ -151,7 +151,7 @@ export class EngineImages {
       signal,
       timeoutMs: idleMs,
     });
-    for await (const line of jsonLines(stream, this.#api.socketPath, idleMs)) demandNoError(line);
+    for await (const line of jsonLines(stream, this.#api.socketPath, idleMs)) requireNoError(line);
   }
 
   /**
@@ -171,7 +171,7 @@ export class EngineImages {
 }
 
 /** Throws the error that an answer with a success status reports in its stream. */
-function demandNoError(line: JsonObject): void {
+function requireNoError(line: JsonObject): void {
   const text = textOf(inside(line, 'errorDetail'), 'message') || textOf(line, 'error');
   if (text !== '') throw new EngineError('Failed', text);
 }
@@ -192,7 +192,7 @@ function imageOf(
   labels: Readonly<Record<string, string>>,
 ): EngineImage {
   return {
-    id: demandText(answer, 'Id'),
+    id: requireText(answer, 'Id'),
     // The engine's placeholder for an absent name.
     tags: textsOf(answer, 'RepoTags').filter((tag) => tag !== '<none>:<none>'),
     digests: textsOf(answer, 'RepoDigests').filter((digest) => digest !== '<none>@<none>'),

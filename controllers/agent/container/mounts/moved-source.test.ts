@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { demandUnmoved } from './moved-source.js';
+import { requireUnmoved } from './moved-source.js';
 
 describe('sources of mounts before the start of a container', () => {
   let base: string;
@@ -13,7 +13,7 @@ describe('sources of mounts before the start of a container', () => {
   });
   afterEach(() => rm(base, { recursive: true }));
   const problem = (source: string, own: readonly string[] = []): Promise<string> =>
-    demandUnmoved([{ source, target: '/data', readOnly: false }], own).then(
+    requireUnmoved([{ source, target: '/data', readOnly: false }], own).then(
       () => '',
       (error: unknown) => (error as Error).message,
     );

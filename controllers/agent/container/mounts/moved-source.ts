@@ -15,7 +15,7 @@ function baseOf(path: string, directories: readonly string[]): string {
  * @param ownDirectories directories that only the daemon writes to; their parent paths may contain links
  * @throws Error that names the mount, its source and the target of the link
  */
-export async function demandUnmoved(
+export async function requireUnmoved(
   mounts: readonly WorkloadMount[],
   ownDirectories: readonly string[],
 ): Promise<void> {

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Check } from '../check.js';
-import { demandContent, labelOf, writeContent } from '../content.js';
-import { demand } from '../failure.js';
-import { kindOf } from '../demand-kind.js';
+import { labelOf, requireContent, writeContent } from '../content.js';
+import { assert } from '../failure.js';
+import { kindOf } from '../require-kind.js';
 import type { Made } from '../made.js';
 import type { Trial } from '../trial.js';
 import { withinTime } from '../watched-driver.js';
@@ -53,7 +53,7 @@ export const cancellation: readonly Check[] = [
       const request = trial.request(volume);
       await cancelled(trial, 'provision', (signal) => driver.provision({ ...request, signal }));
       const made: Made = { volume, ...(await driver.provision(request)) };
-      demand(made.handle !== '', 'the handle is empty');
+      assert(made.handle !== '', 'the handle is empty');
       const call = trial.call(made);
       const context = { ...trial.context(volume), handle: made.handle };
       await cancelled(trial, 'observe', (signal) => driver.observe({ ...context, signal }));
@@ -86,7 +86,7 @@ export const cancellation: readonly Check[] = [
         await givenUp(afterMs, (signal) => driver.restore({ ...request, signal }));
         const restored = await trial.restore(snapshot, volume);
         await trial.mounted(restored, (path) =>
-          demandContent(path, 'source', 'restored after a cancelled restore'),
+          requireContent(path, 'source', 'restored after a cancelled restore'),
         );
       }
     },
@@ -112,8 +112,8 @@ export const cancellation: readonly Check[] = [
         await trial.mounted(restored, async (path) => {
           const label = (await labelOf(path)) ?? '';
           const right = label === before || (!answered && label === after);
-          demand(right, `the content is "${label}" instead of "${before}"`);
-          await demandContent(path, label, 'restored from a snapshot after a cancelled call');
+          assert(right, `the content is "${label}" instead of "${before}"`);
+          await requireContent(path, label, 'restored from a snapshot after a cancelled call');
         });
       }
     },

@@ -1,8 +1,8 @@
 import { readMountTable } from '../../node/mount-table.js';
 import type { Check } from '../check.js';
-import { demand } from '../failure.js';
-import { demandContent, demandEmpty, writeContent } from '../content.js';
-import { kindOf } from '../demand-kind.js';
+import { assert } from '../failure.js';
+import { requireContent, requireEmpty, writeContent } from '../content.js';
+import { kindOf } from '../require-kind.js';
 
 const timesAtOnce = 4;
 
@@ -11,9 +11,9 @@ async function atOnce<T>(call: () => Promise<T>): Promise<readonly T[]> {
   return Promise.all(Array.from({ length: timesAtOnce }, call));
 }
 
-function demandOne(what: string, values: readonly string[]): void {
+function requireOneValue(what: string, values: readonly string[]): void {
   const different = new Set(values);
-  demand(different.size === 1, `concurrent calls of ${what} returned ${[...different].join(', ')}`);
+  assert(different.size === 1, `concurrent calls of ${what} returned ${[...different].join(', ')}`);
 }
 
 /** Checks of concurrent calls. */
@@ -29,7 +29,7 @@ export const concurrency: readonly Check[] = [
         (await trial.options.inventory?.()) ?? [];
       const before = new Set(await inventory());
       const made = await atOnce(() => trial.provision(volume));
-      demandOne(
+      requireOneValue(
         'provision',
         made.map(({ handle }) => handle),
       );
@@ -38,7 +38,7 @@ export const concurrency: readonly Check[] = [
       await trial.delete({ volume, handle });
       const left = (await inventory()).filter((item) => !before.has(item));
       if (trial.capabilities.ownsData)
-        demand(
+        assert(
           left.length === 0,
           `resources remain after the volume was deleted: ${left.join(', ')}`,
         );
@@ -51,19 +51,19 @@ export const concurrency: readonly Check[] = [
     needs: ['ownsData', 'content'],
     body: async (trial) => {
       const made = await atOnce(() => trial.provision());
-      demand(
+      assert(
         new Set(made.map(({ handle }) => handle)).size === made.length,
         'the volumes share a handle',
       );
       for (const one of made)
         await trial.mounted(one, async (path) => {
-          await demandEmpty(path, 'provisioned concurrently with others');
+          await requireEmpty(path, 'provisioned concurrently with others');
           await writeContent(path, one.volume.uid);
         });
       await Promise.all(
         made.map((one) =>
           trial.mounted(one, (path) =>
-            demandContent(path, one.volume.uid, 'mounted concurrently with others'),
+            requireContent(path, one.volume.uid, 'mounted concurrently with others'),
           ),
         ),
       );
@@ -78,7 +78,7 @@ export const concurrency: readonly Check[] = [
       await trial.device(made);
       await (await trial.driver()).detach(trial.call(made));
       const attached = await atOnce(async () => (await trial.driver()).attach(trial.call(made)));
-      demandOne(
+      requireOneValue(
         'attach',
         attached.map(({ devicePath }) => devicePath),
       );
@@ -92,17 +92,17 @@ export const concurrency: readonly Check[] = [
       const made = await trial.provision();
       const request = await trial.mountRequest(made);
       const mounted = await atOnce(() => trial.mountAs(request));
-      demandOne(
+      requireOneValue(
         'mount',
         mounted.map(({ path }) => path),
       );
       const there = (await readMountTable()).filter((entry) => entry.target === request.target);
-      demand(there.length <= 1, `${there.length} mounts are stacked at the target`);
+      assert(there.length <= 1, `${there.length} mounts are stacked at the target`);
       const [first] = mounted;
       if (!first) return;
       await writeContent(first.path, 'at once');
       await trial.release(first);
-      await trial.mounted(made, (path) => demandContent(path, 'at once', 'mounted concurrently'));
+      await trial.mounted(made, (path) => requireContent(path, 'at once', 'mounted concurrently'));
     },
   },
   {
@@ -119,7 +119,7 @@ export const concurrency: readonly Check[] = [
         (await kindOf((await trial.driver()).attach(trial.call(made, to)))) === undefined;
       const won = await Promise.all([node, otherNode, node, otherNode].map(attach));
       const [here, there] = [won[0] || won[2], won[1] || won[3]];
-      demand(!(here && there), `the attaches to "${node}" and to "${otherNode}" both succeeded`);
+      assert(!(here && there), `the attaches to "${node}" and to "${otherNode}" both succeeded`);
     },
   },
   {
@@ -131,7 +131,7 @@ export const concurrency: readonly Check[] = [
       await trial.mounted(source, (path) => writeContent(path, 'source'));
       const identity = trial.snapshotIdentity();
       const made = await atOnce(() => trial.snapshot(source, identity));
-      demandOne(
+      requireOneValue(
         'createSnapshot',
         made.map(({ handle }) => handle),
       );
@@ -139,13 +139,13 @@ export const concurrency: readonly Check[] = [
       if (!first) return;
       const volume = trial.identity();
       const restored = await atOnce(() => trial.restore(first, volume));
-      demandOne(
+      requireOneValue(
         'restore',
         restored.map(({ handle }) => handle),
       );
       const { handle } = restored[0] ?? { handle: '' };
       await trial.mounted({ volume, handle }, (path) =>
-        demandContent(path, 'source', 'restored by concurrent calls'),
+        requireContent(path, 'source', 'restored by concurrent calls'),
       );
     },
   },

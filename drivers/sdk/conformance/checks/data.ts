@@ -1,6 +1,6 @@
 import type { Check } from '../check.js';
-import { demandContent, labelOf, removeContent, writeContent } from '../content.js';
-import { demand } from '../failure.js';
+import { labelOf, removeContent, requireContent, writeContent } from '../content.js';
+import { assert } from '../failure.js';
 
 /** Checks that written data is read again. */
 export const data: readonly Check[] = [
@@ -13,7 +13,7 @@ export const data: readonly Check[] = [
       const made = await trial.provision();
       const label = made.volume.uid;
       await trial.mounted(made, (path) => writeContent(path, label));
-      await trial.mounted(made, (path) => demandContent(path, label, 'mounted again'), {
+      await trial.mounted(made, (path) => requireContent(path, label, 'mounted again'), {
         mayFormat: false,
       });
       // Data of the user is left unchanged.
@@ -30,7 +30,7 @@ export const data: readonly Check[] = [
         await trial.mounted(made, async (path) => {
           await writeContent(path, label);
         });
-      await trial.mounted(made, (path) => demandContent(path, 'third', 'after three versions'));
+      await trial.mounted(made, (path) => requireContent(path, 'third', 'after three versions'));
     },
   },
   {
@@ -42,7 +42,7 @@ export const data: readonly Check[] = [
       await trial.mounted(made, (path) => writeContent(path, 'removed'));
       await trial.mounted(made, (path) => removeContent(path));
       const label = await trial.mounted(made, (path) => labelOf(path));
-      demand(label === undefined, `the removed content "${label ?? ''}" exists again`);
+      assert(label === undefined, `the removed content "${label ?? ''}" exists again`);
     },
   },
   {
@@ -55,9 +55,9 @@ export const data: readonly Check[] = [
       const used = await trial.mount(await trial.provision());
       await writeContent(used.path, 'used');
       const spared = async (call: string): Promise<void> => {
-        await demandContent(used.path, 'used', `in a mounted volume after ${call} of another`);
+        await requireContent(used.path, 'used', `in a mounted volume after ${call} of another`);
         await trial.mounted(idle, (path) =>
-          demandContent(path, 'idle', `in an idle volume after ${call} of another`),
+          requireContent(path, 'idle', `in an idle volume after ${call} of another`),
         );
       };
       const driver = await trial.driver();

@@ -1,8 +1,8 @@
 import type { Parameters } from '../../contract/driver.js';
 import type { Check } from '../check.js';
-import { demand } from '../failure.js';
-import { demandContent, demandEmpty, labelOf, writeContent } from '../content.js';
-import { demandKind, demandRefusal, kindOf } from '../demand-kind.js';
+import { assert } from '../failure.js';
+import { labelOf, requireContent, requireEmpty, writeContent } from '../content.js';
+import { kindOf, requireKind, requireRefusal } from '../require-kind.js';
 import type { Trial } from '../trial.js';
 
 const wrongCredential = 'kedge-conformance-wrong-credential';
@@ -42,7 +42,7 @@ export const errors: readonly Check[] = [
       const driver = await trial.driver();
       for (const level of ['class', 'volume', 'resolved'] as const)
         for (const { key, description } of driver.validateParameters(parameters, { level }))
-          demand(
+          assert(
             !description.includes(wrongCredential),
             `validateParameters quotes the value of ${key}`,
           );
@@ -59,13 +59,13 @@ export const errors: readonly Check[] = [
       for (const level of ['class', 'volume', 'resolved'] as const) {
         const parameters = { ...trial.parameters, 'no-such-parameter': 'x' };
         const found = driver.validateParameters(parameters, { level });
-        demand(
+        assert(
           found.some(({ key }) => key === 'no-such-parameter'),
           `at level "${level}" the driver accepts an unknown parameter`,
         );
         const own = driver.validateParameters(trial.parameters, { level });
         const first = own[0];
-        demand(
+        assert(
           first === undefined,
           `at level "${level}" the driver rejects the valid parameter ${first?.key ?? ''}: ${first?.description ?? ''}`,
         );
@@ -84,12 +84,12 @@ export const errors: readonly Check[] = [
         const volume = trial.identity();
         const driver = await trial.driver();
         const judged = driver.validateParameters(parameters, { level: 'resolved' });
-        demand(judged.length > 0, `validateParameters accepts ${what}`);
+        assert(judged.length > 0, `validateParameters accepts ${what}`);
         const made = driver.provision({ ...trial.request(volume), parameters });
-        await demandKind(`provision with ${what}`, made, 'InvalidParameters');
+        await requireKind(`provision with ${what}`, made, 'InvalidParameters');
         if (!trial.capabilities.ownsData) continue;
         const observed = driver.observe({ ...trial.context(volume), handle: undefined });
-        await demandKind(`observe after provision with ${what}`, observed, 'NotFound');
+        await requireKind(`observe after provision with ${what}`, observed, 'NotFound');
       }
     },
   },
@@ -110,11 +110,11 @@ export const errors: readonly Check[] = [
         // If the call succeeds, it must have used the volume of the identity.
         const mounted = await trial.mountAs(request);
         const label = await labelOf(mounted.path);
-        demand(
+        assert(
           label === undefined,
           `the mounted content "${label ?? ''}" belongs to another volume`,
         );
-        await demandEmpty(mounted.path, 'mounted with the handle of another volume');
+        await requireEmpty(mounted.path, 'mounted with the handle of another volume');
         await trial.release(mounted);
       }
       if (trial.capabilities.expand)
@@ -122,9 +122,9 @@ export const errors: readonly Check[] = [
       await kindOf(driver.detach(trial.call(mixed)));
       await kindOf(trial.delete(mixed));
       const found = await driver.observe({ ...trial.context(other.volume), handle: other.handle });
-      demand(found.handle === other.handle, `observe returns handle ${found.handle}`);
+      assert(found.handle === other.handle, `observe returns handle ${found.handle}`);
       await trial.mounted(other, (path) =>
-        demandContent(path, 'other', 'after calls with its handle for another volume'),
+        requireContent(path, 'other', 'after calls with its handle for another volume'),
       );
     },
   },
@@ -138,9 +138,9 @@ export const errors: readonly Check[] = [
       const fresh = await trial.provision(trial.identity(undefined, stale.volume.name));
       const driver = await trial.driver();
       const { handle } = stale;
-      demand(handle !== fresh.handle, 'the new volume has the handle of the deleted one');
+      assert(handle !== fresh.handle, 'the new volume has the handle of the deleted one');
       const attached = driver.attach(trial.call({ volume: fresh.volume, handle }));
-      await demandRefusal('attach with the handle of a deleted volume', attached);
+      await requireRefusal('attach with the handle of a deleted volume', attached);
     },
   },
   {
@@ -158,9 +158,9 @@ export const errors: readonly Check[] = [
         const request = { ...trial.call(made), parameters };
         const what = `with ${JSON.stringify(invalid)}`;
         const detached = await kindOf(driver.detach(request));
-        demand(detached !== 'InvalidParameters', `detach ${what} is rejected`);
+        assert(detached !== 'InvalidParameters', `detach ${what} is rejected`);
         const deleted = await kindOf(driver.delete(request));
-        demand(deleted !== 'InvalidParameters', `delete ${what} is rejected`);
+        assert(deleted !== 'InvalidParameters', `delete ${what} is rejected`);
       }
     },
   },

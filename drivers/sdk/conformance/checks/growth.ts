@@ -1,9 +1,9 @@
 import { statfs } from 'node:fs/promises';
 import type { Check } from '../check.js';
-import { demand } from '../failure.js';
-import { demandContent, writeContent } from '../content.js';
+import { assert } from '../failure.js';
+import { requireContent, writeContent } from '../content.js';
 import { deviceBytes } from '../device-bytes.js';
-import { demandKind, kindOf } from '../demand-kind.js';
+import { kindOf, requireKind } from '../require-kind.js';
 import type { Made } from '../made.js';
 import type { Trial } from '../trial.js';
 
@@ -24,10 +24,10 @@ export const growth: readonly Check[] = [
       const wanted = trial.sizeBytes * 2n;
       for (const time of ['first', 'second']) {
         const reached = await expand(trial, made, wanted);
-        demand(reached >= wanted, `the ${time} expand reached ${reached} bytes, not ${wanted}`);
+        assert(reached >= wanted, `the ${time} expand reached ${reached} bytes, not ${wanted}`);
       }
       const found = await (await trial.driver()).observe(trial.call(made));
-      demand(
+      assert(
         found.sizeBytes === undefined || found.sizeBytes >= wanted,
         `observe returns ${found.sizeBytes ?? 0n} bytes, not ${wanted}`,
       );
@@ -43,7 +43,7 @@ export const growth: readonly Check[] = [
       await (await trial.driver()).detach(trial.call(made));
       const reached = await expand(trial, made, trial.sizeBytes * 2n);
       const bytes = await deviceBytes(await trial.device(made));
-      demand(bytes >= reached, `expand returns ${reached} bytes, and the device has ${bytes}`);
+      assert(bytes >= reached, `expand returns ${reached} bytes, and the device has ${bytes}`);
     },
   },
   {
@@ -54,7 +54,7 @@ export const growth: readonly Check[] = [
       const made = await trial.provision();
       await trial.mounted(made, (path) => writeContent(path, 'kept'));
       await expand(trial, made, trial.sizeBytes * 2n);
-      await trial.mounted(made, (path) => demandContent(path, 'kept', 'after expand'), {
+      await trial.mounted(made, (path) => requireContent(path, 'kept', 'after expand'), {
         mayFormat: false,
       });
     },
@@ -71,10 +71,10 @@ export const growth: readonly Check[] = [
       const mounted = await trial.mount(made);
       await writeContent(mounted.path, 'before');
       await expand(trial, made, trial.sizeBytes * 2n);
-      await demandContent(mounted.path, 'before', 'after expand in use');
+      await requireContent(mounted.path, 'before', 'after expand in use');
       await writeContent(mounted.path, 'after');
       await trial.release(mounted);
-      await trial.mounted(made, (path) => demandContent(path, 'after', 'after expand in use'));
+      await trial.mounted(made, (path) => requireContent(path, 'after', 'after expand in use'));
     },
   },
   {
@@ -91,7 +91,7 @@ export const growth: readonly Check[] = [
       const after = await trial.mounted(made, capacity, { mayFormat: false });
       const added = Number(trial.sizeBytes);
       // The metadata of a file system grows with it.
-      demand(
+      assert(
         after - before > added / 2,
         `the volume grew by ${added} bytes, its file system by ${after - before}`,
       );
@@ -107,13 +107,13 @@ export const growth: readonly Check[] = [
       await trial.mounted(made, (path) => writeContent(path, 'large'));
       await kindOf(expand(trial, made, trial.sizeBytes));
       const found = await (await trial.driver()).observe(trial.call(made));
-      demand(
+      assert(
         found.sizeBytes === undefined || found.sizeBytes >= large,
         `the volume shrank from ${large} to ${found.sizeBytes ?? 0n} bytes`,
       );
       await trial.mounted(
         made,
-        (path) => demandContent(path, 'large', 'after expand to a smaller size'),
+        (path) => requireContent(path, 'large', 'after expand to a smaller size'),
         { mayFormat: false },
       );
     },
@@ -126,7 +126,7 @@ export const growth: readonly Check[] = [
       if (trial.capabilities.expand) trial.leaveOut('the driver expands volumes');
       const made = await trial.provision();
       const expanded = expand(trial, made, trial.sizeBytes * 2n);
-      await demandKind('expand', expanded, 'Unsupported');
+      await requireKind('expand', expanded, 'Unsupported');
     },
   },
 ];

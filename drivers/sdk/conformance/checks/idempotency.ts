@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { readMountTable } from '../../node/mount-table.js';
 import type { Check } from '../check.js';
-import { demand } from '../failure.js';
-import { demandContent, writeContent } from '../content.js';
+import { assert } from '../failure.js';
+import { requireContent, writeContent } from '../content.js';
 
 /** Checks that a repeated call returns the same answer, creates one resource, and keeps all data. */
 export const idempotency: readonly Check[] = [
@@ -14,11 +14,11 @@ export const idempotency: readonly Check[] = [
     body: async (trial) => {
       const first = await trial.provision();
       const second = await trial.provision(first.volume);
-      demand(
+      assert(
         second.handle === first.handle,
         `the second answer has handle ${second.handle}, the first ${first.handle}`,
       );
-      demand(
+      assert(
         second.sizeBytes >= first.sizeBytes,
         `the second answer has ${second.sizeBytes} bytes, the first ${first.sizeBytes}`,
       );
@@ -35,7 +35,7 @@ export const idempotency: readonly Check[] = [
       const before = await inventory();
       await trial.provision(made.volume);
       const after = await inventory();
-      demand(after === before, `the inventory changed from ${before} to ${after}`);
+      assert(after === before, `the inventory changed from ${before} to ${after}`);
     },
   },
   {
@@ -47,9 +47,9 @@ export const idempotency: readonly Check[] = [
       await trial.mounted(made, (path) => writeContent(path, 'kept'));
       await trial.provision(made.volume);
       await trial.mounted(made, async (path) => {
-        await demandContent(path, 'kept', 'after a second provision');
+        await requireContent(path, 'kept', 'after a second provision');
         await trial.provision(made.volume);
-        await demandContent(path, 'kept', 'after a provision while it was mounted');
+        await requireContent(path, 'kept', 'after a provision while it was mounted');
       });
     },
   },
@@ -64,9 +64,9 @@ export const idempotency: readonly Check[] = [
       const restored = await trial.restore(snapshot);
       await trial.mounted(restored, (path) => writeContent(path, 'newer'));
       const again = await trial.restore(snapshot, restored.volume);
-      demand(again.handle === restored.handle, `the second answer has handle ${again.handle}`);
+      assert(again.handle === restored.handle, `the second answer has handle ${again.handle}`);
       await trial.mounted(restored, (path) =>
-        demandContent(path, 'newer', 'after a second restore'),
+        requireContent(path, 'newer', 'after a second restore'),
       );
     },
   },
@@ -112,10 +112,10 @@ export const idempotency: readonly Check[] = [
       const mounted = await trial.mount(await trial.provision());
       await writeContent(mounted.path, 'mounted');
       const { path } = await (await trial.driver()).mount({ ...mounted.request, mayFormat: false });
-      demand(path === mounted.path, `the second mount returns ${path}, the first ${mounted.path}`);
+      assert(path === mounted.path, `the second mount returns ${path}, the first ${mounted.path}`);
       const there = (await readMountTable()).filter((e) => e.target === mounted.request.target);
-      demand(there.length <= 1, `${there.length} mounts are stacked at the target`);
-      await demandContent(path, 'mounted', 'after a second mount');
+      assert(there.length <= 1, `${there.length} mounts are stacked at the target`);
+      await requireContent(path, 'mounted', 'after a second mount');
       await trial.release(mounted);
     },
   },
@@ -130,11 +130,11 @@ export const idempotency: readonly Check[] = [
       const mounted = await trial.mount(made);
       await writeContent(mounted.path, 'attached');
       const { devicePath } = await (await trial.driver()).attach(trial.call(made));
-      demand(devicePath === first, `the second attach returns ${devicePath}, the first ${first}`);
-      await demandContent(mounted.path, 'attached', 'after a second attach');
+      assert(devicePath === first, `the second attach returns ${devicePath}, the first ${first}`);
+      await requireContent(mounted.path, 'attached', 'after a second attach');
       await trial.release(mounted);
       await trial.mounted(made, (path) =>
-        demandContent(path, 'attached', 'mounted again after a second attach'),
+        requireContent(path, 'attached', 'mounted again after a second attach'),
       );
     },
   },

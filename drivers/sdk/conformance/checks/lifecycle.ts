@@ -1,9 +1,9 @@
 import { uidsAlike } from '../uids-alike.js';
 import type { Check } from '../check.js';
-import { demand } from '../failure.js';
-import { demandContent, demandEmpty, writeContent } from '../content.js';
+import { assert } from '../failure.js';
+import { requireContent, requireEmpty, writeContent } from '../content.js';
 import { deviceBytes } from '../device-bytes.js';
-import { demandKind, demandRefusal, kindOf } from '../demand-kind.js';
+import { kindOf, requireKind, requireRefusal } from '../require-kind.js';
 import type { Made } from '../made.js';
 
 /** Checks that provisioned volumes exist, deleted ones do not, and volumes are distinct. */
@@ -15,16 +15,16 @@ export const lifecycle: readonly Check[] = [
     needs: [],
     body: async (trial) => {
       const { volume, handle, sizeBytes } = await trial.provision();
-      demand(handle !== '', 'the handle is empty');
-      demand(
+      assert(handle !== '', 'the handle is empty');
+      assert(
         sizeBytes >= trial.sizeBytes,
         `provision returned ${sizeBytes} bytes, and ${trial.sizeBytes} were requested`,
       );
       for (const known of [handle, undefined]) {
         const request = { ...trial.context(volume), handle: known };
         const found = await (await trial.driver()).observe(request);
-        demand(found.handle === handle, `observe returns handle ${found.handle}, not ${handle}`);
-        demand(
+        assert(found.handle === handle, `observe returns handle ${found.handle}, not ${handle}`);
+        assert(
           found.sizeBytes === undefined || found.sizeBytes >= trial.sizeBytes,
           `observe returns ${found.sizeBytes ?? 0n} bytes, and ${trial.sizeBytes} were requested`,
         );
@@ -38,7 +38,7 @@ export const lifecycle: readonly Check[] = [
     body: async (trial) => {
       const made = await trial.provision();
       const bytes = await deviceBytes(await trial.device(made));
-      demand(
+      assert(
         bytes >= made.sizeBytes,
         `provision returns ${made.sizeBytes} bytes, and the device has ${bytes}`,
       );
@@ -55,22 +55,22 @@ export const lifecycle: readonly Check[] = [
       const made = await trial.provision();
       await trial.delete(made);
       const never = { ...trial.context(trial.identity()), handle: undefined };
-      await demandKind(
+      await requireKind(
         'observe of a volume that was never provisioned',
         driver.observe(never),
         'NotFound',
       );
       const call = trial.call(made);
-      await demandKind('attach of a deleted volume', driver.attach(call), 'NotFound');
+      await requireKind('attach of a deleted volume', driver.attach(call), 'NotFound');
       if (trial.capabilities.expand) {
         const expand = driver.expand({ ...call, sizeBytes: trial.sizeBytes * 2n });
-        await demandKind('expand of a deleted volume', expand, 'NotFound');
+        await requireKind('expand of a deleted volume', expand, 'NotFound');
       }
       if (trial.capabilities.snapshots) {
         const snapshot = driver.createSnapshot(
           trial.snapshotRequest(made, trial.snapshotIdentity()),
         );
-        await demandKind('a snapshot of a deleted volume', snapshot, 'NotFound');
+        await requireKind('a snapshot of a deleted volume', snapshot, 'NotFound');
       }
     },
   },
@@ -84,12 +84,12 @@ export const lifecycle: readonly Check[] = [
       const driver = await trial.driver();
       const context = trial.context(made.volume);
       for (const handle of [made.handle, undefined])
-        await demandKind(
+        await requireKind(
           'observe after delete',
           driver.observe({ ...context, handle }),
           'NotFound',
         );
-      await demandKind('attach after delete', driver.attach(trial.call(made)), 'NotFound');
+      await requireKind('attach after delete', driver.attach(trial.call(made)), 'NotFound');
     },
   },
   {
@@ -101,7 +101,7 @@ export const lifecycle: readonly Check[] = [
       const request = { ...trial.context(volume), handle: undefined };
       await (await trial.driver()).delete(request);
       const observed = (await trial.driver()).observe(request);
-      await demandKind('observe after a delete without handle', observed, 'NotFound');
+      await requireKind('observe after a delete without handle', observed, 'NotFound');
     },
   },
   {
@@ -114,7 +114,7 @@ export const lifecycle: readonly Check[] = [
       await trial.delete(made);
       const again = await trial.provision(made.volume);
       await trial.mounted(again, (path) =>
-        demandEmpty(path, 'provisioned again after its deletion'),
+        requireEmpty(path, 'provisioned again after its deletion'),
       );
     },
   },
@@ -131,14 +131,14 @@ export const lifecycle: readonly Check[] = [
       const mounted = await trial.mount(used);
       await writeContent(mounted.path, 'used');
       await trial.delete(doomed);
-      await demandContent(mounted.path, 'used', 'after another volume was deleted');
+      await requireContent(mounted.path, 'used', 'after another volume was deleted');
       await trial.release(mounted);
       for (const [made, label] of [
         [idle, 'idle'],
         [used, 'used'],
       ] as const)
         await trial.mounted(made, (path) =>
-          demandContent(path, label, 'after another volume was deleted'),
+          requireContent(path, label, 'after another volume was deleted'),
         );
     },
   },
@@ -150,12 +150,14 @@ export const lifecycle: readonly Check[] = [
       const made = await trial.provision();
       await trial.device(made);
       const mounted = await trial.mount(made);
-      trial.demandOwnMount(mounted);
+      trial.requireOwnMount(mounted);
       await writeContent(mounted.path, 'mounted');
-      await demandRefusal('delete of a mounted volume', trial.delete(made));
-      await demandContent(mounted.path, 'mounted', 'after a refused delete');
+      await requireRefusal('delete of a mounted volume', trial.delete(made));
+      await requireContent(mounted.path, 'mounted', 'after a refused delete');
       await trial.release(mounted);
-      await trial.mounted(made, (path) => demandContent(path, 'mounted', 'after a refused delete'));
+      await trial.mounted(made, (path) =>
+        requireContent(path, 'mounted', 'after a refused delete'),
+      );
     },
   },
   {
@@ -170,7 +172,7 @@ export const lifecycle: readonly Check[] = [
       const volume = trial.identity(undefined, made.volume.name);
       const other = await trial.provision(volume);
       await trial.mounted(other, (path) =>
-        demandEmpty(path, 'provisioned after another one was deleted'),
+        requireEmpty(path, 'provisioned after another one was deleted'),
       );
     },
   },
@@ -187,18 +189,18 @@ export const lifecycle: readonly Check[] = [
         volumes.push(await trial.provision({ ...volume, namespace }));
       }
       const handles = new Set(volumes.map(({ handle }) => handle));
-      demand(
+      assert(
         handles.size === volumes.length,
         `objects with different uids share a handle: ${[...handles].join(', ')}`,
       );
       for (const made of volumes)
         await trial.mounted(made, async (path) => {
-          await demandEmpty(path, 'new, with the name of others');
+          await requireEmpty(path, 'new, with the name of others');
           await writeContent(path, made.volume.uid);
         });
       for (const made of volumes)
         await trial.mounted(made, (path) =>
-          demandContent(path, made.volume.uid, 'after others with its name were written'),
+          requireContent(path, made.volume.uid, 'after others with its name were written'),
         );
     },
   },
@@ -212,16 +214,16 @@ export const lifecycle: readonly Check[] = [
       const fresh = await trial.provision(trial.identity(undefined, stale.volume.name));
       await trial.mounted(fresh, (path) => writeContent(path, 'fresh'));
       const driver = await trial.driver();
-      await demandKind(
+      await requireKind(
         'attach of the deleted volume',
         driver.attach(trial.call(stale)),
         'NotFound',
       );
       const observed = driver.observe({ ...trial.context(stale.volume), handle: stale.handle });
-      await demandKind('observe of the deleted volume', observed, 'NotFound');
+      await requireKind('observe of the deleted volume', observed, 'NotFound');
       await kindOf(trial.delete(stale));
       await trial.mounted(fresh, (path) =>
-        demandContent(path, 'fresh', 'after calls for the deleted volume'),
+        requireContent(path, 'fresh', 'after calls for the deleted volume'),
       );
     },
   },
@@ -235,17 +237,25 @@ export const lifecycle: readonly Check[] = [
       const volume = trial.identity();
       const request = { ...trial.context(volume), handle: undefined };
       for (const round of ['first', 'second']) {
-        await demandKind(`observe before the ${round} provision`, one.observe(request), 'NotFound');
+        await requireKind(
+          `observe before the ${round} provision`,
+          one.observe(request),
+          'NotFound',
+        );
         const { handle } = await other.provision(trial.request(volume));
         const found = await one.observe(request);
-        demand(found.handle === handle, `observe returns handle ${found.handle}, not ${handle}`);
+        assert(found.handle === handle, `observe returns handle ${found.handle}, not ${handle}`);
         await one.attach({ ...request, handle });
         await one.detach({ ...request, handle });
         await other.delete({ ...request, handle });
         const observed = one.observe({ ...request, handle });
-        await demandKind('observe of a volume that another instance deleted', observed, 'NotFound');
+        await requireKind(
+          'observe of a volume that another instance deleted',
+          observed,
+          'NotFound',
+        );
         const attached = one.attach({ ...request, handle });
-        await demandKind('attach of a volume that another instance deleted', attached, 'NotFound');
+        await requireKind('attach of a volume that another instance deleted', attached, 'NotFound');
       }
     },
   },

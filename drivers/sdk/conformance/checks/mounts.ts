@@ -2,10 +2,10 @@ import { mkdir, open, readdir, realpath, rm, symlink, writeFile } from 'node:fs/
 import { join } from 'node:path';
 import { mountAt } from '../../node/mount-table.js';
 import type { Check } from '../check.js';
-import { demand } from '../failure.js';
-import { demandContent, writeContent } from '../content.js';
+import { assert } from '../failure.js';
+import { requireContent, writeContent } from '../content.js';
 import { deviceHead, writeHead } from '../device-bytes.js';
-import { demandKind, demandRefusal, kindOf } from '../demand-kind.js';
+import { kindOf, requireKind, requireRefusal } from '../require-kind.js';
 
 const needs = ['content'] as const;
 
@@ -32,10 +32,10 @@ export const mounts: readonly Check[] = [
       const first = await trial.mount(made);
       await writeContent(first.path, 'read');
       await trial.release(first);
-      trial.demandOwnMount(first);
+      trial.requireOwnMount(first);
       const mounted = await trial.mount(made, { readOnly: true, mayFormat: false });
-      demand(!(await writable(mounted.path)), 'a file could be written');
-      await demandContent(mounted.path, 'read', 'mounted read-only');
+      assert(!(await writable(mounted.path)), 'a file could be written');
+      await requireContent(mounted.path, 'read', 'mounted read-only');
       await trial.release(mounted);
     },
   },
@@ -46,10 +46,10 @@ export const mounts: readonly Check[] = [
     body: async (trial) => {
       const made = await trial.provision();
       const mounted = await trial.mount(made);
-      trial.demandOwnMount(mounted);
+      trial.requireOwnMount(mounted);
       const request = { ...mounted.request, readOnly: true, mayFormat: false };
       const kind = await kindOf((await trial.driver()).mount(request));
-      if (kind === undefined) demand(!(await writable(mounted.path)), 'a file could be written');
+      if (kind === undefined) assert(!(await writable(mounted.path)), 'a file could be written');
       await trial.release(mounted);
     },
   },
@@ -63,11 +63,11 @@ export const mounts: readonly Check[] = [
       const before = await deviceHead(device);
       if (!before.every((byte) => byte === 0)) trial.leaveOut('the driver formats at provision');
       const request = await trial.mountRequest(made, { mayFormat: false });
-      await demandRefusal('mount of a blank device without mayFormat', trial.mountAs(request));
+      await requireRefusal('mount of a blank device without mayFormat', trial.mountAs(request));
       const after = await deviceHead(await trial.device(made));
-      demand(after.equals(before), 'the device was written');
+      assert(after.equals(before), 'the device was written');
       const there = await mountAt(request.target);
-      demand(there === undefined, 'the target is a mount point');
+      assert(there === undefined, 'the target is a mount point');
     },
   },
   {
@@ -78,7 +78,7 @@ export const mounts: readonly Check[] = [
     body: async (trial) => {
       const made = await trial.provision();
       await trial.mounted(made, (path) => writeContent(path, 'kept'), { mayFormat: true });
-      await trial.mounted(made, (path) => demandContent(path, 'kept', 'mounted with mayFormat'), {
+      await trial.mounted(made, (path) => requireContent(path, 'kept', 'mounted with mayFormat'), {
         mayFormat: true,
       });
     },
@@ -93,9 +93,9 @@ export const mounts: readonly Check[] = [
       const foreign = Buffer.alloc(65_536, 0xa7);
       await writeHead(device, foreign);
       const request = await trial.mountRequest(made, { mayFormat: true });
-      await demandRefusal('mount of foreign data', trial.mountAs(request));
+      await requireRefusal('mount of foreign data', trial.mountAs(request));
       const after = await deviceHead(await trial.device(made), foreign.length);
-      demand(after.equals(foreign), 'the data was overwritten');
+      assert(after.equals(foreign), 'the data was overwritten');
     },
   },
   {
@@ -105,10 +105,10 @@ export const mounts: readonly Check[] = [
     body: async (trial) => {
       const made = await trial.provision();
       const mounted = await trial.mount(made);
-      trial.demandOwnMount(mounted);
+      trial.requireOwnMount(mounted);
       await writeContent(mounted.path, 'untouched');
       await trial.release(mounted);
-      await trial.mounted(made, (path) => demandContent(path, 'untouched', 'after unmount'));
+      await trial.mounted(made, (path) => requireContent(path, 'untouched', 'after unmount'));
     },
   },
   {
@@ -117,15 +117,15 @@ export const mounts: readonly Check[] = [
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const mine = await trial.mount(await trial.provision());
-      trial.demandOwnMount(mine);
+      trial.requireOwnMount(mine);
       const other = await trial.mount(await trial.provision());
       await writeContent(other.path, 'other');
       const { target } = other.request;
       await kindOf((await trial.driver()).unmount({ ...mine.request, target }));
-      demand((await mountAt(target)) !== undefined, "another volume's target was unmounted");
+      assert((await mountAt(target)) !== undefined, "another volume's target was unmounted");
       await trial.unmount(mine);
-      demand((await mountAt(target)) !== undefined, 'another volume was also unmounted');
-      await demandContent(other.path, 'other', 'after another volume was unmounted');
+      assert((await mountAt(target)) !== undefined, 'another volume was also unmounted');
+      await requireContent(other.path, 'other', 'after another volume was unmounted');
       await trial.release(other);
     },
   },
@@ -135,15 +135,15 @@ export const mounts: readonly Check[] = [
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const mounted = await trial.mount(await trial.provision());
-      trial.demandOwnMount(mounted);
+      trial.requireOwnMount(mounted);
       await writeContent(mounted.path, 'used');
       const file = await open(join(mounted.path, 'held'), 'w');
       try {
         const unmounted = (await trial.driver()).unmount(mounted.request);
-        await demandKind('unmount while a file is open', unmounted, 'InUse');
+        await requireKind('unmount while a file is open', unmounted, 'InUse');
         const { target } = mounted.request;
-        demand((await mountAt(target)) !== undefined, 'the volume is no longer mounted');
-        await demandContent(mounted.path, 'used', 'after a refused unmount');
+        assert((await mountAt(target)) !== undefined, 'the volume is no longer mounted');
+        await requireContent(mounted.path, 'used', 'after a refused unmount');
       } finally {
         await file.close();
       }
@@ -158,14 +158,16 @@ export const mounts: readonly Check[] = [
       const made = await trial.provision();
       await trial.device(made);
       const mounted = await trial.mount(made);
-      trial.demandOwnMount(mounted);
+      trial.requireOwnMount(mounted);
       await writeContent(mounted.path, 'mounted');
       const detached = (await trial.driver()).detach(mounted.request);
-      await demandRefusal('detach of a mounted volume', detached);
-      demand((await mountAt(mounted.path)) !== undefined, 'the volume is no longer mounted');
-      await demandContent(mounted.path, 'mounted', 'after a refused detach');
+      await requireRefusal('detach of a mounted volume', detached);
+      assert((await mountAt(mounted.path)) !== undefined, 'the volume is no longer mounted');
+      await requireContent(mounted.path, 'mounted', 'after a refused detach');
       await trial.release(mounted);
-      await trial.mounted(made, (path) => demandContent(path, 'mounted', 'after a refused detach'));
+      await trial.mounted(made, (path) =>
+        requireContent(path, 'mounted', 'after a refused detach'),
+      );
     },
   },
   {
@@ -180,7 +182,7 @@ export const mounts: readonly Check[] = [
       const file = await open(device, 'r').catch(() => undefined);
       const bytes = await file?.read(Buffer.alloc(512), 0, 512, 0).catch(() => undefined);
       await file?.close();
-      demand((bytes?.bytesRead ?? 0) === 0, `${device} can still be read`);
+      assert((bytes?.bytesRead ?? 0) === 0, `${device} can still be read`);
     },
   },
   {
@@ -190,7 +192,7 @@ export const mounts: readonly Check[] = [
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const usual = await trial.mount(await trial.provision());
-      trial.demandOwnMount(usual);
+      trial.requireOwnMount(usual);
       await trial.release(usual);
       const request = await trial.mountRequest(await trial.provision());
       const outside = join(await trial.folder(), 'target');
@@ -206,8 +208,8 @@ export const mounts: readonly Check[] = [
         await rm(join(outside, 'precious'), { force: true });
         await rm(request.target, { force: true });
       }
-      demand(!covered, `the volume is mounted at ${outside}, the destination of the target link`);
-      demand(
+      assert(!covered, `the volume is mounted at ${outside}, the destination of the target link`);
+      assert(
         names.join() === 'precious',
         `the destination of the target link was changed; it contains: ${names.join(', ')}`,
       );

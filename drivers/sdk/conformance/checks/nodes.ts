@@ -1,7 +1,7 @@
 import type { Check } from '../check.js';
-import { demand } from '../failure.js';
-import { demandContent, writeContent } from '../content.js';
-import { demandRefusal, kindOf } from '../demand-kind.js';
+import { assert } from '../failure.js';
+import { requireContent, writeContent } from '../content.js';
+import { kindOf, requireRefusal } from '../require-kind.js';
 import type { Trial } from '../trial.js';
 
 /** The second node, which the need `otherNode` guarantees. */
@@ -9,7 +9,7 @@ function otherNode(trial: Trial): string {
   return trial.options.otherNode ?? trial.leaveOut('the option "otherNode" is not set');
 }
 
-function demandOneNode(trial: Trial): void {
+function requireOneNode(trial: Trial): void {
   if (!trial.capabilities.accessModes.includes('ReadWriteOnce'))
     trial.leaveOut('the driver has no access mode ReadWriteOnce');
 }
@@ -24,7 +24,7 @@ export const nodes: readonly Check[] = [
       const { unknownNode = '' } = trial.options;
       const made = await trial.provision();
       const attached = (await trial.driver()).attach(trial.call(made, unknownNode));
-      await demandRefusal(`attach to node "${unknownNode}"`, attached);
+      await requireRefusal(`attach to node "${unknownNode}"`, attached);
       await (await trial.driver()).attach(trial.call(made));
       // A volume that was detached by other means must not block the detach.
       await (await trial.driver()).detach(trial.call(made, unknownNode));
@@ -36,13 +36,13 @@ export const nodes: readonly Check[] = [
     behaviour: 'a ReadWriteOnce volume attached to one node is not attached to a second one',
     needs: ['otherNode', 'content'],
     body: async (trial) => {
-      demandOneNode(trial);
+      requireOneNode(trial);
       const made = await trial.provision();
       const mounted = await trial.mount(made);
       await writeContent(mounted.path, 'first node');
       const attached = (await trial.driver()).attach(trial.call(made, otherNode(trial)));
-      await demandRefusal('attach to a second node', attached);
-      await demandContent(mounted.path, 'first node', 'after an attach to a second node');
+      await requireRefusal('attach to a second node', attached);
+      await requireContent(mounted.path, 'first node', 'after an attach to a second node');
       await trial.release(mounted);
       await (await trial.driver()).attach(trial.call(made, otherNode(trial)));
     },
@@ -52,13 +52,13 @@ export const nodes: readonly Check[] = [
     behaviour: 'attach to a second node does not detach an unmounted volume from the first one',
     needs: ['otherNode'],
     body: async (trial) => {
-      demandOneNode(trial);
+      requireOneNode(trial);
       const made = await trial.provision();
       const first = await (await trial.driver()).attach(trial.call(made));
       const attached = (await trial.driver()).attach(trial.call(made, otherNode(trial)));
-      await demandRefusal('attach to a second node', attached);
+      await requireRefusal('attach to a second node', attached);
       const again = await (await trial.driver()).attach(trial.call(made));
-      demand(
+      assert(
         again.devicePath === first.devicePath,
         `the device on the first node changed from ${first.devicePath} to ${again.devicePath}`,
       );
@@ -70,12 +70,12 @@ export const nodes: readonly Check[] = [
       'detach from a node where the volume is not attached keeps its attachment to another node',
     needs: ['otherNode'],
     body: async (trial) => {
-      demandOneNode(trial);
+      requireOneNode(trial);
       const made = await trial.provision();
       await (await trial.driver()).attach(trial.call(made));
       await kindOf((await trial.driver()).detach(trial.call(made, otherNode(trial))));
       const attached = (await trial.driver()).attach(trial.call(made, otherNode(trial)));
-      await demandRefusal('attach to a second node after its detach', attached);
+      await requireRefusal('attach to a second node after its detach', attached);
       await (await trial.driver()).detach(trial.call(made));
       await (await trial.driver()).attach(trial.call(made, otherNode(trial)));
     },

@@ -1,9 +1,9 @@
 import type { Check } from '../check.js';
-import { demand } from '../failure.js';
+import { assert } from '../failure.js';
 import {
-  demandContent,
-  demandLarge,
-  demandOwned,
+  requireContent,
+  requireLargeFile,
+  requireOwned,
   syncContent,
   writeContent,
   writeLarge,
@@ -11,7 +11,7 @@ import {
 } from '../content.js';
 import { deviceBytes } from '../device-bytes.js';
 import { uidsAlike } from '../uids-alike.js';
-import { demandKind } from '../demand-kind.js';
+import { requireKind } from '../require-kind.js';
 import type { Made, MadeSnapshot } from '../made.js';
 import type { Trial } from '../trial.js';
 
@@ -22,14 +22,14 @@ async function written(trial: Trial, label: string): Promise<Made> {
 }
 
 /** Restores into a new volume and checks its content. */
-async function demandRestored(
+async function requireRestored(
   trial: Trial,
   snapshot: MadeSnapshot,
   label: string,
   when: string,
 ): Promise<Made> {
   const restored = await trial.restore(snapshot);
-  await trial.mounted(restored, (path) => demandContent(path, label, when), { mayFormat: false });
+  await trial.mounted(restored, (path) => requireContent(path, label, when), { mayFormat: false });
   return restored;
 }
 
@@ -45,8 +45,8 @@ export const snapshots: readonly Check[] = [
       const source = await written(trial, 'before');
       const snapshot = await trial.snapshot(source);
       await trial.mounted(source, (path) => writeContent(path, 'after'));
-      await demandRestored(trial, snapshot, 'before', 'restored after the source was written');
-      await trial.mounted(source, (path) => demandContent(path, 'after', 'in the source'));
+      await requireRestored(trial, snapshot, 'before', 'restored after the source was written');
+      await trial.mounted(source, (path) => requireContent(path, 'after', 'in the source'));
     },
   },
   {
@@ -62,8 +62,8 @@ export const snapshots: readonly Check[] = [
       const snapshot = await trial.snapshot(source);
       await writeContent(mounted.path, 'after');
       await trial.release(mounted);
-      await demandRestored(trial, snapshot, 'before', 'restored from a mounted source');
-      await trial.mounted(source, (path) => demandContent(path, 'after', 'in the source'));
+      await requireRestored(trial, snapshot, 'before', 'restored from a mounted source');
+      await trial.mounted(source, (path) => requireContent(path, 'after', 'in the source'));
     },
   },
   {
@@ -75,8 +75,8 @@ export const snapshots: readonly Check[] = [
       const snapshot = await trial.snapshot(source);
       await trial.mounted(source, (path) => writeContent(path, 'after'));
       const again = await trial.snapshot(source, snapshot.snapshot);
-      demand(again.handle === snapshot.handle, `the second answer has handle ${again.handle}`);
-      await demandRestored(trial, snapshot, 'before', 'restored after a repeated snapshot call');
+      assert(again.handle === snapshot.handle, `the second answer has handle ${again.handle}`);
+      await requireRestored(trial, snapshot, 'before', 'restored after a repeated snapshot call');
     },
   },
   {
@@ -87,7 +87,7 @@ export const snapshots: readonly Check[] = [
       const source = await written(trial, 'source');
       const snapshot = await trial.snapshot(source);
       await trial.delete(source);
-      await demandRestored(trial, snapshot, 'source', 'restored after its source was deleted');
+      await requireRestored(trial, snapshot, 'source', 'restored after its source was deleted');
     },
   },
   {
@@ -100,9 +100,14 @@ export const snapshots: readonly Check[] = [
       await trial.mounted(one, (path) => writeContent(path, 'one-late'));
       const late = await trial.snapshot(one);
       const other = await trial.snapshot(await written(trial, 'two'));
-      await demandRestored(trial, early, 'one-early', 'restored from the first of three snapshots');
-      await demandRestored(trial, late, 'one-late', 'restored from the second of three snapshots');
-      await demandRestored(trial, other, 'two', 'restored from the third of three snapshots');
+      await requireRestored(
+        trial,
+        early,
+        'one-early',
+        'restored from the first of three snapshots',
+      );
+      await requireRestored(trial, late, 'one-late', 'restored from the second of three snapshots');
+      await requireRestored(trial, other, 'two', 'restored from the third of three snapshots');
     },
   },
   {
@@ -113,14 +118,14 @@ export const snapshots: readonly Check[] = [
     body: async (trial) => {
       const source = await written(trial, 'source');
       const snapshot = await trial.snapshot(source);
-      const first = await demandRestored(trial, snapshot, 'source', 'restored');
+      const first = await requireRestored(trial, snapshot, 'source', 'restored');
       await trial.mounted(first, (path) => writeContent(path, 'first'));
-      await demandRestored(trial, snapshot, 'source', 'restored after a sibling was written');
+      await requireRestored(trial, snapshot, 'source', 'restored after a sibling was written');
       await trial.mounted(source, (path) =>
-        demandContent(path, 'source', 'after a restored volume was written'),
+        requireContent(path, 'source', 'after a restored volume was written'),
       );
       await trial.delete(first);
-      await demandRestored(trial, snapshot, 'source', 'restored after a sibling was deleted');
+      await requireRestored(trial, snapshot, 'source', 'restored after a sibling was deleted');
     },
   },
   {
@@ -138,12 +143,12 @@ export const snapshots: readonly Check[] = [
         taken.push(await trial.snapshot(source, { ...identity, namespace }));
       }
       const handles = new Set(taken.map(({ handle }) => handle));
-      demand(
+      assert(
         handles.size === taken.length,
         `objects with different uids share a handle: ${[...handles].join(', ')}`,
       );
       for (const [n, snapshot] of taken.entries())
-        await demandRestored(trial, snapshot, labels[n] ?? '', 'restored with the name of others');
+        await requireRestored(trial, snapshot, labels[n] ?? '', 'restored with the name of others');
     },
   },
   {
@@ -153,14 +158,14 @@ export const snapshots: readonly Check[] = [
     body: async (trial) => {
       const source = await written(trial, 'source');
       const snapshot = await trial.snapshot(source);
-      const restored = await demandRestored(trial, snapshot, 'source', 'restored');
+      const restored = await requireRestored(trial, snapshot, 'source', 'restored');
       await trial.delete(source);
       await trial.mounted(restored, (path) =>
-        demandContent(path, 'source', 'after the source was deleted'),
+        requireContent(path, 'source', 'after the source was deleted'),
       );
       await (await trial.driver()).deleteSnapshot({ ...trial.call(source), ...snapshot });
       await trial.mounted(restored, (path) =>
-        demandContent(path, 'source', 'after the snapshot was deleted'),
+        requireContent(path, 'source', 'after the snapshot was deleted'),
       );
     },
   },
@@ -173,7 +178,7 @@ export const snapshots: readonly Check[] = [
       await trial.mounted(source, (path) => writeLarge(path, source.volume.uid));
       const restored = await trial.restore(await trial.snapshot(source));
       for (const made of [source, restored])
-        await trial.mounted(made, (path) => demandLarge(path, source.volume.uid, 'restored'));
+        await trial.mounted(made, (path) => requireLargeFile(path, source.volume.uid, 'restored'));
     },
   },
   {
@@ -186,7 +191,7 @@ export const snapshots: readonly Check[] = [
       await trial.mounted(source, writeOwned);
       const restored = await trial.restore(await trial.snapshot(source));
       for (const made of [source, restored])
-        await trial.mounted(made, (path) => demandOwned(path, 'restored'));
+        await trial.mounted(made, (path) => requireOwned(path, 'restored'));
     },
   },
   {
@@ -199,13 +204,13 @@ export const snapshots: readonly Check[] = [
       const snapshot = await trial.snapshot(source);
       const asked = trial.sizeBytes * 2n;
       const restored = await trial.restore(snapshot, undefined, asked);
-      demand(
+      assert(
         restored.sizeBytes >= asked,
         `the volume has ${restored.sizeBytes} bytes, not ${asked}`,
       );
-      await trial.mounted(restored, (path) => demandContent(path, 'source', 'restored larger'));
+      await trial.mounted(restored, (path) => requireContent(path, 'source', 'restored larger'));
       const bytes = await deviceBytes(await trial.device(restored));
-      demand(
+      assert(
         bytes >= asked,
         `restore returns ${restored.sizeBytes} bytes, and the device has ${bytes}`,
       );
@@ -221,9 +226,9 @@ export const snapshots: readonly Check[] = [
       const driver = await trial.driver();
       await driver.deleteSnapshot({ ...trial.call(source), ...snapshot });
       const volume = trial.identity();
-      await demandKind('restore', trial.restore(snapshot, volume), 'NotFound');
+      await requireKind('restore', trial.restore(snapshot, volume), 'NotFound');
       const observed = driver.observe({ ...trial.context(volume), handle: undefined });
-      await demandKind('observe of a volume that was not restored', observed, 'NotFound');
+      await requireKind('observe of a volume that was not restored', observed, 'NotFound');
     },
   },
   {
@@ -237,16 +242,16 @@ export const snapshots: readonly Check[] = [
       const driver = await trial.driver();
       const request = { ...trial.call(source), ...snapshot };
       const found = await driver.observeSnapshot(request);
-      demand(found.handle === snapshot.handle, `observe returns handle ${found.handle}`);
+      assert(found.handle === snapshot.handle, `observe returns handle ${found.handle}`);
       await driver.deleteSnapshot(request);
       await driver.deleteSnapshot(request);
       for (const handle of [snapshot.handle, undefined]) {
         const observed = driver.observeSnapshot({ ...request, handle });
-        await demandKind('observe of a deleted snapshot', observed, 'NotFound');
+        await requireKind('observe of a deleted snapshot', observed, 'NotFound');
       }
       await trial.mounted(source, (path) => writeContent(path, 'after'));
       const anew = await trial.snapshot(source, snapshot.snapshot);
-      await demandRestored(trial, anew, 'after', 'restored from a snapshot created again');
+      await requireRestored(trial, anew, 'after', 'restored from a snapshot created again');
     },
   },
   {
@@ -260,11 +265,11 @@ export const snapshots: readonly Check[] = [
       await trial.mounted(source, (path) => writeContent(path, 'late'));
       const kept = await trial.snapshot(source);
       await (await trial.driver()).deleteSnapshot({ ...trial.call(source), ...doomed });
-      await trial.mounted(source, (path) => demandContent(path, 'late', 'in the source'));
+      await trial.mounted(source, (path) => requireContent(path, 'late', 'in the source'));
       await trial.mounted(restored, (path) =>
-        demandContent(path, 'early', 'in the restored volume'),
+        requireContent(path, 'early', 'in the restored volume'),
       );
-      await demandRestored(trial, kept, 'late', 'restored after another snapshot was deleted');
+      await requireRestored(trial, kept, 'late', 'restored after another snapshot was deleted');
     },
   },
   {
@@ -276,7 +281,7 @@ export const snapshots: readonly Check[] = [
       const made = await trial.provision();
       const request = trial.snapshotRequest(made, trial.snapshotIdentity());
       const created = (await trial.driver()).createSnapshot(request);
-      await demandKind('createSnapshot', created, 'Unsupported');
+      await requireKind('createSnapshot', created, 'Unsupported');
     },
   },
 ];

@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises';
-import { demandCommand, runCommand } from '../../node/run-command.js';
+import { requireCommand, runCommand } from '../../node/run-command.js';
 import { erase, mountOf } from './damage.js';
 import type { Mutant } from './mutant.js';
 
@@ -96,7 +96,7 @@ export const growthMutants: readonly Mutant[] = [
         const { devicePath, target, volume, signal } = request;
         if (!memory.notes.has(volume.uid) || devicePath === '') return driver.mount(request);
         await mkdir(target);
-        await demandCommand(runCommand, 'mount', [devicePath, target], signal);
+        await requireCommand(runCommand, 'mount', [devicePath, target], signal);
         return { path: target, formatted: true };
       },
     }),

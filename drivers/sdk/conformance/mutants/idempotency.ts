@@ -1,6 +1,6 @@
 import { DriverError } from '../../contract/errors.js';
 import { mountAt } from '../../node/mount-table.js';
-import { demandCommand, runCommand } from '../../node/run-command.js';
+import { requireCommand, runCommand } from '../../node/run-command.js';
 import { aliasing, erase, exists, makeStray } from './damage.js';
 import type { Mutant } from './mutant.js';
 
@@ -97,7 +97,7 @@ export const idempotencyMutants: readonly Mutant[] = [
         const before = await mountAt(request.target);
         const result = await driver.mount(request);
         const bind = ['--bind', request.target, request.target];
-        if (before) await demandCommand(runCommand, 'mount', bind, request.signal);
+        if (before) await requireCommand(runCommand, 'mount', bind, request.signal);
         return result;
       },
     }),

@@ -1,5 +1,5 @@
 import { DriverError } from '../../contract/errors.js';
-import { demandCommand, runCommand } from '../../node/run-command.js';
+import { requireCommand, runCommand } from '../../node/run-command.js';
 import { aliasing, findVolume, mountOf } from './damage.js';
 import type { KnownVolume, Mutant, MutantMemory } from './mutant.js';
 
@@ -169,7 +169,7 @@ export const lifecycleMutants: readonly Mutant[] = [
       delete: async (request) => {
         const mounted = mountOf(memory, request.volume);
         if (mounted) {
-          await demandCommand(runCommand, 'umount', ['-l', mounted.target], request.signal);
+          await requireCommand(runCommand, 'umount', ['-l', mounted.target], request.signal);
           await driver.detach(mounted);
         }
         await driver.delete(request);

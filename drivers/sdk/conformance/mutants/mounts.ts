@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { DriverError } from '../../contract/errors.js';
 import { mountAt } from '../../node/mount-table.js';
-import { demandCommand, runCommand } from '../../node/run-command.js';
+import { requireCommand, runCommand } from '../../node/run-command.js';
 import { writeHead } from '../device-bytes.js';
 import { mountOf } from './damage.js';
 import type { Mutant } from './mutant.js';
@@ -84,7 +84,7 @@ export const mountMutants: readonly Mutant[] = [
     change: (driver) => ({
       unmount: async (request) => {
         if (await mountAt(request.target)) {
-          await demandCommand(runCommand, 'umount', ['-l', request.target], request.signal);
+          await requireCommand(runCommand, 'umount', ['-l', request.target], request.signal);
           return;
         }
         await driver.unmount(request);
@@ -121,7 +121,7 @@ export const mountMutants: readonly Mutant[] = [
       detach: async (request) => {
         const mounted = mountOf(memory, request.volume);
         if (mounted && (await mountAt(mounted.target)))
-          await demandCommand(runCommand, 'umount', ['-l', mounted.target], request.signal);
+          await requireCommand(runCommand, 'umount', ['-l', mounted.target], request.signal);
         await driver.detach(request);
       },
     }),

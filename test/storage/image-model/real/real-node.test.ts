@@ -1,5 +1,5 @@
 import { seededRandom } from 'kedge';
-import { demandDevices } from '../../../drivers/devices.js';
+import { requireDevices } from '../../../drivers/devices.js';
 import { ImageWorld } from '../world.js';
 import { RealMachine } from './real-machine.js';
 
@@ -14,7 +14,7 @@ describe('images of this machine under random users and kills', function () {
   let machine: RealMachine | undefined;
 
   before(function () {
-    demandDevices(this);
+    requireDevices(this);
   });
   afterEach(async () => {
     await machine?.close();

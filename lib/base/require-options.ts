@@ -55,7 +55,7 @@ export const storeRule: OptionRule = withMethods(
  * @param of name of the constructed class or function, for the message
  * @throws TypeError that names the option, its value and the expected value
  */
-export function demandOptions(
+export function requireOptions(
   of: string,
   options: unknown,
   rules: Readonly<Record<string, OptionRule>>,

@@ -1,5 +1,5 @@
 import { DriverError, type DriverErrorKind } from '../contract/errors.js';
-import { demand } from './failure.js';
+import { assert } from './failure.js';
 
 /** The kind of a call's error; undefined if it succeeds. */
 export async function kindOf(call: Promise<unknown>): Promise<DriverErrorKind | undefined> {
@@ -13,19 +13,19 @@ export async function kindOf(call: Promise<unknown>): Promise<DriverErrorKind | 
 }
 
 /** @throws ConformanceError unless the call fails with one of these kinds. */
-export async function demandKind(
+export async function requireKind(
   what: string,
   call: Promise<unknown>,
   ...kinds: readonly DriverErrorKind[]
 ): Promise<void> {
   const kind = await kindOf(call);
-  demand(
+  assert(
     kind !== undefined && kinds.includes(kind),
     `${what} ends with ${kind ?? 'success'}, not with ${kinds.join(' or ')}`,
   );
 }
 
 /** @throws ConformanceError unless the call fails with a DriverError. */
-export async function demandRefusal(what: string, call: Promise<unknown>): Promise<void> {
-  demand((await kindOf(call)) !== undefined, `${what} succeeds`);
+export async function requireRefusal(what: string, call: Promise<unknown>): Promise<void> {
+  assert((await kindOf(call)) !== undefined, `${what} succeeds`);
 }
