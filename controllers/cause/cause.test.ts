@@ -116,6 +116,17 @@ describe('the cause of what does not run', () => {
     expect(serviceWith(service, all, [])?.object).to.equal('Instance default/s-2');
   });
 
+  it('is what a ready instance lacks, after what others wait for', () => {
+    const lacks = instance({ conditions: [met, unmet('FilesReady', 'previous files are kept')] });
+    expect(instanceWith(lacks, [])?.message).to.equal('previous files are kept');
+    const runs = { ...service, conditions: [met] };
+    expect(serviceWith(runs, [lacks], [])?.message).to.equal('previous files are kept');
+    const waits = instance({ name: 's-1', ordinal: 1 });
+    expect(serviceWith(service, [lacks, waits], [])?.object).to.equal('Instance default/s-1');
+    const other = unmet('VolumesReady', 'from before');
+    expect(instanceWith(instance({ conditions: [met, other] }), [])).to.equal(undefined);
+  });
+
   it('of storage is why it failed, else the answer of its driver, else what it waits for', () => {
     const conditions = [unmet('Provisioned', 'waits')];
     const lastOperation = {

@@ -9,7 +9,7 @@ import {
 } from '../reasons/index.js';
 import { mountedVolumes } from '../service/claim.js';
 import { sourceSnapshot } from '../volume/kind.js';
-import { crashOf, type Said, saidOfStorage, unmetCondition } from './said.js';
+import { crashOf, degradedCondition, type Said, saidOfStorage, unmetCondition } from './said.js';
 
 /** The cause of a problem. */
 export interface Cause {
@@ -65,10 +65,14 @@ function sourceOf(
 /** Phases in which a volume can be mounted or is mounted. */
 const usable: ReadonlySet<string | undefined> = new Set<Volume['status']>(['Available', 'Bound']);
 
+/** Whether an object is ready and is to stay. */
+function isReady(object: Instance | Service): boolean {
+  return findCondition(object.conditions, 'Ready')?.status === 'True' && !isDeleting(object);
+}
+
 function causeOfInstance(object: Instance, world: World): Cause | undefined {
   const subject = { kind: 'Instance', object } as const;
-  const ready = findCondition(object.conditions, 'Ready');
-  if (ready?.status === 'True' && !isDeleting(object)) return undefined;
+  if (isReady(object)) return causeOfItself(subject, degradedCondition(object.conditions));
   // A terminating instance no longer depends on its volumes.
   for (const key of isDeleting(object) ? [] : mountedVolumes(object)) {
     const volume = findByKey(world.volumes, key);
@@ -93,12 +97,14 @@ function causeOfService(object: Service, world: World): Cause | undefined {
   const subject = { kind: 'Service', object } as const;
   const ready = findCondition(object.conditions, 'Ready');
   const isCurrent = object.observedGeneration === object.metadata.generation;
-  if (isCurrent && ready?.status === 'True' && !isDeleting(object)) return undefined;
   const own = world.instances.filter(
     (instance) => instance.service === object.name && instance.namespace === object.namespace,
   );
   const live = own.filter((instance) => !isDeleting(instance));
-  for (const instance of (live.length > 0 ? live : [...own]).sort(byUrgency)) {
+  const shown = (live.length > 0 ? live : own).toSorted(byUrgency);
+  // A problem of an instance that is ready comes last.
+  const waiting = isCurrent && isReady(object) ? [] : shown.filter((each) => !isReady(each));
+  for (const instance of [...waiting, ...shown.filter(isReady)]) {
     const cause = causeOfInstance(instance, world);
     if (cause) return through(subject, cause);
   }

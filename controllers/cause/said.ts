@@ -27,6 +27,14 @@ export function unmetCondition(
   return report.find((c) => c !== undefined && c.status !== 'True' && c.message !== '');
 }
 
+/** Conditions that can be unmet while an instance is ready. */
+const besideReady: readonly string[] = ['FilesReady', 'LimitsEnforced'];
+
+/** The unmet condition of an instance that is ready. */
+export function degradedCondition(conditions: readonly Condition[] = []): Said | undefined {
+  return conditions.find(({ type, status }) => besideReady.includes(type) && status === 'False');
+}
+
 /** The end of the last run of an instance that is being restarted, which is more specific than the reason Starting. */
 export function crashOf({ conditions, exitCode, backoff }: Instance): Said | undefined {
   const ready = findCondition(conditions, 'Ready');
