@@ -34,8 +34,6 @@ import { StartRefusals } from './start-refusal.js';
 
 /** Deadline of the check whether the engine is available. */
 const availabilityMs = 5_000;
-/** A start that takes longer continues in the background, and its outcome is reported as a change. */
-const startPatienceMs = 250;
 /** Maximum interval at which a reader that follows an ended workload checks for the next run. */
 const nextRunMs = 5_000;
 
@@ -94,6 +92,7 @@ export class ContainerRuntime implements Runtime, Holders {
     this.#stops = new ContainerStops({ containers, records: this.#records, clock, policy });
     this.#container = new RunContainer({ containers, signal });
     this.#starts = new ContainerStarts({
+      clock,
       containers,
       cluster,
       records: this.#records,
@@ -139,16 +138,7 @@ export class ContainerRuntime implements Runtime, Holders {
     const before = await this.observe(spec.id);
     if (before.state === 'running' || before.state === 'starting') return;
     this.#watch.start();
-    const patience = new AbortController();
-    let late = false;
-    const settled = this.#starts.begin(spec, await this.#runs.of(spec.id)).finally(() => {
-      patience.abort();
-      if (late) this.#changed(spec.id);
-    });
-    await Promise.race([settled, sleep(this.#options.clock, startPatienceMs, patience.signal)]);
-    late = true;
-    // The change triggers an observation, which reports the error.
-    settled.catch(() => undefined);
+    await this.#starts.start(spec, await this.#runs.of(spec.id), () => this.#changed(spec.id));
   }
 
   async observe(id: string): Promise<WorkloadState> {

@@ -1,4 +1,4 @@
-import { messageOf } from 'kedge';
+import { type Clock, messageOf, sleep } from 'kedge';
 import type { WorkloadSpec, WorkloadState } from '../runtime/runtime.js';
 import { containerConfig } from './container-config.js';
 import type { ContainerRecords } from './container-records.js';
@@ -10,11 +10,15 @@ import { propagationOf } from './mount-propagation.js';
 import type { ClusterNetwork } from './network/cluster-network.js';
 import { requireUnmoved } from './mounts/moved-source.js';
 import { joinsBridge } from './network/network-settings.js';
-import { isUnsettled, type RunContainer } from './run-container.js';
+import { isConnectionLoss, isUnsettled, type RunContainer } from './run-container.js';
 import type { RunIdentity } from './run-identity.js';
+
+/** A start that takes longer continues in the background. */
+const patienceMs = 250;
 
 /** Dependencies of {@link ContainerStarts}. */
 export interface ContainerStartsOptions {
+  readonly clock: Clock;
   readonly containers: EngineContainers;
   readonly cluster: string;
   readonly records: ContainerRecords;
@@ -36,6 +40,8 @@ export class ContainerStarts {
   readonly #options: ContainerStartsOptions;
   readonly #attempts = new Map<string, Attempt>();
   readonly #givenUp = new Map<string, AbortController>();
+  /** Errors of starts in the background whose outcome is unknown. */
+  readonly #late = new Map<string, Error>();
 
   constructor(options: ContainerStartsOptions) {
     this.#options = options;
@@ -54,15 +60,38 @@ export class ContainerStarts {
   /** Forgets a removed workload. */
   forget(id: string): void {
     this.#attempts.delete(id);
+    this.#late.delete(id);
   }
 
   /**
-   * Starts a new run, or the last one again if its start was interrupted. {@link stateOf} and the engine report the
-   * outcome.
+   * Starts a new run, or the last one again if its start was interrupted. A start that takes long continues in the
+   * background. {@link stateOf} and the engine report the outcome.
    * @param before the runs that have a container, the earlier one first; none of them is running
-   * @throws Error if the outcome is unknown; the next call starts the same run
+   * @param onLate called when a start in the background ends
+   * @throws Error if the outcome of this start or of the last one is unknown; the next call starts the same run. A lost
+   * connection is no error, because the availability of the engine is reported separately.
    */
-  async begin(spec: WorkloadSpec, before: readonly FoundRun[]): Promise<void> {
+  async start(spec: WorkloadSpec, before: readonly FoundRun[], onLate: () => void): Promise<void> {
+    const { id } = spec;
+    const late = this.#late.get(id);
+    this.#late.delete(id);
+    if (late !== undefined) throw late;
+    const patience = new AbortController();
+    const begun = this.#begin(spec, before).catch((error: unknown) => {
+      if (!isConnectionLoss(error)) throw error;
+    });
+    const isLate = sleep(this.#options.clock, patienceMs, patience.signal).then(() => true);
+    try {
+      if ((await Promise.race([begun, isLate])) !== true) return;
+    } finally {
+      patience.abort();
+    }
+    void begun
+      .catch((error: unknown) => this.#late.set(id, new Error(messageOf(error), { cause: error })))
+      .finally(onLate);
+  }
+
+  async #begin(spec: WorkloadSpec, before: readonly FoundRun[]): Promise<void> {
     const { id } = spec;
     const { cluster, records } = this.#options;
     const run = await this.#nextRun(id, before);

@@ -38,6 +38,8 @@ describe('a start of a container that is interrupted', () => {
   let open: ContainerRuntime[];
   let containers: Map<string, Container>;
   let starts: Start[];
+  /** Set while the engine still creates or removes a container of each name. Creations wait for it. */
+  let busy: Promise<void> | undefined;
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = new URL(request.url ?? '', 'http://engine');
@@ -61,7 +63,10 @@ describe('a start of a container that is interrupted', () => {
       );
     if (key === 'create') {
       const name = url.searchParams.get('name') ?? '';
-      if (containers.has(name)) return json(response, 409, { message: 'the name is in use' });
+      const isBusy = busy !== undefined;
+      await busy;
+      if (isBusy || containers.has(name))
+        return json(response, 409, { message: 'the name is in use' });
       const { Labels } = JSON.parse(String(Buffer.concat(body))) as { Labels: never };
       containers.set(name, { name, labels: Labels, state: 'created' });
       return json(response, 201, { Id: name });
@@ -122,6 +127,7 @@ describe('a start of a container that is interrupted', () => {
     directory = await mkdtemp(join(tmpdir(), 'kedge-starts-'));
     open = [];
     starts = [];
+    busy = undefined;
     containers = new Map();
   });
   afterEach(async () => {
@@ -183,6 +189,40 @@ describe('a start of a container that is interrupted', () => {
     await attempt(next);
     expect(await next.observe(id)).to.include({ state: 'running', run: 3 });
     expect(names()).to.deep.equal(['-1 exited', '-3 running']);
+  });
+
+  it('fails with the reason while the engine is not done with its name, now or later', async () => {
+    const runtime = daemon();
+    const changes: string[] = [];
+    runtime.onChange((changed) => changes.push(changed));
+    const refusal = () => runtime.start(spec).then(() => '', String);
+    busy = Promise.resolve();
+    expect(await refusal()).to.contain('is not ready to be started');
+    let end: () => void = () => undefined;
+    busy = new Promise((resolve) => (end = resolve));
+    // It continues in the background, and the next start reports its error.
+    await runtime.start(spec);
+    expect(await runtime.observe(id)).to.include({ state: 'starting' });
+    changes.length = 0;
+    end();
+    await eventually('the end of the start', () => changes.includes(id));
+    expect(await refusal()).to.contain('is not ready to be started');
+    busy = undefined;
+    await attempt(runtime);
+    expect(await runtime.observe(id)).to.include({ state: 'running', run: 1 });
+  });
+
+  it('fails if a container of another program has its name, and the next run starts', async () => {
+    const taken = `kedge-c-${id}-1`;
+    containers.set(taken, { name: taken, labels: {}, state: 'running' });
+    const runtime = daemon();
+    await attempt(runtime);
+    const failed = await runtime.observe(id);
+    expect(failed).to.include({ state: 'startFailed', run: 1 });
+    expect(JSON.stringify(failed)).to.contain(`remove that container (docker rm -f ${taken})`);
+    await attempt(runtime);
+    expect(await runtime.observe(id)).to.include({ state: 'running', run: 2 });
+    expect(names()).to.deep.equal(['-1 running', '-2 running']);
   });
 
   it('leaves no process behind that the engine does not know', async () => {

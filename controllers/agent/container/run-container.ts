@@ -61,6 +61,12 @@ export class RunContainer {
         // The call of an earlier attempt created it meanwhile.
         const there = await this.#own(name, identity);
         if (there) return there.id;
+        const foreign = await containers.inspect(name, signal);
+        if (foreign)
+          throw new Error(
+            `the name of container ${name} is in use by a container that Kedge did not create; remove that container (docker rm -f ${name}), or rename it`,
+            { cause: error },
+          );
         // The engine still creates or removes a container of this name.
         throw new UnsettledStart(`container ${name} is not ready to be started`, { cause: error });
       });
@@ -88,6 +94,14 @@ export class RunContainer {
  */
 export function isUnsettled(error: unknown): boolean {
   if (error instanceof UnsettledStart || error instanceof UnrecordedProcesses) return true;
-  const cause = error instanceof ImageError ? error.cause : error;
-  return isEngineError(cause, 'Unreachable', 'Broken', 'Timeout', 'Cancelled');
+  return isConnectionLoss(error) || isEngineError(causeOf(error), 'Timeout');
+}
+
+/** Whether a start ended because the connection to the engine was lost. */
+export function isConnectionLoss(error: unknown): boolean {
+  return isEngineError(causeOf(error), 'Unreachable', 'Broken', 'Cancelled');
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof ImageError ? error.cause : error;
 }

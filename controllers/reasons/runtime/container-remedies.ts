@@ -12,6 +12,29 @@ export function engineUnavailable({ object }: About<'Instance'>): Remedy {
   );
 }
 
+/** The remedy for a start that the engine did not complete; undefined for other failures. */
+export function engineInterrupted({ object, message }: About<'Instance'>): Remedy | undefined {
+  const [, pid] =
+    /^can't be started: process (\d+) of container \S+ was started by/.exec(message) ?? [];
+  if (pid !== undefined)
+    return run(
+      `sudo kill -9 ${pid}`,
+      `end the process that the engine does not know, on node ${object.node ?? ''}; the start is retried automatically`,
+    );
+  const [, name] = /name of container (\S+) is in use by a container/.exec(message) ?? [];
+  if (name !== undefined)
+    return run(
+      `docker rm -f ${name}`,
+      `remove the container with that name from node ${object.node ?? ''}, or rename it; the start is retried automatically`,
+    );
+  if (!/container engine made no progress|is not ready to be started/.test(message))
+    return undefined;
+  return run(
+    'systemctl restart docker',
+    `the start is retried automatically; if it fails again, restart the container engine of node ${object.node ?? ''}`,
+  );
+}
+
 /** Whether the engine could not write because its disk is full. */
 export function isDiskFull(message: string): boolean {
   return message.includes('no space left on device');

@@ -4,6 +4,7 @@ import type { About } from '../world.js';
 import { limitsNotEnforced } from '../scheduling/room.js';
 import {
   engineDiskFull,
+  engineInterrupted,
   imageFailed,
   isDiskFull,
   portTaken,
@@ -16,6 +17,8 @@ export function startFailed(about: About<'Instance'>): Remedy {
   const service = serviceOf(object);
   const label = `service ${service.namespace}/${service.name}`;
   const edit = command('edit', 'service', service);
+  const interrupted = engineInterrupted(about);
+  if (interrupted) return interrupted;
   if (/^can't be started: image/.test(message)) return imageFailed(about);
   if (/^can't be started: user \S* ?can't be used/.test(message))
     return run(
