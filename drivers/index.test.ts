@@ -50,11 +50,27 @@ describe('built-in drivers', () => {
         expect(capabilities[key], key).to.deep.equal(value);
     });
 
-  it('refuse unknown parameters by name, and require parameters only of volumes', async () => {
+  it('refuse unknown parameters by name, and require of a class what no volume or label supplies', async () => {
     const driver = await registry.get('cloud2-volume');
     const judge = (parameters: Record<string, string>, level: 'class' | 'volume') =>
       driver?.validateParameters(parameters, { level }).map((v) => v.key);
-    expect(judge({ zone: 'x' }, 'class')).to.deep.equal(['zone']);
+    expect(judge({ zone: 'x', location: 'a' }, 'class')).to.deep.equal(['zone']);
+    expect(judge({}, 'class')).to.deep.equal(['location']);
+    expect(judge({ location: '', region: 'x' }, 'class')).to.deep.equal([]);
+    const required: readonly (readonly [string, Record<string, string>, readonly string[]])[] = [
+      ['cloud1-volume', {}, ['region']],
+      // A label of a node supplies the zone.
+      ['cloud3-block', { region: 'r' }, []],
+      ['cloud4-disk', {}, []],
+      ['local-host', {}, []],
+    ];
+    for (const [name, parameters, keys] of required) {
+      const found = (await registry.get(name))?.validateParameters(parameters, { level: 'class' });
+      expect(
+        found?.map(({ key }) => key),
+        name,
+      ).to.deep.equal(keys);
+    }
     expect(judge({}, 'volume')).to.deep.equal(['location']);
     expect(judge({ region: 'x' }, 'volume')).to.deep.equal([]);
     expect(judge({ location: 'x', fsType: 'btrfs' }, 'volume')).to.deep.equal(['fsType']);

@@ -133,7 +133,7 @@ export const storageReasons = {
   Creating: unmet('the driver is creating the snapshot', underWay),
   Deleting: unmet('the object is being deleted', underWay),
   TopologyUnsatisfied: unmet(
-    'no node matches allowedTopologies of its storage class',
+    'no node has the labels that its storage class requires',
     byKind({ Volume: topologyUnsatisfied }, otherwise),
   ),
   SnapshotNotReady: unmet(

@@ -14,16 +14,19 @@ import {
   timestamp,
   type Transaction,
 } from 'kedge';
+import type { DriverRegistry } from '@kedge/driver-sdk';
 import { agentFinalizer } from '../instance/index.js';
 import { type Instance, instances } from '../instance/kind.js';
 import { nodes } from '../node/kind.js';
-import { storageClasses } from '../storage-class/kind.js';
-import { volumes } from '../volume/kind.js';
+import { namedTopology } from '../storage-class/index.js';
+import { type StorageClass, storageClasses } from '../storage-class/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { volumeOfMount } from '../service/index.js';
 import { isNeedy } from '../service/needs/index.js';
 import { type Reason, setCondition } from '../reasons/index.js';
-import { placeInstance, type VolumeConstraint } from './plan.js';
+import { placeInstance } from './plan.js';
+import type { VolumeConstraint } from './reach.js';
 import { changesNodePlacement, changesVolumePlacement, placementWakes } from './wakes.js';
 
 /** Dependencies of the scheduler. */
@@ -34,25 +37,46 @@ export interface SchedulerOptions {
   readonly random: Random;
   readonly logger: Logger;
   readonly policy: ControllerPolicy;
+  readonly drivers: Pick<DriverRegistry, 'get'>;
 }
 
 /** Delay until the cache contains a write. */
 const cacheLagMs = 50;
 
+/** The node constraints of a volume. Its parameters have the precedence that they have in driver calls. */
+async function constraintOf(
+  { drivers }: Pick<SchedulerOptions, 'drivers'>,
+  volume: Volume,
+  storageClass: StorageClass | undefined,
+): Promise<VolumeConstraint> {
+  if (volume.handle || !storageClass) return { volume, storageClass };
+  const driver = await drivers.get(volume.driver || storageClass.driver);
+  const parameters = {
+    ...storageClass.parameters,
+    ...volume.parameters,
+    ...volume.driverParameters,
+  };
+  const named = namedTopology(parameters, driver?.capabilities().placeParameters);
+  return { volume, storageClass, named };
+}
+
 /** The node constraints of an instance's volumes; a missing volume has none. */
 async function constraintsOf(
+  options: SchedulerOptions,
   txn: Transaction,
   { namespace, service, ordinal, template }: Instance,
 ): Promise<readonly VolumeConstraint[]> {
   const constraints: VolumeConstraint[] = [];
   for (const mount of template.volumes ?? []) {
     const key = volumeOfMount(mount, namespace, service, ordinal);
-    const volume = key && (await txn.get(volumes, key, { watching: ['handle', 'topology'] }));
+    const watching = ['handle', 'topology', 'driver', 'driverParameters'] as const;
+    const volume = key && (await txn.get(volumes, key, { watching }));
     if (!volume) continue;
+    await txn.get(volumes, key, { watching: 'generation' });
     const { storageClassName: name } = volume;
     const storageClass =
       name === '' ? undefined : await txn.get(storageClasses, { name }, { watching: 'generation' });
-    constraints.push({ volume, storageClass });
+    constraints.push(await constraintOf(options, volume, storageClass));
   }
   return constraints;
 }
@@ -63,7 +87,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
   return context.txn(async (txn) => {
     const instance = await txn.get(instances, key);
     if (!instance || instance.node !== undefined || isDeleting(instance)) return done();
-    const constraints = await constraintsOf(txn, instance);
+    const constraints = await constraintsOf(options, txn, instance);
     const cached = options.manager.informer(nodes).lister.list();
     const tell = (status: 'True' | 'False', reason: Reason, message: string): void => {
       const condition = { type: 'Scheduled', status, reason, message };

@@ -1,3 +1,4 @@
 /** The scheduler: assigns instances to nodes. */
 export { schedulerController, type SchedulerOptions } from './controller.js';
-export { placeInstance, type Placement, type VolumeConstraint } from './plan.js';
+export { placeInstance, type Placement } from './plan.js';
+export type { VolumeConstraint } from './reach.js';

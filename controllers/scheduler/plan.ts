@@ -1,10 +1,9 @@
 import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
-import type { StorageClass } from '../storage-class/kind.js';
-import type { Volume } from '../volume/kind.js';
 import { isNeedy } from '../service/needs/index.js';
 import { fullnessWith, type NodeUse, type Shortage, shortageOf, useOf } from './node-room.js';
-import { labelsOf, topologyAllows } from '../storage-class/index.js';
+import { labelsOf } from '../storage-class/index.js';
+import { reaches, unreachable, type VolumeConstraint } from './reach.js';
 
 /** The node of an instance, or the reason why none fits. */
 export type Placement =
@@ -15,23 +14,9 @@ export type Placement =
       readonly message: string;
     };
 
-/** The node constraints of a mounted volume. */
-export interface VolumeConstraint {
-  readonly volume: Pick<Volume, 'namespace' | 'name' | 'handle' | 'topology'>;
-  readonly storageClass: Pick<StorageClass, 'name' | 'allowedTopologies'> | undefined;
-}
-
 function matches(node: Node, selector: Readonly<Record<string, string>>): boolean {
   const labels = labelsOf(node);
   return Object.entries(selector).every(([key, value]) => labels[key] === value);
-}
-
-/**
- * A provisioned volume restricts its instance to its topology; an unprovisioned one to the topologies of its class.
- */
-function reaches(node: Node, { volume, storageClass }: VolumeConstraint): boolean {
-  if (volume.handle) return matches(node, volume.topology ?? {});
-  return topologyAllows(storageClass?.allowedTopologies, labelsOf(node));
 }
 
 function none(message: string): Placement {
@@ -80,15 +65,7 @@ export function placeInstance(
       .join(', ');
     return none(`${known}, and none of them matches nodeSelector {${wanted}}`);
   }
-  const blocking = constraints
-    .filter((c) => !fitting.some((node) => reaches(node, c)))
-    .map(({ volume, storageClass }) => {
-      const label = `volume ${volume.namespace}/${volume.name}`;
-      const labels = Object.entries(volume.topology ?? {}).map(([k, v]) => `${k}=${v}`);
-      if (volume.handle) return `${label} is reachable only from nodes with {${labels.join(', ')}}`;
-      return `class "${storageClass?.name ?? ''}" of ${label} permits none of them`;
-    });
-  const why = blocking.join('; ') || 'none of them reaches all of its volumes';
+  const why = unreachable(fitting, constraints);
   return none(`${known}, ${fitting.length} match its nodeSelector, but ${why}`);
 }
 

@@ -1,140 +1,16 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  Manager,
-  MemoryEngine,
-  type ObjectStore,
-  openStore,
-  seededRandom,
-  silentLogger,
-} from 'kedge';
-import { FakeClock, settle } from 'kedge/testing';
+import { settle } from 'kedge/testing';
 import { type Instance, instances } from '../instance/kind.js';
-import { type Node, nodes } from '../node/kind.js';
+import { nodes } from '../node/kind.js';
 import { storageClasses } from '../storage-class/kind.js';
 import { volumes } from '../volume/kind.js';
-import { defaultPolicy } from '../policy/policy.js';
-import { volumeOfMount } from '../service/index.js';
-import { schedulerController } from './controller.js';
-import { placeInstance, type VolumeConstraint } from './plan.js';
+import { ScheduledCluster as Cluster } from '../testing/scheduled-cluster.js';
 
 const namespace = 'default';
 const zone = 'svc.io/zone';
 const data = { name: 'data', mountPath: '/data' };
 const claim = { ...data, claim: { name: 'v' } };
-
-/** A store with a scheduler. Only changes of objects trigger it: no timer does. */
-class Cluster {
-  /** Instances that the scheduler read in a commit, one entry per run. */
-  readonly runs: string[] = [];
-
-  readonly store: ObjectStore;
-  readonly #clock: FakeClock;
-  readonly #manager: Manager;
-
-  private constructor(store: ObjectStore, clock: FakeClock, manager: Manager) {
-    this.store = store;
-    this.#clock = clock;
-    this.#manager = manager;
-  }
-
-  static async start(): Promise<Cluster> {
-    const clock = new FakeClock();
-    const random = seededRandom(1);
-    const store = await openStore({ engine: new MemoryEngine(), clock });
-    const manager = new Manager({ store, clock, random });
-    const cluster = new Cluster(store, clock, manager);
-    const counting = new Proxy(store, {
-      get: (target, property): unknown => {
-        const value: unknown = Reflect.get(target, property);
-        if (typeof value !== 'function') return value;
-        const method = value.bind(target) as (...given: unknown[]) => unknown;
-        if (property !== 'get') return method;
-        return (kind: { kind: string }, key: { name: string }) => {
-          if (kind.kind === 'Instance') cluster.runs.push(key.name);
-          return method(kind, key);
-        };
-      },
-    });
-    const ports = { manager, clock, random, logger: silentLogger, policy: defaultPolicy };
-    manager.addController(schedulerController({ ...ports, store: counting }));
-    await manager.start();
-    return cluster;
-  }
-
-  async stop(): Promise<void> {
-    const stopping = this.#manager.stop(0);
-    await this.#clock.advance(10_000);
-    await stopping;
-    await this.store.close();
-  }
-
-  async node(name: string, spec: Partial<Node> = {}): Promise<void> {
-    await this.store.create(nodes, { name, status: 'Ready', ...spec });
-  }
-
-  async instance(name: string, template: Instance['template']): Promise<void> {
-    await this.store.create(instances, { namespace, name, service: name, ordinal: 0, template });
-    await settle();
-  }
-
-  /** Removes an instance, as its agent does at the end. */
-  async end(name: string): Promise<void> {
-    const found = await this.store.get(instances, { namespace, name });
-    await this.store.update(instances, {
-      ...found!,
-      metadata: { ...found!.metadata, finalizers: [] },
-    });
-    await this.store.deleteByName(instances, { namespace, name });
-  }
-
-  async volume(name: string, storageClassName = 'c'): Promise<void> {
-    const spec = { size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
-    await this.store.create(volumes, { namespace, name, storageClassName, ...spec });
-  }
-
-  async at(name: string, topology: Readonly<Record<string, string>>): Promise<void> {
-    await this.store.updateStatus(volumes, { namespace, name }, { handle: 'h', topology });
-  }
-
-  /** A class whose volumes are provisioned in one zone. */
-  async classIn(name: string, value: string): Promise<void> {
-    const allowedTopologies = [{ matchLabels: { [zone]: value } }];
-    const found = await this.store.get(storageClasses, { name });
-    if (found) await this.store.update(storageClasses, { ...found, allowedTopologies });
-    else await this.store.create(storageClasses, { name, driver: 'd', allowedTopologies });
-  }
-
-  async nodeOf(name: string): Promise<string | undefined> {
-    await settle();
-    return (await this.store.get(instances, { namespace, name }))?.node;
-  }
-
-  /** Unplaced instances that a full scan would place now. */
-  async forgotten(): Promise<readonly string[]> {
-    await settle();
-    const all = (await this.store.list(nodes)).items;
-    const placed = (await this.store.list(instances)).items;
-    const found: string[] = [];
-    for (const instance of (await this.store.list(instances)).items) {
-      const constraints: VolumeConstraint[] = [];
-      for (const mount of instance.template.volumes ?? []) {
-        const key = volumeOfMount(mount, namespace, instance.service, instance.ordinal);
-        const volume = key && (await this.store.get(volumes, key));
-        if (!volume) continue;
-        const name = volume.storageClassName;
-        constraints.push({ volume, storageClass: await this.store.get(storageClasses, { name }) });
-      }
-      if (
-        instance.node === undefined &&
-        placeInstance(instance, all, constraints, (name) => placed.filter((i) => i.node === name))
-          .type === 'node'
-      )
-        found.push(instance.name);
-    }
-    return found;
-  }
-}
 
 interface Freed {
   /** The event that the instance waits for. */
@@ -260,6 +136,41 @@ const freed: readonly Freed[] = [
       await c.volume('v');
     },
     change: ({ store }) => store.deleteByName(storageClasses, { name: 'c' }),
+  },
+  {
+    title: 'no node is in the zone that the class of its volume names, and the class names another',
+    template: { volumes: [claim] },
+    before: async (c) => {
+      await c.node('n', { labels: { [zone]: 'b' } });
+      await c.classNaming('c', 'a');
+      await c.volume('v');
+    },
+    change: (c) => c.classNaming('c', 'b'),
+  },
+  {
+    title:
+      'no node is in the zone that the class of its volume names, and the volume names another',
+    template: { volumes: [claim] },
+    before: async (c) => {
+      await c.node('n', { labels: { [zone]: 'b' } });
+      await c.classNaming('c', 'a');
+      await c.volume('v');
+    },
+    change: async ({ store }) => {
+      const volume = await store.get(volumes, { namespace, name: 'v' });
+      await store.update(volumes, { ...volume!, parameters: { zone: 'b' } });
+    },
+  },
+  {
+    title: 'the zone of its volume is a secret reference, and the volume is started',
+    template: { volumes: [claim] },
+    before: async (c) => {
+      await c.node('n', { labels: { [zone]: 'b' } });
+      await c.classNaming('c', 'secret:place/zone');
+      await c.volume('v');
+    },
+    change: ({ store }) =>
+      store.updateStatus(volumes, { namespace, name: 'v' }, { topology: { [zone]: 'b' } }),
   },
   {
     title: 'the volume of its claimTemplate is where no node is, and turns out to be elsewhere',

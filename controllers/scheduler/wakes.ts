@@ -71,7 +71,8 @@ export function changesNodePlacement(before: Node, node: Node): boolean {
 export function changesVolumePlacement(before: Volume, volume: Volume): boolean {
   return (
     before.handle !== volume.handle ||
-    before.storageClassName !== volume.storageClassName ||
+    before.metadata.generation !== volume.metadata.generation ||
+    JSON.stringify(before.driverParameters) !== JSON.stringify(volume.driverParameters) ||
     JSON.stringify(before.topology) !== JSON.stringify(volume.topology)
   );
 }

@@ -49,6 +49,7 @@ describe('a service and its instances', () => {
       logger: silentLogger,
       policy: defaultPolicy,
       resolver,
+      drivers: { get: () => Promise.resolve(undefined) },
     };
     manager
       .addController(serviceController({ ...ports, store: raced.store }))

@@ -10,5 +10,12 @@ export {
   shapeViolations,
 } from './shape.js';
 export { seedClasses } from './seed.js';
-export { chooseTopology, labelsOf, topologyAllows, type TopologyChoice } from './topology.js';
+export {
+  chooseTopology,
+  labelsOf,
+  type NamedTopology,
+  namedTopology,
+  topologyAllows,
+  type TopologyChoice,
+} from './topology.js';
 export { storageClassVerbs } from './verbs.js';

@@ -58,10 +58,11 @@ describe('allowedTopologies', () => {
       node('n2', { [zone]: 'b' }),
       node('n1', { [zone]: 'a' }),
     ];
-    const choose = (preferred: string) => chooseTopology(storageClass, nodes, [zone], preferred);
+    const choose = (preferred: string) =>
+      chooseTopology(storageClass, nodes, { topologyKeys: [zone] }, preferred);
     expect(choose('n2')).to.deep.equal({ type: 'node', node: 'n2', topology: { [zone]: 'b' } });
     expect(choose('n3')).to.deep.equal({ type: 'node', node: 'n1', topology: { [zone]: 'a' } });
-    const none = chooseTopology(storageClass, nodes.slice(0, 1), [zone], 'n3');
+    const none = chooseTopology(storageClass, nodes.slice(0, 1), { topologyKeys: [zone] }, 'n3');
     expect(none).to.include({ type: 'none' });
     expect(none.type === 'none' && none.message).to.contain('"c"');
   });
@@ -70,12 +71,34 @@ describe('allowedTopologies', () => {
     const storageClass: StorageClass = { name: 'c', driver: 'd', metadata };
     const nodes = [node('n1', { [zone]: 'a' }), node('n2', { [zone]: 'b' })];
     const chosen = (named: Record<string, string>) =>
-      chooseTopology(storageClass, nodes, [zone], 'n1', named);
+      chooseTopology(storageClass, nodes, { topologyKeys: [zone] }, 'n1', named);
     expect(chosen({})).to.deep.equal({ type: 'node', node: 'n1', topology: { [zone]: 'a' } });
     const there = { type: 'node', node: 'n2', topology: { [zone]: 'b' } };
     expect(chosen({ [zone]: 'b' })).to.deep.equal(there);
     const nowhere = { type: 'node', node: 'n1', topology: { [zone]: 'c' } };
     expect(chosen({ [zone]: 'c' })).to.deep.equal(nowhere);
+  });
+
+  it('a required label comes from the parameters or from a node, else the volume waits', () => {
+    const storageClass: StorageClass = { name: 'c', driver: 'd', metadata };
+    const rules = {
+      topologyKeys: [zone],
+      placeParameters: { [zone]: ['availabilityZone'] },
+      requiredTopologyKeys: [zone],
+    };
+    const nodes = [node('n1', {}), node('n2', { [zone]: 'b' })];
+    const labelled = { type: 'node', node: 'n2', topology: { [zone]: 'b' } };
+    expect(chooseTopology(storageClass, nodes, rules, 'n1')).to.deep.equal(labelled);
+    for (const none of [nodes.slice(0, 1), []]) {
+      const waits = chooseTopology(storageClass, none, rules, 'n1');
+      expect(waits.type === 'none' && waits.message).to.equal(
+        'its parameters do not contain availabilityZone, and no node has the label svc.io/zone; set availabilityZone in class "c", or label a node',
+      );
+    }
+    const named = { type: 'node', node: 'n1', topology: { [zone]: 'c' } };
+    expect(
+      chooseTopology(storageClass, nodes.slice(0, 1), rules, 'n1', { [zone]: 'c' }),
+    ).to.deep.equal(named);
   });
 
   it('an instance is placed where its volumes are or may be provisioned, and reports if no node qualifies', () => {
@@ -112,7 +135,12 @@ describe('allowedTopologies', () => {
   it('data of one node is placed by the name of the node, regardless of its labels', () => {
     const storageClass: StorageClass = { name: 'local', driver: 'local', metadata };
     const nodes = [node('n1', {}), node('n2', { [nodeTopologyKey]: 'n1' })];
-    const { topology } = chooseTopology(storageClass, nodes, [nodeTopologyKey], 'n2') as {
+    const { topology } = chooseTopology(
+      storageClass,
+      nodes,
+      { topologyKeys: [nodeTopologyKey] },
+      'n2',
+    ) as {
       topology: Record<string, string>;
     };
     expect(topology).to.deep.equal({ [nodeTopologyKey]: 'n2' });

@@ -1,4 +1,9 @@
-import { nodeTopologyKey } from '@kedge/driver-sdk';
+import {
+  type Capabilities,
+  isSecretReference,
+  nodeTopologyKey,
+  type Parameters,
+} from '@kedge/driver-sdk';
 import type { Node } from '../node/kind.js';
 import type { StorageClass, TopologyExpression, TopologySelector } from './kind.js';
 
@@ -42,26 +47,64 @@ export function labelsOf(node: Node): Labels {
   return { ...node.labels, [nodeTopologyKey]: node.name };
 }
 
+/** The topology that parameters give, by label. */
+export interface NamedTopology {
+  readonly labels: Labels;
+  /** The parameters whose values are secret references: their labels are known only to the volume controller. */
+  readonly references: Readonly<Record<string, string>>;
+}
+
+/** Reads the topology that the parameters of a volume give. @param keysOf `Capabilities.placeParameters` of its driver */
+export function namedTopology(
+  parameters: Parameters,
+  keysOf: Readonly<Record<string, readonly string[]>> = {},
+): NamedTopology {
+  const labels: Record<string, string> = {};
+  const references: Record<string, string> = {};
+  for (const [label, keys] of Object.entries(keysOf)) {
+    const key = keys.find((each) => (parameters[each] ?? '') !== '');
+    const value = key === undefined ? undefined : parameters[key];
+    if (key === undefined || value === undefined) continue;
+    if (isSecretReference(value)) references[label] = key;
+    else labels[label] = value;
+  }
+  return { labels, references };
+}
+
 /** The possible topologies of a volume of a class. */
 export type TopologyChoice =
   | { readonly type: 'node'; readonly node: string; readonly topology: Labels }
   | { readonly type: 'none'; readonly message: string };
 
+/** The capabilities of a driver that decide about the topology of a volume. */
+export type TopologyRules = Pick<
+  Capabilities,
+  'topologyKeys' | 'placeParameters' | 'requiredTopologyKeys'
+>;
+
 /**
  * The node for which a volume is provisioned: the preferred one if allowed, else the first by name. Nodes with the
  * `named` labels take precedence.
- * @param keys the driver's topology labels
  * @param named labels from the parameters; they override the labels of the node
  */
 export function chooseTopology(
   storageClass: StorageClass,
   nodes: readonly Node[],
-  keys: readonly string[],
+  { topologyKeys: keys, placeParameters = {}, requiredTopologyKeys = [] }: TopologyRules,
   preferred: string,
   named: Labels = {},
 ): TopologyChoice {
   const selectors = storageClass.allowedTopologies;
-  const allowed = nodes.filter((node) => topologyAllows(selectors, labelsOf(node)));
+  const permitted = nodes.filter((node) => topologyAllows(selectors, labelsOf(node)));
+  const unnamed = requiredTopologyKeys.filter((key) => named[key] === undefined);
+  const allowed = permitted.filter((node) =>
+    unnamed.every((key) => labelsOf(node)[key] !== undefined),
+  );
+  if (unnamed.length > 0 && allowed.length === 0 && (permitted.length > 0 || nodes.length === 0)) {
+    const parameters = unnamed.flatMap((key) => placeParameters[key] ?? []).join(', ');
+    const message = `its parameters do not contain ${parameters}, and no node has the label ${unnamed.join(', ')}; set ${parameters} in class "${storageClass.name}", or label a node`;
+    return { type: 'none', message };
+  }
   const sorted = [...allowed].sort((a, b) => (a.name < b.name ? -1 : 1));
   const there = sorted.filter((node) =>
     Object.entries(named).every(([key, value]) => labelsOf(node)[key] === value),

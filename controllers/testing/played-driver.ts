@@ -18,6 +18,8 @@ export class PlayedDriver {
   blockDevice = false;
   /** Labels of nodes for the topology of its volumes. */
   topologyKeys: readonly string[] = [];
+  /** Parameters that name the place of a volume, by label. */
+  placeParameters: Readonly<Record<string, readonly string[]>> = {};
   /** Errors of single calls. */
   failsOn: Partial<Record<string, DriverErrorKind>> = {};
   /** Number of pending answers to the calls of a name, under one stored id. */
@@ -71,6 +73,7 @@ export class PlayedDriver {
         onlineExpand: true,
         blockDevice: this.blockDevice,
         topologyKeys: this.topologyKeys,
+        placeParameters: this.placeParameters,
         sensitiveParameters: [],
         ownsData: true,
       }),

@@ -2,7 +2,7 @@ import { DriverError, type ParameterRule, type Parameters } from '@kedge/driver-
 
 /** The parameters of specification section 2.5, in addition to fsType. */
 export const cloud1Parameters: readonly ParameterRule[] = [
-  { key: 'region', required: true },
+  { key: 'region', required: 'class' },
   { key: 'apiToken', sensitive: true },
   // The legacy form; its value arrives here resolved, like that of any reference.
   { key: 'apiTokenSecretRef', credential: true },

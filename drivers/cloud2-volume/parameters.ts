@@ -1,5 +1,7 @@
 import {
   DriverError,
+  isSecretReference,
+  type ParameterContext,
   type ParameterRule,
   type Parameters,
   type ParameterViolation,
@@ -7,17 +9,20 @@ import {
 
 /** The parameters of specification section 2.5, in addition to fsType. */
 export const cloud2Parameters: readonly ParameterRule[] = [
-  { key: 'location', aliases: ['region'], required: true },
+  { key: 'location', aliases: ['region'], required: 'class' },
   { key: 'apiToken', sensitive: true },
 ];
 
-/** The location and its alias are one value. */
-export function locationViolations({
-  location = '',
-  region = '',
-}: Parameters): readonly ParameterViolation[] {
+/** The location and its alias are one value. A reference is compared when it is resolved, and is not quoted then. */
+export function locationViolations(
+  { location = '', region = '' }: Parameters,
+  { level }: ParameterContext,
+): readonly ParameterViolation[] {
   if (location === '' || region === '' || location === region) return [];
-  const description = `location and its alias region are different: ${JSON.stringify(location)} and ${JSON.stringify(region)}; give one of them`;
+  const isResolved = level === 'resolved';
+  if (!isResolved && (isSecretReference(location) || isSecretReference(region))) return [];
+  const both = isResolved ? '' : `: ${JSON.stringify(location)} and ${JSON.stringify(region)}`;
+  const description = `location and its alias region are different${both}; give one of them`;
   return [{ key: 'location', description }];
 }
 

@@ -9,7 +9,7 @@ export function createCloud3BlockDriver(): Driver {
     name: 'cloud3-block',
     provider: 'Amazon EBS',
     parameters: [
-      { key: 'region', required: true },
+      { key: 'region', required: 'class' },
       { key: 'availabilityZone' },
       { key: 'volumeType' },
       { key: 'iops', wholeNumber: true },
@@ -28,6 +28,8 @@ export function createCloud3BlockDriver(): Driver {
       onlineExpand: true,
       blockDevice: true,
       topologyKeys: ['svc.io/region', 'svc.io/zone'],
+      placeParameters: { 'svc.io/region': ['region'], 'svc.io/zone': ['availabilityZone'] },
+      requiredTopologyKeys: ['svc.io/zone'],
     },
   });
 }

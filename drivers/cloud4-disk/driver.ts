@@ -22,6 +22,8 @@ export function createCloud4DiskDriver(): Driver {
       onlineExpand: true,
       blockDevice: true,
       topologyKeys: ['svc.io/zone'],
+      placeParameters: { 'svc.io/zone': ['zone'] },
+      requiredTopologyKeys: ['svc.io/zone'],
     },
   });
 }

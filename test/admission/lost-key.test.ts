@@ -64,12 +64,12 @@ describe('a value that was sealed with a lost key', () => {
   });
 
   it('is replaced in a storage class', async () => {
-    const parameters = { apiToken: sealed() };
+    const parameters = { location: 'x', apiToken: sealed() };
     const object = { name: 'c', driver: 'cloud2-volume', parameters };
     await api.store.create(storageClasses, { ...object, reclaimPolicy: 'retain' });
     const url = '/v1/storageclasses/c';
     const given = await api.ok('GET', url);
-    await api.ok('PUT', url, { ...given, parameters: { apiToken: 'new' } });
+    await api.ok('PUT', url, { ...given, parameters: { location: 'x', apiToken: 'new' } });
     const after = await api.store.get(storageClasses, { name: 'c' });
     expect(after?.parameters?.['apiToken']).to.match(/^kedge-sealed:/);
     expect(after?.parameters?.['apiToken']).to.not.equal(parameters.apiToken);

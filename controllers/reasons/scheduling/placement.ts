@@ -1,6 +1,6 @@
 import type { Node } from '@kedge/api/kinds';
 import { patchOf } from '../commands.js';
-import { type Remedy, run, wait } from '../remedy.js';
+import { type Remedy, run, set, wait } from '../remedy.js';
 import type { About } from '../world.js';
 
 type Labels = Readonly<Record<string, string>>;
@@ -26,8 +26,24 @@ function nearest(nodes: readonly Node[], wanted: Labels): Node | undefined {
   return [...nodes].sort((a, b) => lacking(a, wanted).length - lacking(b, wanted).length)[0];
 }
 
+/** The remedy for an instance whose volume is reachable only from nodes with labels, according to the message. */
+function reachedBy(node: Node, message: string): Remedy | undefined {
+  const [, volume, list] =
+    /(volume \S+) is reachable only from nodes with \{([^}]+)\}/.exec(message) ?? [];
+  if (volume === undefined || list === undefined) return undefined;
+  const labels = list.split(', ').map((pair) => {
+    const [key = '', value = ''] = pair.split('=', 2);
+    return [key, value] as const;
+  });
+  return run(
+    labelCommand(node.name, labels),
+    `start kedged on a node with the labels of ${volume}; or, if node ${node.name} is there, label it`,
+  );
+}
+
 /** The remedy for an instance that fits no node. */
-export function noNodeFits({ object, world }: About<'Instance'>): Remedy {
+export function noNodeFits(about: About<'Instance'>): Remedy {
+  const { object, world } = about;
   const { namespace, service, template } = object;
   const named = { namespace, name: service };
   const freed = patchOf('service', named, { nodeSelector: null });
@@ -56,6 +72,8 @@ export function noNodeFits({ object, world }: About<'Instance'>): Remedy {
       `no node has the labels of its nodeSelector (${labels}); to remove nodeSelector from service ${namespace}/${service}: ${freed}; or label node ${node.name}`,
     );
   }
+  const reached = node && reachedBy(node, about.message);
+  if (reached) return reached;
   return run(
     freed,
     `the nodes that its nodeSelector matches can't reach its volumes: remove nodeSelector from service ${namespace}/${service}`,
@@ -63,8 +81,16 @@ export function noNodeFits({ object, world }: About<'Instance'>): Remedy {
 }
 
 /** The remedy for a volume whose class permits no node by allowedTopologies. */
-export function topologyUnsatisfied({ object, world }: About<'Volume'>): Remedy {
+export function topologyUnsatisfied({ object, world, message }: About<'Volume'>): Remedy {
   const { storageClassName: name } = object;
+  const [, parameter] = /^its parameters do not contain ([^ ,]+)/.exec(message) ?? [];
+  if (parameter !== undefined)
+    return set(
+      `parameters.${parameter} of storage class ${name}`,
+      'the location of its volumes',
+      `kedge edit storageclass/${name}`,
+      'or label the nodes with their location',
+    );
   const storageClass = world.storageClasses.find((each) => each.name === name);
   const [selector] = storageClass?.allowedTopologies ?? [];
   const expressions = (selector?.matchExpressions ?? [])

@@ -2,7 +2,11 @@ import { type Driver, DriverError, type Parameters } from '@kedge/driver-sdk';
 import type { Node } from '../../node/kind.js';
 import type { Snapshot } from '../../snapshot/kind.js';
 import type { StorageClass } from '../../storage-class/kind.js';
-import { chooseTopology, type TopologyChoice } from '../../storage-class/topology.js';
+import {
+  chooseTopology,
+  namedTopology,
+  type TopologyChoice,
+} from '../../storage-class/topology.js';
 import type { Volume } from '../kind.js';
 import { homeOf } from '../../provisioned/owner.js';
 
@@ -19,30 +23,17 @@ export function choosePlace(
   here: string,
   parameters: Parameters,
 ): TopologyChoice {
-  const { topologyKeys: keys, placeParameters = {} } = driver.capabilities();
-  const named = placeIn(parameters, placeParameters);
+  const rules = driver.capabilities();
+  const named = namedTopology(parameters, rules.placeParameters).labels;
   const home = source && homeOf(source);
   if (home === undefined)
-    return chooseTopology(storageClass, all, keys, homeOf(volume) ?? here, named);
+    return chooseTopology(storageClass, all, rules, homeOf(volume) ?? here, named);
   const there = all.filter(({ name }) => name === home);
-  const choice = chooseTopology(storageClass, there, keys, home);
+  const choice = chooseTopology(storageClass, there, rules, home);
   if (choice.type === 'node' && there.length > 0) return choice;
   const why = there.length > 0 ? `allowedTopologies of class "${storageClass.name}"` : 'its name';
   const message = `its snapshot is on node "${home}", and that node does not match ${why}; start kedged there, or use another class`;
   return { type: 'none', message };
-}
-
-/** The topology labels that the parameters contain. */
-function placeIn(
-  parameters: Parameters,
-  keysOf: Readonly<Record<string, readonly string[]>>,
-): Readonly<Record<string, string>> {
-  const labels: Record<string, string> = {};
-  for (const [label, keys] of Object.entries(keysOf)) {
-    const value = keys.map((key) => parameters[key] ?? '').find((given) => given !== '');
-    if (value !== undefined) labels[label] = value;
-  }
-  return labels;
 }
 
 /**

@@ -31,6 +31,8 @@ export interface Capabilities {
   readonly credentialParameters?: readonly string[];
   /** The parameters that name a place, by the label of {@link topologyKeys} that they override. */
   readonly placeParameters?: Readonly<Record<string, readonly string[]>>;
+  /** Labels that a volume's topology must have: one of {@link placeParameters} sets it, else the label of a node. */
+  readonly requiredTopologyKeys?: readonly string[];
   /** The most volumes that the provider attaches to one node. */
   readonly attachLimit?: number;
   /** False when the data is the user's own: such volumes can't have the reclaim policy delete. */

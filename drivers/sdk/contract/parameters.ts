@@ -6,7 +6,11 @@ export { nodeTopologyKey } from './driver.js';
 /** A parameter as data. */
 export interface ParameterRule {
   readonly key: string;
-  readonly required?: boolean;
+  /**
+   * `class`: the class must have it, because volumes of the class have it in common. True: class or volume must have
+   * it.
+   */
+  readonly required?: boolean | 'class';
   /** Closed list of values. */
   readonly values?: readonly string[];
   /** Further keys that satisfy `required`. */
@@ -44,10 +48,10 @@ export function validateByRules(
     });
   }
   for (const rule of rules) {
-    const key = [rule.key, ...(rule.aliases ?? [])].find((k) => parameters[k] !== undefined);
+    const key = [rule.key, ...(rule.aliases ?? [])].find((k) => (parameters[k] ?? '') !== '');
     const value = key === undefined ? undefined : parameters[key];
-    if (value === undefined || value === '') {
-      if (rule.required && context.level !== 'class')
+    if (value === undefined) {
+      if (rule.required === 'class' || (rule.required && context.level !== 'class'))
         violations.push({ key: rule.key, description: 'is required by this driver' });
       continue;
     }

@@ -58,7 +58,8 @@ export class NodeCaller implements AsyncDisposable {
   }
 
   static async start(): Promise<NodeCaller> {
-    const daemon = await TestDaemon.start();
+    const environment = { KEDGE_NODE_LABELS: 'svc.io/region=x' };
+    const daemon = await TestDaemon.start({ environment });
     const node = String((await daemon.list('/v1/nodes'))[0]?.name);
     const account = { kind: 'serviceAccount', policies: ['node'], node };
     await daemon.ok('POST', '/v1/admin/users', { name: 'agent', ...account });
@@ -69,7 +70,7 @@ export class NodeCaller implements AsyncDisposable {
       name: 'cloud',
       driver: 'cloud1-volume',
       // One reference has no target, so no provider is called.
-      parameters: { apiToken: 'secret:credential/token', region: 'secret:none/k' },
+      parameters: { apiToken: 'secret:credential/token', region: 'x', fsType: 'secret:none/k' },
     });
     const { volume, service } = workload(daemon, 'mine', 'sleep 600');
     await daemon.ok('POST', `${base}/volumes`, volume);

@@ -76,9 +76,13 @@ describe('cloud2-volume', () => {
       { level: 'class' },
     );
     expect(judged.map(({ description }) => description).join()).to.contain('"fsn1" and "nbg1"');
-    expect(
-      driver.validateParameters({ location: 'a', region: 'a' }, { level: 'volume' }),
-    ).to.deep.equal([]);
+    const at = (location: string, region: string, level: 'volume' | 'resolved') =>
+      driver.validateParameters({ location, region }, { level }).map((one) => one.description);
+    expect(at('a', 'a', 'volume')).to.deep.equal([]);
+    expect(at('fsn1', 'secret:place/region', 'volume'), 'not known yet').to.deep.equal([]);
+    expect(at('fsn1', 'hidden', 'resolved')).to.deep.equal([
+      'location and its alias region are different; give one of them',
+    ]);
     await new CalledDriver(driver, { region: 'hel1', apiToken: token }, uid).provision();
     expect([...cloud.volumes.values()][0]?.location).to.equal('hel1');
   });

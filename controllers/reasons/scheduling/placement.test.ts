@@ -1,0 +1,29 @@
+import { expect } from 'chai';
+import type { Instance, Node, Volume } from '@kedge/api/kinds';
+import { emptyWorld } from '../world.js';
+import { noNodeFits, topologyUnsatisfied } from './placement.js';
+
+const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+const node: Node = { name: 'n', status: 'Ready', metadata };
+const world = { ...emptyWorld, nodes: [node] };
+
+describe('the remedy of a placement', () => {
+  it('of an instance whose volume is in another region is a node there, not a change of its nodeSelector', () => {
+    const object = { namespace: 'default', service: 'web', template: {} } as Instance;
+    const message =
+      '1 of 1 nodes are ready, but volume default/v is reachable only from nodes with {svc.io/region=fra1}: node "n" has no label svc.io/region';
+    const remedy = noNodeFits({ kind: 'Instance', object, world, message });
+    expect(remedy.text).to.equal(
+      'start kedged on a node with the labels of volume default/v; or, if node n is there, label it: kedge label node/n svc.io/region=fra1 --overwrite',
+    );
+  });
+
+  it('of a volume without a zone is the parameter of its class', () => {
+    const object = { storageClassName: 'c' } as Volume;
+    const message =
+      'its parameters do not contain availabilityZone, and no node has the label svc.io/zone; set availabilityZone in class "c", or label a node';
+    const remedy = topologyUnsatisfied({ kind: 'Volume', object, world, message });
+    expect(remedy.command).to.equal('kedge edit storageclass/c');
+    expect(remedy.text).to.contain('set parameters.availabilityZone of storage class c');
+  });
+});
