@@ -4,7 +4,7 @@ import { CallPace } from './call-pace.js';
 describe('calls that arrive together', () => {
   let deferred: (() => void)[];
   let begun: string[];
-  let pace: CallPace;
+  let pace: CallPace<string>;
   beforeEach(() => {
     deferred = [];
     begun = [];

@@ -10,10 +10,10 @@ const coldCallsPerTurn = 8;
  * Spreads calls that arrive together over turns of the event loop: one read of a connection may bring hundreds.
  * Connections take turns, so that those with few calls do not wait for those with many.
  */
-export class CallPace {
+export class CallPace<Connection> {
   readonly #clock: Pick<Clock, 'defer'>;
   /** Calls to start, by connection. The first connection is served next. */
-  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #waiting = new Map<Connection, (() => void)[]>();
   #begun = 0;
   /** Calls that started in earlier turns, at most {@link coldCalls}. */
   #before = 0;
@@ -24,7 +24,7 @@ export class CallPace {
   }
 
   /** Starts a call of a connection: at once if few started in this turn, otherwise in a later turn. */
-  begin(connection: string, call: () => void): void {
+  begin(connection: Connection, call: () => void): void {
     const isFree = this.#begun < this.#most() && this.#waiting.size === 0;
     if (isFree) this.#begun += 1;
     else this.#wait(connection, call);
@@ -35,7 +35,7 @@ export class CallPace {
     if (isFree) call();
   }
 
-  #wait(connection: string, call: () => void): void {
+  #wait(connection: Connection, call: () => void): void {
     const calls = this.#waiting.get(connection);
     if (calls) calls.push(call);
     else this.#waiting.set(connection, [call]);

@@ -12,7 +12,6 @@ import { anonymous } from '../api/call.js';
 import type { Dispatcher } from '../chain/dispatcher.js';
 import type { RequestCaller } from '../transport/request-caller.js';
 import type { SentStatus, StatusOf } from './errors.js';
-import { CallPace } from './call-pace.js';
 import { UnfinishedCalls } from './unfinished-calls.js';
 
 /** Maximum number of open unauthenticated calls: each may buffer a message of four megabytes. */
@@ -44,13 +43,11 @@ export class GrpcGate {
   /** Authenticated calls by their metadata, which is passed to the handler. */
   readonly #proven = new WeakMap<Metadata, ProvenCall>();
   readonly #unfinished: UnfinishedCalls;
-  readonly #pace: CallPace;
   #anonymous = 0;
 
   constructor(options: GateOptions) {
     this.#options = options;
     this.#unfinished = new UnfinishedCalls(options.clock);
-    this.#pace = new CallPace(options.clock);
     this.#methods = new Map(options.dispatcher.methods.map((m) => [m.grpcPath, m]));
   }
 
@@ -65,25 +62,21 @@ export class GrpcGate {
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, proceed) => {
-            this.#pace.begin(call.getPeer(), () => {
-              // The client may have reset the call meanwhile.
-              if (over) return;
-              const present = this.#options.callerOf(call, metadata);
-              caller = present;
-              this.#prove(path, metadata, present)
-                .then((identity) => {
-                  if (over) return;
-                  if (identity === anonymous) leave = this.#enter();
-                  const cut = (why: StatusError): void =>
-                    refuse(call, this.#options.statusOf({ id: path }, why));
-                  this.#proven.set(metadata, { caller: present, identity, cut });
-                  arrived = this.#unfinished.begin(identity.uid ?? identity.subject, cut);
-                  proceed(metadata);
-                })
-                .catch((thrown: unknown) => {
-                  refuse(call, this.#options.statusOf({ id: path }, thrown));
-                });
-            });
+            const present = this.#options.callerOf(call, metadata);
+            caller = present;
+            this.#prove(path, metadata, present)
+              .then((identity) => {
+                if (over) return;
+                if (identity === anonymous) leave = this.#enter();
+                const cut = (why: StatusError): void =>
+                  refuse(call, this.#options.statusOf({ id: path }, why));
+                this.#proven.set(metadata, { caller: present, identity, cut });
+                arrived = this.#unfinished.begin(identity.uid ?? identity.subject, cut);
+                proceed(metadata);
+              })
+              .catch((thrown: unknown) => {
+                refuse(call, this.#options.statusOf({ id: path }, thrown));
+              });
           },
           onReceiveMessage: (message, proceed) => {
             // Each message of a client stream is complete by itself, and the handler waits for the next one.
