@@ -10,7 +10,10 @@ import {
   users,
 } from 'kedge/server';
 
-/** Prevents privilege escalation: checks the rights of a policy against the writer's own. */
+/**
+ * The violation of granting a policy: it does not exist, or it has rights that the writer lacks. This prevents
+ * privilege escalation.
+ */
 async function grantViolations(
   context: AdmissionContext,
   name: string,

@@ -10,7 +10,7 @@ export interface AgentDirectoryOptions {
   /** Locks a directory for this process. */
   readonly lock: (directory: string) => Promise<DirectoryLock>;
   readonly random: Random;
-  /** Identifies the running kernel: a lock covers only processes of one kernel. */
+  /** Reads the boot id of the kernel: a lock covers only processes of one kernel. Default: that of this machine. */
   readonly bootId?: () => Promise<string>;
 }
 
@@ -27,7 +27,7 @@ async function bootIdOfKernel(): Promise<string> {
   return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 }
 
-/** Identifies a directory: a copy of it has another inode or kernel. */
+/** Returns a text that identifies the directory on this boot; a copy of the directory has another inode or boot id. */
 async function placeOf(directory: string, bootId: string): Promise<string> {
   const { dev, ino } = await stat(directory, { bigint: true });
   return `${bootId} ${dev}:${ino}`;
@@ -43,8 +43,9 @@ async function readId(file: string, place: string): Promise<string | undefined> 
 }
 
 /**
- * Locks the directory of an agent for this process. The ids of processes with this directory share a prefix. Since only
- * one of them runs at a time, all other ids with the prefix belong to ended processes.
+ * Creates the directory of an agent if it is missing, and locks it for this process. The ids of processes with this
+ * directory share a prefix. Since only one of them runs at a time, all other ids with the prefix belong to ended
+ * processes.
  * @throws StatusError FailedPrecondition (DirectoryLocked) while another process holds the lock
  */
 export async function openAgentDirectory(options: AgentDirectoryOptions): Promise<AgentDirectory> {

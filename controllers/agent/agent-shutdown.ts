@@ -29,8 +29,9 @@ export class AgentShutdown {
   }
 
   /**
-   * Stops workloads in parallel, each with its grace period, including those without an instance; then releases
-   * volumes within the remaining budget.
+   * Stops the workloads of this node in parallel, each with its grace period, including those without an instance. Then
+   * releases the volumes within the remaining budget, except those of workloads that may still run. Releases none if a
+   * workload without an instance may still run. Never rejects because a workload does not end.
    */
   async run(budgetMs: number): Promise<void> {
     const { clock, manager, node, volumeManager } = this.#options;
@@ -51,8 +52,8 @@ export class AgentShutdown {
   }
 
   /**
-   * Stops workloads without instances. At a start it runs before mounts without an owner are removed. False if such a
-   * workload may still run: its volumes are unknown.
+   * Stops the workloads whose instance no longer exists. Returns false, and logs the error, if one of them may still
+   * run: its volumes are unknown, so the caller must keep all mounts.
    */
   async endAbandoned(budgetMs?: number): Promise<boolean> {
     try {
@@ -66,7 +67,7 @@ export class AgentShutdown {
     }
   }
 
-  /** Stops the workload of an instance. False if it may still run. */
+  /** Stops the workload of an instance and writes that into its status. False if the workload may still run. */
   async #ends(instance: Instance, budgetMs: number): Promise<boolean> {
     const { runtimes, inputs, notes, logger } = this.#options;
     const graceMs = Math.min(graceMsOf(instance), budgetMs);

@@ -29,7 +29,7 @@ function holdersOf(volume: Volume, node: string): readonly ObjectKey[] {
 
 /**
  * Watches the dependencies of instances: the instance, its volumes, other volumes with the same storage, and its
- * secrets and configmaps. Maps uids of instances to keys.
+ * secrets and configmaps. Returns a function that finds the key of an instance by its uid.
  */
 export function watchInstances(
   controller: Controller,
@@ -57,13 +57,13 @@ export function watchInstances(
     });
   const keysOfVolume = (volume: Volume, other?: Volume): readonly ObjectKey[] => {
     const changes = other && attachmentChanges(volume, other);
-    // Otherwise, with N instances on one volume, each attach or detach would queue all others.
+    // A changed attachment queues only the instances that it concerns: otherwise each of N attachments of a shared volume would queue N instances.
     if (changes?.isAll)
       return [
         ...changes.claims.map(keyOfClaim),
         ...(changes.isMoved ? keysOf(waitersFor(volume)) : []),
       ];
-    // A deleted volume is in no index, so it is passed itself.
+    // withTwins adds the volume itself, because a deleted volume is no longer in an index.
     return [...keysOf(withTwins(volume).flatMap(usersOf)), ...holdersOf(volume, node)];
   };
   controller

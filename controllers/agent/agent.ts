@@ -129,8 +129,8 @@ export class Agent implements Runnable {
   }
 
   /**
-   * Stops abandoned workloads, then adopts mounts of earlier processes, then starts the controller. If an abandoned
-   * workload does not end, no mounts are adopted.
+   * Stops abandoned workloads, then adopts mounts of earlier processes, then prepares the files of secretMounts and
+   * configmapMounts, then starts the controller. If an abandoned workload does not end, no mounts are adopted.
    */
   async start(): Promise<void> {
     const { store, volumeManager } = this.#options;
@@ -145,7 +145,7 @@ export class Agent implements Runnable {
     this.#controller.refreshMetrics();
   }
 
-  /** Stops everything that it started. */
+  /** Stops the controller, then the workloads of this node, then releases their volumes; in all within the budget. */
   async stop(budgetMs: number): Promise<void> {
     const { clock } = this.#options;
     const end = clock.monotonic() + budgetMs;
@@ -222,7 +222,7 @@ export class Agent implements Runnable {
     }
   }
 
-  /** Whether a claim's workload runs on this node, if known. */
+  /** Whether a claim's workload may run on this node. True if its state can't be observed. */
   async #mayRun(claim: string): Promise<boolean> {
     const [namespace = '', name = ''] = claim.split('/');
     const instance = await this.#instanceOf({ namespace, name });
@@ -232,14 +232,18 @@ export class Agent implements Runnable {
     return typeof state === 'string' || state?.state === 'running' || state?.state === 'starting';
   }
 
-  /** Reports a workload that can't be observed. There is no notification when it can be, so the key is retried. */
+  /**
+   * Reports that a workload can't be observed. The runtime does not notify the agent of the recovery, so the key is
+   * requeued.
+   */
   async #unseen(instance: Instance, message: string): Promise<Result> {
     await this.#notes.runtimeUnavailable(instance, message);
     return requeueAfter(this.#options.policy.workloadProbeMs);
   }
 
   /**
-   * Reports a runtime that this agent does not have. Its runtimes are fixed: only a change of the instance can help.
+   * Reports that this agent does not have the runtime of the instance. The agent's runtimes are fixed, so the key is
+   * not requeued.
    */
   async #withoutRuntime(instance: Instance): Promise<Result> {
     const { node, runtimes } = this.#options;
@@ -250,8 +254,8 @@ export class Agent implements Runnable {
   }
 
   /**
-   * The instance of a key. Also undefined if the node's token may not read it, because it was recreated on another
-   * node.
+   * Reads the instance of a key. Undefined if it does not exist, or if the node's token may not read it because it was
+   * recreated on another node.
    */
   async #instanceOf(key: Request['key']): Promise<Instance | undefined> {
     const { store, manager } = this.#options;
@@ -264,7 +268,7 @@ export class Agent implements Runnable {
     }
   }
 
-  /** Releases the workload and the volumes of a claim whose instance was deleted or is on another node. */
+  /** Stops the workload and releases the volumes of a claim whose instance was deleted or is on another node. */
   async #releaseOrphan({ key }: Request): Promise<Result> {
     const { volumeManager, logger } = this.#options;
     const stopping = await this.#waits.stopFor(key);

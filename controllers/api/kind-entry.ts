@@ -26,7 +26,7 @@ export interface ApiOptions {
   readonly rotation: KeyRotation;
   readonly backups: OnlineBackups;
   readonly clock: Clock;
-  /** Default: the default policy. */
+  /** Default: the policy of an unconfigured daemon. */
   readonly policy?: ControllerPolicy;
 }
 
@@ -67,7 +67,7 @@ export interface KindRights {
 
 type PhaseOf<T> = T extends { readonly status?: infer P } ? P & string : never;
 
-/** A kind with its derived properties, from which other lists are derived. */
+/** A kind with its rights, its events and its API. Other lists of kinds are derived from these entries. */
 export interface KindEntry<T extends ApiObject = ApiObject> {
   readonly kind: Kind<T>;
   readonly rights: KindRights;

@@ -1,7 +1,7 @@
 import { type BackupDescription, verifyBackup } from 'kedge';
 import { type KeysAtHand, SealedCheck } from './sealed-check.js';
 
-/** A complete backup. */
+/** The description of a backup that was read completely. */
 export interface CheckedBackup extends BackupDescription {
   /** The number of values that the given key-encryption key opened; undefined without a key. */
   readonly openedValues: number | undefined;

@@ -48,7 +48,7 @@ function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
       if (record) throw refusal(kind, record, each);
     }
   };
-  /** Skips the driver call for a volume or snapshot that belongs to another cluster. */
+  /** Calls the driver, unless the volume or snapshot belongs to another cluster. Then resolves without a call. */
   const forget = async <T>(named: Named, call: () => Promise<T>): Promise<T | void> => {
     const record = await foreignRecordOf(store, named.uid);
     if (!record) return call();

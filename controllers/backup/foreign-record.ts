@@ -18,7 +18,7 @@ export interface ForeignRecord extends ApiObject {
   readonly clusterId: string;
 }
 
-/** Stored records, included in backups and hidden from the API. */
+/** The kind of these records. They are included in backups and hidden from the API. */
 export const foreignRecords = defineKind<ForeignRecord>({
   kind: 'ForeignRecord',
   plural: 'foreignrecords',

@@ -33,7 +33,9 @@ function through(subject: Subject, cause: Cause | undefined): Cause | undefined 
   return cause && { ...cause, path: [labelOfSubject(subject), ...cause.path] };
 }
 
-/** The cause of a volume or snapshot that waits for another one is that of the other one. */
+/**
+ * The cause of a volume's or snapshot's problem. If it waits for another object, that is the cause of the other one.
+ */
 function causeOfStorage(
   subject: SubjectOf<'Volume' | 'Snapshot'>,
   world: World,
@@ -117,7 +119,7 @@ function remainingOf(conditions: readonly Condition[] | undefined): Said | undef
   return remaining?.status === 'True' ? remaining : undefined;
 }
 
-/** The problem of an object, the deepest cause first; undefined without a problem or a known cause. */
+/** The deepest cause of an object's problem; undefined without a problem or a known cause. */
 export function causeOf(subject: Subject, world: World): Cause | undefined {
   switch (subject.kind) {
     case 'Service':

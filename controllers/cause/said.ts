@@ -65,7 +65,7 @@ function failedCall(operation: VolumeOperation | undefined): Said | undefined {
   return { reason: operation.outcome, message: operation.message };
 }
 
-/** The cause in the last driver call, which will be retried. */
+/** The error of the last driver call of an object that is being detached; undefined if the call did not fail. */
 function failedDetach(object: Volume | Snapshot): Said | undefined {
   const { lastOperation } = object;
   const isLeaving =

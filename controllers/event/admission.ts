@@ -4,7 +4,7 @@ import type { AdmissionRules } from 'kedge/server';
 /** Retention time of events: one day. */
 export const eventTtlMs = 24 * 3_600_000;
 
-/** Rules of events from clients: the server sets times, count and expiry. */
+/** Rules of events from clients: the server sets the expiry, and missing times, counts and sources. */
 export function eventRules(clock: Clock): AdmissionRules<Event> {
   return {
     castRefusal: "events are written by components and can't be cast; remove them from the file",

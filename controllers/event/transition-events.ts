@@ -106,7 +106,7 @@ export class TransitionEvents implements Runnable {
           known.delete(uid);
           continue;
         }
-        // The process of that time recorded earlier transitions.
+        // The initial events are states, not transitions: an earlier process has recorded those.
         if (batch.initial === undefined) {
           const before = known.get(uid);
           this.#tell(kind.kind, before, object, transitionsOf(before, object, troubled));

@@ -216,7 +216,7 @@ export function execVerbs(parts: ApiParts, options: ExecVerbOptions): readonly C
       access,
       handler: {
         type: 'bidi',
-        // A request without it passes authorization before the check of its fields.
+        // A request without `start` is authorized like any other, before its fields are checked.
         opening: (first) => (isJsonObject(first.start) ? first.start : {}),
         call: (context, request, further) =>
           counted(running, () => interactive(parts, options, context, request, further)),

@@ -13,7 +13,7 @@ export interface Upload {
   readonly tar: Readable;
   /** Bytes received so far. */
   readonly receivedBytes: () => number;
-  /** The error of a truncated tar archive, if the caller is the cause. */
+  /** The error with which the caller ended the upload early; undefined if the caller did not. */
   readonly failure: () => StatusError | undefined;
 }
 

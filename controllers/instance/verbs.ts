@@ -63,7 +63,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
     ].filter((f) => f !== undefined),
     conditions: instance.conditions ?? [],
     references: [
-      { relation: 'made by', kind: 'Service', namespace: key.namespace, name: instance.service },
+      { relation: 'created by', kind: 'Service', namespace: key.namespace, name: instance.service },
       ...(instance.node
         ? [
             {
@@ -80,7 +80,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   };
 }
 
-/** The service controller recreates it after its deletion, with the same name and volumes. */
+/** Deletes an instance. The service controller recreates it with the same name and volumes. */
 async function restart(
   parts: ApiParts,
   context: CallContext,

@@ -29,7 +29,7 @@ async function tailOffset(file: FileHandle, size: number, lines: number): Promis
   return 0;
 }
 
-/** Resolves at the next change of the file, or when the signal aborts. */
+/** Watches a file. `next` resolves at the next change since its last call, or when the signal aborts. */
 function changed(path: string, signal: AbortSignal): { next(): Promise<void>; close(): void } {
   let dirty = false;
   let wake: () => void = () => undefined;
@@ -80,7 +80,7 @@ export interface LogOptions {
 export interface ReadLine {
   readonly content: string;
   readonly position: LogPosition;
-  /** Set if its file was rotated. */
+  /** Set for a line of a rotated file. */
   readonly isAside?: true;
 }
 
@@ -181,7 +181,7 @@ export async function* restOf(
   yield* cutter.end();
 }
 
-/** Lines after a position in a rotated file; all retained lines if the position is in no file. */
+/** Lines of rotated files after a position; all their lines if none of them contains the position. */
 async function* rotatedSince(path: string, after: LogPosition): AsyncIterable<ReadLine> {
   const files: FileHandle[] = [];
   try {

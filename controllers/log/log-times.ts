@@ -23,7 +23,10 @@ export async function readLogTimes(file: string): Promise<readonly LogTime[]> {
   });
 }
 
-/** The time interval in which the log reached an offset: after the first time, and not later than the second. */
+/**
+ * The time interval in which the log reached an offset: later than `after`, and not later than `by`. `by` is undefined
+ * for an offset beyond the last record.
+ */
 export function timesAt(
   notes: readonly LogTime[],
   offset: number,

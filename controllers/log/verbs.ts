@@ -120,7 +120,7 @@ async function* linesOf(
   }
 }
 
-/** @throws StatusError InvalidArgument if a field is set that excludes another one */
+/** Checks that none of the fields is set together with `other`. @throws StatusError InvalidArgument */
 function refuseWith(other: string, fields: readonly string[], request: JsonObject): void {
   const refused = fields.filter((field) => request[field]);
   if (refused.length === 0) return;

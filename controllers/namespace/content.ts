@@ -57,8 +57,9 @@ function messageOf(object: ObjectStatus): string {
 }
 
 /**
- * Deletes the objects of a kind in a namespace, under the rules of a user's DELETE, and returns the remaining ones.
- * The rules read only the object, and the deletion is guarded by its version.
+ * Deletes the objects of a kind in a namespace, under the rules of a user's DELETE, and returns the remaining ones. A
+ * deletion is guarded by the version of the object that the rules have read.
+ * @param obstacleOf the reason why an object may not be deleted; undefined if it may be
  */
 async function clear<T extends ApiObject>(
   store: ObjectStore,
@@ -113,7 +114,10 @@ async function clearSnapshots(
   return remaining;
 }
 
-/** False if the object is removed at once. Objects of a recreated namespace of the same name stay. */
+/**
+ * Requests the deletion of an object, and returns whether the object still exists then. Deletes nothing if the
+ * namespace was recreated.
+ */
 async function requestDeletion<T extends ApiObject>(
   store: ObjectStore,
   kind: Kind<T>,
@@ -174,8 +178,8 @@ export async function clearContent(
 }
 
 /**
- * Checks that a namespace is empty, except for events: the commit fails if an object is created in it meanwhile.
- * Events expire automatically, and each would be a conflict.
+ * Whether a namespace is empty, except for events. The commit fails if an object is created in it meanwhile. Events do
+ * not count: they expire automatically, and each new event would be a conflict.
  */
 export async function isEmpty(txn: Transaction, namespace: string): Promise<boolean> {
   const inside = { namespace, watching: 'generation' } as const;

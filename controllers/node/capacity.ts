@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 
-/** The number in a file of the kernel; undefined if the file contains no number. */
+/** The number in a file of the kernel; undefined if the file can't be read, or contains no number. */
 function numberIn(file: string): number | undefined {
   try {
     return Number(readFileSync(file, 'utf8')) || undefined;

@@ -18,7 +18,7 @@ export class GoneNodes {
   readonly #lister: Lister<Node>;
   readonly #clock: Clock;
   readonly #policy: ControllerPolicy;
-  /** Monotonic milliseconds, by name. */
+  /** First observation of the absence of a node, monotonic milliseconds, by name. */
   readonly #missingSince = new Map<string, number>();
 
   constructor(lister: Lister<Node>, clock: Clock, policy: ControllerPolicy) {
@@ -27,7 +27,9 @@ export class GoneNodes {
     this.#clock = clock;
   }
 
-  /** Level-triggered: call it again after `leftMs`, and when a node changes. */
+  /**
+   * Returns which of the named nodes are gone. Level-triggered: call it again after `leftMs`, and when a node changes.
+   */
   among(names: Iterable<string>): Missing {
     const now = this.#clock.monotonic();
     const gone: string[] = [];
@@ -46,7 +48,7 @@ export class GoneNodes {
     return { gone, leftMs };
   }
 
-  /** A node that reappears is not gone; a later absence starts again. */
+  /** Ends the absence of a node that exists again. A later absence starts from zero. */
   seen(name: string): void {
     if (this.#lister.get(name)) this.#missingSince.delete(name);
   }

@@ -87,8 +87,8 @@ export class NodeRegistration implements Runnable {
   }
 
   /**
-   * Waits while another live process is the agent of the node. If the store has no space for the registration, the node
-   * starts anyway and registers with a later heartbeat.
+   * Registers the node and starts its heartbeats. Waits while another live process is the agent of the node. If the
+   * store has no space for the registration, the node starts anyway and registers with a later heartbeat.
    */
   async start(signal?: AbortSignal): Promise<void> {
     await this.#whereRoomIs(() => this.#takeOver(signal));
@@ -155,7 +155,7 @@ export class NodeRegistration implements Runnable {
     }
   }
 
-  /** Undefined if this process is now the agent of the node, otherwise the id of the other agent. */
+  /** Registers the node. Returns the id of another live agent; undefined if this process is the agent now. */
   async #register(): Promise<string | undefined> {
     // The second call finds the object that the first one created, with its uid.
     const found = (await this.#introduce()) ?? (await this.#introduce());

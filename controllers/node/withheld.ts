@@ -69,7 +69,7 @@ function otherConditions(
   return all.filter(({ type }) => !types.includes(type));
 }
 
-/** Adds the condition that reports a deletion, if the cluster requested one from the node. */
+/** The types of conditions that a node may write, including the report of a deletion if the cluster requested one. */
 function withAnswer(isAsked: boolean, types: readonly string[]): readonly string[] {
   return isAsked ? [...types, deletedCondition] : types;
 }

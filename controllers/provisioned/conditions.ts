@@ -16,12 +16,12 @@ export function isDeletionDone(conditions: readonly Condition[] | undefined): bo
   return findCondition(conditions, deletedCondition)?.status === 'True';
 }
 
-/** Another process calls the driver. */
+/** The turn of another process: this one waits until it calls the driver. */
 export type Waits = Extract<Turn, { readonly type: 'waits' }>;
 
 /**
- * Whether to write the reason of a wait. A condition that a working node reports is kept: overwriting it would
- * trigger the node after each failure.
+ * Whether to write the reason of a wait over the condition `report`. The condition of a ready node is kept: overwriting
+ * it would trigger the node after each failure.
  */
 export function isNewWait(
   report: Condition | undefined,

@@ -26,7 +26,7 @@ export interface DriverCall {
 /**
  * The driver of a volume and its call parameters: placement as captured at provision, credentials from the live class
  * and volume. If the class was deleted, all parameters are the captured ones.
- * @throws DriverError InvalidParameters if neither class nor captured driver exists.
+ * @throws DriverError InvalidParameters if neither class nor captured driver exists, or the driver is not registered
  */
 export async function driverCall(
   { drivers, resolver, holder }: DriverCallParts,

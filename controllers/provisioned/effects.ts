@@ -69,7 +69,10 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     return turnOf(placed, { node, part: this.part, nodes: manager.informer(nodes).lister });
   }
 
-  /** Writes status fields. @throws StatusError Aborted if the object changed meanwhile: read it again */
+  /**
+   * Writes status fields; the node part writes only those that it reports.
+   * @throws StatusError Aborted if the object changed meanwhile: read it again
+   */
   async write(context: ReconcileContext, object: T, status: S): Promise<void> {
     const { kind, reported } = this.#of;
     const report = this.part === 'node' ? reportOf(status, reported) : status;
@@ -120,7 +123,7 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     return done();
   }
 
-  /** The node's part of a deletion: the data is deleted, the cluster part removes the finalizer. */
+  /** Reports, in the node part, that the data is deleted. The cluster part then removes the finalizer. */
   async reportDeletion(context: ReconcileContext, object: T): Promise<Result> {
     const message = `node ${this.options.node} deleted its data`;
     const report = this.condition(object, deletedCondition, 'True', 'Deleted', message);
@@ -143,14 +146,20 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     return { driver, parameters, resolved };
   }
 
-  /** @throws StatusError Aborted if the object has another owner since it was read */
+  /**
+   * Checks that it is still this process that calls the driver.
+   * @throws StatusError Aborted if the object has another owner since it was read
+   */
   async requireOwned(seen: T, placeOf: (current: T) => Placed): Promise<void> {
     const { kind } = this.#of;
     const current = await this.options.store.get(kind, this.key(seen));
     requireTurn(kind, seen, current, (found) => this.turn(placeOf(found)));
   }
 
-  /** @param node the node of an attach or detach; by default this node, or none for a kind that is not attached */
+  /**
+   * The operations of an object at its provider.
+   * @param node the node of an attach or detach; none for a kind that is not attached
+   */
   operations(object: T, node?: string): Operations {
     const { kind, controller } = this.#of;
     return operationsOf({ ...this.options, controller }, kind, object, node);
@@ -222,8 +231,10 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
   }
 
   /**
-   * A call that makes the object failed: judged by the class of the error.
-   * @param rest how an unknown outcome is queried, and when a final failure is checked again
+   * Decides the consequence of a failed provisioning call by the class of its error, with the fields to report. Writes
+   * nothing.
+   * @param rest `unknownMs`: the least delay before an unknown outcome is queried; `finalMs`: the reported delay until
+   * a final failure is checked again
    */
   judged(
     request: ReconcileContext,

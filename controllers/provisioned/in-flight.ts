@@ -10,8 +10,8 @@ import {
 import { requireSeen } from './retries.js';
 
 /**
- * A status field with the uids of the objects that are being created from an object. A listed uid prevents its
- * deletion.
+ * A status field of a source with the uids of the objects that are being created from it. A listed uid prevents the
+ * deletion of the source.
  */
 export interface InFlight<T extends ApiObject, F extends string> {
   readonly kind: Kind<T, F>;

@@ -11,7 +11,7 @@ export interface ProbeOptions {
 /** The next existence probe of each provisioned object, by uid. Kept in memory only. */
 export class Probes {
   readonly #options: ProbeOptions;
-  /** Monotonic milliseconds. */
+  /** Time of the next probe by uid, monotonic milliseconds. */
   readonly #at = new Map<string, number>();
 
   constructor(options: ProbeOptions) {

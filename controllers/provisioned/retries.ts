@@ -25,7 +25,10 @@ export function driverErrorOf(thrown: unknown): DriverError {
   return DriverError.from(thrown);
 }
 
-/** Milliseconds until a failed call is retried; counts the failures of its key. */
+/**
+ * Milliseconds until a failed call is retried: the backoff for the failures of its key, at least `leastMs` and the
+ * delay that the provider requests.
+ */
 export function retryDelayMs(
   { failures }: ReconcileContext,
   { retryAfterMs = 0 }: DriverError,
@@ -36,7 +39,7 @@ export function retryDelayMs(
   return Math.max(leastMs, retryAfterMs, backoffMs);
 }
 
-/** Retries the call after `delayMs`, or immediately if its inputs change. */
+/** The result of a reconcile whose call is retried after `delayMs`, or immediately if its inputs change. */
 export function callAgain(error: DriverError, delayMs: number): Result {
   const { kind, message } = error;
   const code = 'Unavailable';
@@ -62,7 +65,10 @@ export function writeStatus<T extends ApiObject, S extends string>(
   });
 }
 
-/** @throws StatusError Aborted if the stored object differs from the read one */
+/**
+ * Checks that the stored object is the version that was read.
+ * @throws StatusError Aborted if it differs or was deleted
+ */
 export function requireSeen<T extends ApiObject>(
   { kind }: Pick<Kind<T>, 'kind'>,
   seen: T,
@@ -78,7 +84,10 @@ export function requireSeen<T extends ApiObject>(
   });
 }
 
-/** @throws StatusError Aborted if the object has another owner by now */
+/**
+ * Checks that this process still calls the driver for the object that was read.
+ * @throws StatusError Aborted if another process does, or the object was deleted or recreated
+ */
 export function requireTurn<T extends ApiObject>(
   { kind }: Pick<Kind<T>, 'kind'>,
   seen: T,

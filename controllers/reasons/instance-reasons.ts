@@ -18,7 +18,7 @@ import { byKind, type Remedy, type RemedyOf, run, set, wait } from './remedy.js'
 import { again } from './storage-subject.js';
 import { type About, findByKey, type World } from './world.js';
 
-/** A remedy for instances; for other objects with the reason the remedy is to inspect them again. */
+/** A remedy for instances. Other objects with the reason wait until the cause is removed, or can be deleted. */
 function ofInstance(remedy: RemedyOf<'Instance'>): RemedyOf {
   return byKind({ Instance: remedy }, (about) =>
     wait(
@@ -190,7 +190,7 @@ export const instanceReasons = {
   OOMKilled: unmet('the workload exceeded its memory limit', ofInstance(outOfMemory)),
   EngineRestarted: unmet(
     'the container engine was restarted and ended the workload',
-    passing('its workload', 'when that has run for minReadySeconds'),
+    passing('its workload', 'once the workload has run for minReadySeconds'),
   ),
   LimitsNotEnforced: unmet(
     "the node of the instance can't enforce the limits of the workload",
@@ -254,7 +254,7 @@ export const instanceReasons = {
   ),
 } as const;
 
-/** The workload of an instance failed, or all instances of a service. */
+/** The remedy for an instance whose workload failed. */
 export const failed: RemedyOf<'Instance'> = ended;
 
 function detachFailed(about: About<'Instance'>): Remedy {

@@ -3,7 +3,7 @@ import { type Remedy, run, wait } from './remedy.js';
 import { again, inUse } from './storage-subject.js';
 import { type About, findByKey } from './world.js';
 
-/** The blocker of a namespace in deletion: the first object that its condition names. */
+/** The remedy for a namespace whose deletion is blocked: that of the first object that its condition names. */
 export function remainingContent(about: About): Remedy {
   const { message, world, object } = about;
   const [, key = ''] = /volume "([-a-z0-9]+\/[-a-z0-9]+)"/.exec(message) ?? [];
@@ -26,7 +26,7 @@ export function remainingContent(about: About): Remedy {
   );
 }
 
-/** Objects of a namespace that are being deleted. */
+/** The remedy for a namespace whose objects are being deleted. */
 export function finalizing(about: About): Remedy {
   const { message, object, world } = about;
   const [, name] = /Volume "([-a-z0-9]+)"/.exec(message) ?? [];

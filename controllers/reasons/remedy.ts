@@ -27,18 +27,24 @@ export type Remedy =
 /** Makes the remedy of an object. */
 export type RemedyOf<K extends SubjectKind = SubjectKind> = (about: About<K>) => Remedy;
 
-/** @param what the effect of the command, without a full stop */
+/** A command that solves the problem. @param what the effect of the command, without a full stop */
 export function run(command: string, what: string): Remedy {
   return { type: 'run', command, text: `${what}: ${command}` };
 }
 
-/** @param more the alternative, without a full stop */
+/**
+ * A field that needs another value, with the command that changes it.
+ * @param more the alternative, without a full stop
+ */
 export function set(field: string, value: string, command: string, more = ''): Remedy {
   const text = `set ${field} to ${value}: ${command}${more === '' ? '' : `; ${more}`}`;
   return { type: 'set', field, value, command, text };
 }
 
-/** @param otherwise the purpose of the command, such as `to delete it instead` */
+/**
+ * A problem that ends without an action, with a command for users who do not want to wait.
+ * @param otherwise the purpose of the command, such as `to delete it instead`
+ */
 export function wait(
   waitsFor: string,
   until: string,

@@ -63,7 +63,10 @@ function insteadOf({ kind, object }: Storage): readonly [string, string] {
   return [command('delete', kind.toLowerCase(), object), 'to delete it instead'];
 }
 
-/** The holder that blocks the deletion or release of a volume. */
+/**
+ * The remedy for a volume whose deletion or release is blocked: stop the instance that uses it, or wait for its
+ * snapshot.
+ */
 export function inUse(about: About): Remedy {
   const storage = storageOf(about);
   if (storage?.kind !== 'Volume') return again(about, 'its user to release it');

@@ -13,7 +13,7 @@ export function placeOf(
   return `secret/${secret.namespace}/${secret.name}/${secret.version ?? 1}/${key}`;
 }
 
-/** The values of a stored secret in plaintext. */
+/** The values of a stored secret in plaintext. @throws StatusError Internal if a value can't be opened */
 export function openSecret(sealer: Sealer, secret: Secret): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(secret.data ?? {}).map(([key, sealed]) => [

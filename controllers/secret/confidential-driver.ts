@@ -16,7 +16,7 @@ export function openHandle(sealer: Sealer, handle: string): string {
 }
 
 /**
- * A driver wrapper that discloses no parameter values. Errors are redacted. A handle that contains a value, such as
+ * Wraps a driver so that no parameter value is disclosed. Errors are redacted. A handle that contains a value, such as
  * the path of a host directory, is sealed, and opened for the driver.
  */
 export function confidentialDriver(driver: Driver, redaction: Redaction, sealer: Sealer): Driver {

@@ -14,8 +14,9 @@ import { isSealed, type Place, type Sealer } from './sealer.js';
 /** The source of key-encryption keys. */
 export interface KeySource {
   /**
-   * The keys after a rotation: the first seals, all open. Creates a new first one if the daemon manages the keys.
-   * @throws StatusError FailedPrecondition if that is not possible at run time.
+   * Returns the keys after a rotation: the first seals, all open. Creates a new first key if the daemon manages the
+   * keys.
+   * @throws StatusError FailedPrecondition if the keys can't be changed at run time
    */
   next(): Promise<readonly Buffer[]>;
   /** Called once all values are sealed with the first key. The other keys serve calls in progress. */
@@ -46,7 +47,10 @@ export class KeyRotation {
     this.#options = options;
   }
 
-  /** A concurrent call joins the running rotation. */
+  /**
+   * Rotates the key, and seals all values of earlier keys again. A concurrent call joins the running rotation.
+   * @throws StatusError as {@link KeySource.next}
+   */
   rotate(): Promise<{ readonly keyId: string; readonly resealed: number }> {
     this.#running ??= this.#rotate().finally(() => {
       this.#running = undefined;

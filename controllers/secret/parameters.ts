@@ -11,6 +11,7 @@ import { type Holder, isSealed, mask, type Sealer } from './sealer.js';
 /** Resolves references and opens sealed literals for a driver call. */
 export interface ParameterResolver {
   /**
+   * Returns the parameters in plaintext.
    * @param holder the object with the parameters, or of the call
    * @throws DriverError InvalidParameters that names the missing secret or key (specification 5.2.4)
    */
@@ -113,8 +114,9 @@ export function rebindParameters(
 }
 
 /**
- * Parameters of `holder` with sensitive literals sealed. A mask keeps the stored value. A literal equal to the
- * stored value is resealed, unless the writer may read it. A stored value whose key is lost is replaced like any other.
+ * Parameters of `holder` with sensitive literals sealed. A mask keeps the stored value. A literal that equals the
+ * stored value keeps it only if the writer may read the stored value; otherwise it is sealed like a new one. A stored
+ * value whose key is lost is replaced like any other.
  */
 export function sealParameters(
   sealer: Sealer,

@@ -11,7 +11,7 @@ export interface SealedValue {
   readonly place: Place;
 }
 
-/** The bindings of the sealed texts in objects of a kind, by key. */
+/** Returns a function that finds the binding of a sealed text in the object by the key of the text. */
 export function placesIn(kind: string, object: ApiObject): (key: string) => Place {
   if (kind === secrets.kind) return (key) => placeOf(object as Secret, key);
   const holder = holderIn(kind, object);

@@ -121,6 +121,7 @@ export class Sealer {
     this.#current = current;
   }
 
+  /** Seals a text for a place, with the first key and a new data key. */
   seal(text: string, place: Place): string {
     const { id, key } = this.#current;
     const dataKey = randomBytes(keyBytes);
@@ -133,7 +134,10 @@ export class Sealer {
     return !sealed.startsWith(`${prefix}${this.#current.id}:`);
   }
 
-  /** Reseals a value with the first key: rewraps its data key, keeps its ciphertext. */
+  /**
+   * Reseals a value with the first key: rewraps its data key, keeps its ciphertext.
+   * @throws StatusError as {@link open}
+   */
   reseal(sealed: string, place: Place): string {
     return this.#rewrap(sealed, place, place);
   }
@@ -150,8 +154,8 @@ export class Sealer {
   }
 
   /**
-   * Also opens literals of earlier releases until they are resealed.
-   * @throws StatusError Internal if the key differs or the text was changed or moved.
+   * Returns the text of a sealed value. Also opens literals of earlier releases until they are resealed.
+   * @throws StatusError Internal if the key differs, or the value was changed or moved
    */
   open(sealed: string, place: Place): string {
     const { dataKey, body } = this.#unwrap(sealed, place);
@@ -167,7 +171,7 @@ export class Sealer {
     try {
       return this.open(sealed, place);
     } catch {
-      return undefined; // who needs the value opens it and has the error
+      return undefined; // a use of the value opens it again and reports the error
     }
   }
 

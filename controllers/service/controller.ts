@@ -66,7 +66,10 @@ class ServiceReconciler {
     return result;
   }
 
-  /** Plans from the store, because a cache may lack new instances: they would be created twice. */
+  /**
+   * Plans and writes one transaction. Instances are read from the store: a cache may lack new ones, which would be
+   * created twice.
+   */
   async #step(txn: Transaction, key: ObjectKey): Promise<Step> {
     const service = await txn.get(services, key);
     if (!service) return { unused: [], service, result: done() };
@@ -142,7 +145,7 @@ class ServiceReconciler {
     const current = await store.get(volumes, { namespace: volume.namespace, name: volume.name });
     if (current?.metadata.uid !== volume.metadata.uid) return;
     try {
-      // The end of the blocker queues this key: it belongs to the volume or its snapshots.
+      // A blocker belongs to the volume or its snapshots, whose changes queue this key.
       await deleteUnused(store, current, { withData: true, checks: [unchanged(service)] });
     } catch (error) {
       if (!hasCode(error, 'NotFound') && !hasCode(error, 'Aborted')) throw error;
@@ -184,7 +187,7 @@ class ServiceReconciler {
   }
 }
 
-/** Applies the changed minReadySeconds to running workloads without a restart. */
+/** The instance with the minReadySeconds of its service, which applies without a restart of the workload. */
 function paced(
   { minReadySeconds: _, ...instance }: Instance,
   { minReadySeconds }: Service,

@@ -6,7 +6,7 @@ import { isAtOrBelow, mountPathProblem, normalMountPath, subPathProblem } from '
 interface MountedAt {
   readonly field: string;
   readonly path: string;
-  /** Volumes may be nested; read-only files may not contain other mounts. */
+  /** Whether the mount may neither contain another one nor be inside one: true for files of secrets and configmaps. */
   readonly alone: boolean;
 }
 
@@ -91,7 +91,7 @@ function volumeViolations(mounts: readonly VolumeMount[]): FieldViolation[] {
   return violations;
 }
 
-/** Checks that the files of `items` of a secret or configmap can coexist. */
+/** The violations of the file paths in `items`: malformed paths, and files that can't coexist. */
 function dataViolations(list: string, mounts: readonly DataMount[]): FieldViolation[] {
   return mounts.flatMap((mount, index) => {
     const files = new Files();

@@ -8,7 +8,7 @@ import { type Volume, volumes } from '../volume/kind.js';
 import { type Service, services, templateOf } from './kind.js';
 import type { WantedVolume } from './plan.js';
 
-/** Creates a volume of a template. False if it exists already without an owner or with another one: it is used unchanged. */
+/** Creates a volume of a claimTemplate. Returns false if a volume of this name exists already; it is used unchanged. */
 export async function createVolume(
   resolver: Pick<ParameterResolver, 'rebind'>,
   txn: Transaction,
@@ -38,7 +38,7 @@ export async function createVolume(
   return true;
 }
 
-/** Creates the instance of an ordinal. False if another service has an instance of this name. */
+/** Creates the instance of an ordinal. Returns false if an instance of this name exists already. */
 export async function createInstance(
   txn: Transaction,
   service: Service,

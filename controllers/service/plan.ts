@@ -82,7 +82,9 @@ export function statusOf(
   return { ...counts, status: readyInstances > 0 ? 'Degraded' : 'Pending' };
 }
 
-/** The template and ordinal of a volume. */
+/**
+ * The claimTemplate and the ordinal of a volume, by its name; undefined if no template of the service has this name.
+ */
 function originOf(
   service: Service,
   volume: Volume,
@@ -118,7 +120,7 @@ function policiesAtDeletion({ service, ownedVolumes }: ServiceSituation): Servic
   });
 }
 
-/** A resealed value is the same value and causes no restart. */
+/** Whether two templates are equal. A value that was only sealed again is equal, so that it causes no restart. */
 function sameTemplate(a: InstanceTemplate, b: InstanceTemplate): boolean {
   return jsonEqual(a, b) || jsonEqual(withoutWraps(a), withoutWraps(b));
 }
@@ -136,8 +138,9 @@ function byReplacement(a: Instance, b: Instance): number {
 }
 
 /**
- * One replica at a time: it waits only for instances of the newest template, so that a broken template takes down
- * one replica, which can be replaced without having been ready.
+ * The ordinal that must be ready before the next replacement; undefined if none is awaited. Only instances of the
+ * newest template are awaited. A broken template therefore takes down one replica, and a further template replaces it
+ * without waiting for it.
  */
 function replacementWait(
   fresh: readonly Instance[],
@@ -147,7 +150,10 @@ function replacementWait(
   return ordinal ?? fresh.find((instance) => !isReady(instance))?.ordinal;
 }
 
-/** The reason of the first instance that is not ready or not deleted; undefined without one. */
+/**
+ * The message of the first instance that is not ready, or, if the service is being deleted, not deleted; undefined if
+ * none has a message.
+ */
 export function waitOf({ service, instances }: ServiceSituation): string | undefined {
   const waiting = [...instances]
     .sort((a, b) => a.ordinal - b.ordinal)

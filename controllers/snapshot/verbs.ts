@@ -152,7 +152,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
     conditions: snapshot.conditions ?? [],
     references: [
       {
-        relation: 'made of',
+        relation: 'source',
         kind: 'Volume',
         namespace,
         name: snapshot.source.volume,

@@ -71,7 +71,7 @@ export function namedTopology(
   return { labels, references };
 }
 
-/** The possible topologies of a volume of a class. */
+/** The node and the topology that were chosen for a new volume, or the reason why there is none. */
 export type TopologyChoice =
   | { readonly type: 'node'; readonly node: string; readonly topology: Labels }
   | { readonly type: 'none'; readonly message: string };

@@ -3,7 +3,7 @@ import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod, Verdict, WriteRequest } from 'kedge/server';
 import { storageClasses } from './kind.js';
 
-/** Moves the flag in one transaction: there is always exactly one default. */
+/** Makes a class the default and unsets the others in the same transaction, so that exactly one is the default. */
 async function setDefault(
   parts: ApiParts,
   context: CallContext,

@@ -107,7 +107,9 @@ export class StorageRootKeeper implements StorageRoot {
     return next;
   }
 
-  /** The check of every use: the root is unchanged since it was established. */
+  /**
+   * Opens the root if it is unchanged since it was established; otherwise undefined. Every use starts with this check.
+   */
   async #openKnown(): Promise<FileHandle | undefined> {
     // Another use may find the root missing meanwhile and release the lock.
     const held = this.#held;

@@ -7,7 +7,7 @@ export interface StorageRootRecord extends ApiObject {
   readonly path: string;
 }
 
-/** Stored records, included in backups and hidden from the API. */
+/** The kind of these records. They are included in backups and hidden from the API. */
 export const storageRootRecords = defineKind<StorageRootRecord>({
   kind: 'StorageRootRecord',
   plural: 'storagerootrecords',

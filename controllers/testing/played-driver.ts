@@ -14,7 +14,7 @@ export class PlayedDriver {
   fails: DriverErrorKind | undefined;
   /** The retry delay of an error; undefined: none. */
   retryAfterMs: number | undefined;
-  /** Whether attach returns a device that must be formatted. */
+  /** The capability of this name: whether volumes are block devices. */
   blockDevice = false;
   /** Labels of nodes for the topology of its volumes. */
   topologyKeys: readonly string[] = [];
@@ -22,7 +22,7 @@ export class PlayedDriver {
   placeParameters: Readonly<Record<string, readonly string[]>> = {};
   /** Errors of single calls. */
   failsOn: Partial<Record<string, DriverErrorKind>> = {};
-  /** Number of pending answers to the calls of a name, under one stored id. */
+  /** How many further calls of a kind are answered as pending, all with one operation id. */
   slow: Partial<Record<OperationKind, number>> = {};
   /** Ids of started operations. */
   readonly begun: string[] = [];
@@ -30,7 +30,7 @@ export class PlayedDriver {
   onCall: ((call: string) => Promise<void>) | undefined;
   /** Awaited by attach. */
   attaching: Promise<void> = Promise.resolve();
-  /** Calls with their tokens. */
+  /** Each call with its parameter `token`. */
   readonly tokens: (readonly [string, string | undefined])[] = [];
   /** Uids of the volumes that the provider has. */
   readonly made = new Set<string>();

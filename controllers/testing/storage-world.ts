@@ -25,7 +25,7 @@ import { PlayedDriver } from './played-driver.js';
 export interface StorageWorldOptions {
   /** Default: no logs. */
   readonly logger?: Logger;
-  /** Default: in memory. */
+  /** Creates the storage of used parameters at each start. Default: in memory. */
   readonly used?: () => UsedParameters;
   /** Wraps the store for the controllers. Default: no wrapper. */
   readonly seenBy?: (store: ObjectStore) => ObjectStore;

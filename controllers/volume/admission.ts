@@ -135,7 +135,10 @@ function requireGrowable(object: Volume, before: Volume, driver: Driver): void {
     );
 }
 
-/** The class of a volume; the default class if none is given. @throws StatusError InvalidArgument. */
+/**
+ * The class of a volume; the default class if none is given.
+ * @throws StatusError InvalidArgument if there is no default
+ */
 export async function classNameOf(
   context: AdmissionContext,
   named: string | undefined,
@@ -192,7 +195,10 @@ async function classViolations(
   ];
 }
 
-/** A volume without a policy is returned with the effective one. A write with the returned policy leaves it unset. */
+/**
+ * Removes a policy that the client has only read: a volume without a policy is shown with the effective one, and
+ * writing that back must leave it unset.
+ */
 function withoutShownPolicy(volume: Volume, before: Volume | undefined): Volume {
   const { reclaimPolicy, ...rest } = volume;
   const isShown =

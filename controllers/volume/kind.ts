@@ -37,8 +37,8 @@ export function sourceSnapshot(
 }
 
 /**
- * The part before the ordinal of a replica's volume name (`data-db-0`), with the namespace: `<namespace>/data-db`.
- * Undefined for other names.
+ * Splits the name of a replica's volume, `data-db-0`, into its stem with the namespace, `<namespace>/data-db`, and the
+ * ordinal. Undefined for other names.
  */
 export function replicaName({
   namespace,

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from 'kedge';
 
-/** Waits for the next change of a workload. */
+/** The callers that wait for the next change of a workload. */
 export class ChangeWaits {
   readonly #clock: Clock;
   readonly #waiting = new Set<(id: string) => void>();
@@ -9,7 +9,7 @@ export class ChangeWaits {
     this.#clock = clock;
   }
 
-  /** Reports that a workload may have changed. */
+  /** Wakes the callers that wait for a change of the workload. */
   changed(id: string): void {
     for (const wake of this.#waiting) wake(id);
   }

@@ -24,7 +24,7 @@ export interface ContainerPlan {
 /** Default capabilities of the engine that workloads rarely need and that attacks use. */
 const droppedCapabilities = ['NET_RAW', 'MKNOD'];
 
-/** The only entry of `capabilities` if a workload has none. */
+/** The entry of `capabilities` for a workload without any capability. It adds nothing to the empty set. */
 const noCapability = 'none';
 
 function capabilitiesOf({ capabilities = [] }: WorkloadSpec): JsonObject {
@@ -42,7 +42,7 @@ function requireNoSubPath(mounts: readonly WorkloadMount[]): void {
 }
 
 /**
- * The container of a run, as the Engine API expects it.
+ * Returns the configuration of a run's container in the form of the Engine API.
  * @throws Error if a mount has a subPath: the engine would follow links in it, so only a directory that the daemon has
  * bound itself is safe.
  */

@@ -7,7 +7,7 @@ import type { EngineExec, ExecInspection } from './engine/engine-exec.js';
 import type { EngineConnection } from './engine/engine-transport.js';
 import { FrameSplitter } from './engine/stream-frames.js';
 
-/** Grace for the connection to end after its command: an engine may fail to close it. */
+/** How long the connection may stay open after its command has ended; then it is closed here. */
 const lingerMs = 2_000;
 /** Poll interval for the exit of a command whose connection has ended. */
 const exitPollMs = 20;
@@ -30,7 +30,10 @@ export interface ContainerExecOptions {
   readonly signal: AbortSignal;
 }
 
-/** Starts a command inside a container, with its user, environment and working directory. */
+/**
+ * Starts a command inside a container, with the container's user, environment and working directory.
+ * @throws EngineError if the engine refuses the command, or the size of its terminal
+ */
 export async function execInContainer(
   options: ContainerExecOptions,
   { command, terminal }: ExecSpec,
@@ -52,7 +55,10 @@ export async function execInContainer(
   return running;
 }
 
-/** Sets the first size. The engine answers before the command has its terminal, and rejects a size until then. */
+/**
+ * Sets the initial size of the terminal. Retries, because the engine rejects a size until the terminal exists, which is
+ * after the answer to the start.
+ */
 async function firstSize(
   { clock, signal }: ContainerExecOptions,
   running: ContainerCommand,
@@ -115,7 +121,10 @@ class ContainerCommand implements ExecProcess {
     }
   }
 
-  /** The exit of the command. Also resolves if the engine keeps the connection open after it. */
+  /**
+   * Waits for the end of the command. Closes a connection that the engine keeps open afterwards, and kills a command
+   * that outlives its connection by 2 seconds.
+   */
   async #exit(closed: Promise<void>): Promise<ExecExit> {
     const { clock } = this.#options;
     const looked = new AbortController();
@@ -192,7 +201,10 @@ class ContainerCommand implements ExecProcess {
     this.#socket.destroy();
   }
 
-  /** Signals the process directly, because the engine has no call for it. The process must be in this container. */
+  /**
+   * Signals the process and its descendants, because the engine has no call for it. No-op if the command has ended.
+   * @throws Error if the process is not in this container
+   */
   async #signalPid(name: NodeJS.Signals): Promise<void> {
     const { pid, running } = await this.#inspect();
     if (!running || pid <= 1) return;

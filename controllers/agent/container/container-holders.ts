@@ -15,7 +15,7 @@ export function holdersAmong(
   { directory }: HeldVolume,
 ): readonly Holder[] {
   if (directory === undefined) return [];
-  // The mount of a volume is bound for each instance in a directory beside it.
+  // The bind mounts of the volume, one for each instance, are below `binds` beside the volume's directory.
   const binds = join(dirname(directory), 'binds', basename(directory));
   return containers
     .filter(({ state }) => !over.includes(state))

@@ -13,8 +13,8 @@ export interface LoggedRun {
 }
 
 /**
- * A position after a line: run, seconds and nanoseconds of its last frame, and the number of frames of that
- * time that were read.
+ * A position after a line: the run, the time of the line's last frame (seconds since the epoch, and nanoseconds), and
+ * the number of frames with this time that were read.
  */
 interface Place {
   readonly run: number;
@@ -48,7 +48,7 @@ interface Stamp {
   readonly nanoseconds: number;
 }
 
-/** Parses the time before the text of a frame, `2026-01-01T00:00:00.123456789Z text`. */
+/** Splits a frame `2026-01-01T00:00:00.123456789Z text`. A frame without a time is all text, with the stamp 0. */
 function stampOf(frame: Buffer): { readonly stamp: Stamp; readonly text: Buffer } {
   const space = frame.indexOf(0x20);
   const word = frame.subarray(0, Math.max(0, space)).toString('latin1');
@@ -103,7 +103,7 @@ class LineReader {
     this.#open[stream] = Buffer.from(rest);
   }
 
-  /** The last lines, if they have no line break. */
+  /** Yields the rest of each stream that does not end with a line break. */
   *end(): Generator<LogLine> {
     for (const stream of ['stdout', 'stderr'] as const) {
       if (this.#open[stream].length > 0) yield this.#line(this.#open[stream]);
@@ -126,7 +126,7 @@ export interface ContainerLogOptions {
   readonly containers: EngineContainers;
   /** Containers whose logs are kept, the earlier run first. */
   readonly runs: () => Promise<readonly LoggedRun[]>;
-  /** The line for output of an ended container that the engine did not record; undefined if there is none. */
+  /** The line that reports lost output of an ended container; undefined if no output was lost. */
   readonly lost: (container: string) => Promise<string | undefined>;
   /** Resolves when a run may have started, or after a short time. */
   readonly nextRun: (signal: AbortSignal) => Promise<void>;
@@ -144,7 +144,10 @@ export async function* readRun(
   yield* reader.end();
 }
 
-/** The retained output of all runs of a workload. With `follow` it waits for an unavailable engine. */
+/**
+ * Yields the retained output of all runs of a workload. With `follow` it waits while the engine is unavailable.
+ * @throws EngineError without `follow`
+ */
 export async function* readContainerLog(
   options: ContainerLogOptions,
   request: LogRequest,
@@ -164,7 +167,7 @@ export async function* readContainerLog(
   }
 }
 
-/** One reader and its position. */
+/** A reading of a log, and the position that it has reached. */
 class LogReading {
   readonly #options: ContainerLogOptions;
   readonly #request: LogRequest;
@@ -197,7 +200,10 @@ class LogReading {
     }
   }
 
-  /** The line for lost output, once. A reader that resumes without new lines has received it already. */
+  /**
+   * Yields the line that reports lost output, once a run. A reader that resumes at this position has received it
+   * already.
+   */
   async *#gap({ run, container }: LoggedRun): AsyncGenerator<LogLine> {
     if (this.#reported.has(run)) return;
     const content = await this.#options.lost(container);

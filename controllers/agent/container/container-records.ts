@@ -14,9 +14,9 @@ async function readNumber(file: string): Promise<number | undefined> {
 }
 
 /**
- * The node's records of its containers, readable without the engine, one folder per workload: the workloads
- * that may exist, the number of their last run, whether the outcome of its start is known, and when a stop of a run was
- * requested. A record is written before the call to the engine; that of an outcome after it.
+ * The node's records of its containers, readable without the engine, one folder per workload: the workloads that may
+ * exist, the number of their last run, whether the outcome of its start is known, and when a stop of a run was
+ * requested. A run and a stop request are recorded before the call to the engine, an outcome after it.
  */
 export class ContainerRecords {
   readonly #directory: string;
@@ -44,7 +44,7 @@ export class ContainerRecords {
     return (await readNumber(join(this.#folder(id), 'last-run'))) ?? 0;
   }
 
-  /** Records a run before its start. */
+  /** Records a run before its start, and removes the stop requests of all runs except the previous one. */
   async begin(id: string, run: number): Promise<void> {
     const folder = this.#folder(id);
     await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -41,7 +41,10 @@ export class ContainerRuns {
       .sort((a, b) => a.run - b.run);
   }
 
-  /** The runs to stop. Without an engine: none, if this node never started a run of the workload. */
+  /**
+   * The runs to stop. Empty if the engine is unavailable and this node never started a run of the workload. @throws
+   * EngineError
+   */
   async toStop(id: string): Promise<readonly FoundRun[]> {
     try {
       return await this.of(id);
@@ -52,7 +55,7 @@ export class ContainerRuns {
     }
   }
 
-  /** Ids of all workloads with a container or a record. */
+  /** Ids of all workloads with a container or a record; only those with a record if the engine is unavailable. */
   async workloads(): Promise<readonly string[]> {
     const { cluster, containers, records, signal } = this.#options;
     const known = await records.workloads();

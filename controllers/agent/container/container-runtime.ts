@@ -248,7 +248,7 @@ export class ContainerRuntime implements Runtime, Holders {
     return command;
   }
 
-  /** Containers with a mount of a volume. Empty without an engine, because the kernel is queried too. */
+  /** Containers with a mount of a volume. Empty without an engine: the kernel reports processes that use the volume. */
   async holders(volume: HeldVolume): Promise<readonly Holder[]> {
     const { containers } = this.#options.engine;
     try {

@@ -47,7 +47,9 @@ export class ContainerStarts {
     this.#options = options;
   }
 
-  /** The last start, if the engine does not report its outcome. */
+  /**
+   * The last start while it is in progress, or if it failed and the engine has no record of it; otherwise undefined.
+   */
   stateOf(id: string): Attempt | undefined {
     return this.#attempts.get(id);
   }
@@ -64,8 +66,8 @@ export class ContainerStarts {
   }
 
   /**
-   * Starts a new run, or the last one again if its start was interrupted. A start that takes long continues in the
-   * background. {@link stateOf} and the engine report the outcome.
+   * Starts a new run, or the last one again if its start was interrupted; no-op if that one runs meanwhile. A start that
+   * takes long continues in the background. A failed start does not reject: {@link stateOf} reports it.
    * @param before the runs that have a container, the earlier one first; none of them is running
    * @param onLate called when a start in the background ends
    * @throws Error if the outcome of this start or of the last one is unknown; the next call starts the same run. A lost
@@ -176,7 +178,7 @@ export class ContainerStarts {
   }
 }
 
-/** Awaits the work unless it is given up meanwhile. The work continues then, for its other callers. */
+/** Awaits the work. Rejects when the signal aborts; the work then continues for its other callers. */
 async function orGivenUp<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort: () => void = () => undefined;
   const aborted = new Promise<never>((_, reject) => {

@@ -18,9 +18,11 @@ export interface ContainerStopsOptions {
 
 interface Stop {
   readonly run: number;
-  /** Monotonic milliseconds. */
+  /** Time of the stop request on the monotonic clock, milliseconds. */
   readonly askedAt: number;
+  /** Whether this process has sent the stop signal. */
   readonly asked: boolean;
+  /** Time of SIGKILL on the monotonic clock, milliseconds. */
   readonly killedAt: number | undefined;
 }
 
@@ -33,7 +35,11 @@ export class ContainerStops {
     this.#options = options;
   }
 
-  /** Executes the next step of a stop. @throws Error if the container still runs after SIGKILL */
+  /**
+   * Executes the next step of a stop: sends the stop signal, or SIGKILL after the grace period. Returns when to call it
+   * again.
+   * @throws Error if the container still runs 10 seconds after SIGKILL
+   */
   async advance(
     { id, run }: RunIdentity,
     found: ContainerInspection,

@@ -32,7 +32,7 @@ export class EngineWatch {
     this.#options = options;
   }
 
-  /** Watches until {@link close}. */
+  /** Watches until {@link close}, and reconnects after failures; no-op if it watches already. */
   start(): void {
     if (this.#running) return;
     this.#running = true;

@@ -22,7 +22,10 @@ function isPropagated(mountInfo: string, path: string): boolean {
   return best.propagated;
 }
 
-/** The propagation of sources: the engine refuses `rslave` if the mount of the source is private. */
+/**
+ * Returns the propagation for each source, in order. It is `rprivate` on a private mount, for which the engine refuses
+ * `rslave`.
+ */
 export async function propagationOf(sources: readonly string[]): Promise<readonly Propagation[]> {
   const mountInfo = await readFile('/proc/self/mountinfo', 'utf8');
   return sources.map((source) => (isPropagated(mountInfo, source) ? 'rslave' : 'rprivate'));

@@ -28,10 +28,13 @@ export class RunContainer {
   }
 
   /**
-   * Starts the container that an earlier attempt of this run created, or a new one. No-op if it runs. A start that is
-   * still in progress in the engine is thus not started beside.
-   * @param same containers of this run; those of other names are from an earlier release, which named them otherwise
-   * @param check of the sources of its mounts, before each step that makes the engine resolve them
+   * Starts the container that an earlier attempt of this run created; creates it if there is none, or if its
+   * configuration differs. No-op if it runs. The name is unique in the engine, so a start that is still in progress
+   * there does not lead to a second container.
+   * @param same ids of the containers of this run; those with another name were created by an earlier release and are
+   * removed
+   * @param check checks the sources of the mounts; called before each step in which the engine resolves them
+   * @throws UnsettledStart, UnrecordedProcesses or EngineError; {@link isUnsettled} says whether the outcome is unknown
    */
   async start(
     identity: RunIdentity,
@@ -74,7 +77,10 @@ export class RunContainer {
     await containers.start(container, signal);
   }
 
-  /** Removes a container that was created and, by the engine's records, never started, with all that is left of it. */
+  /**
+   * Kills the processes of a container that never started by the engine's records, and removes it.
+   * @throws UnrecordedProcesses
+   */
   async discard(container: string): Promise<void> {
     const { containers, signal } = this.#options;
     await killUnrecorded(container);

@@ -2,7 +2,9 @@ import { lstat, readdir, readFile, readlink, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path';
 import { processMounts } from '@kedge/driver-sdk';
 
-/** The file of a folder that names its owner. It is hidden, so that no instance's uid equals it. */
+/**
+ * The file of a folder that names the folder's owner. It starts with a dot, so it never equals the uid of an instance.
+ */
 export const ownerFile = '.owner';
 
 /** The daemon that owns a folder. */
@@ -12,7 +14,7 @@ export interface FolderOwner {
   readonly mountNamespace: string;
 }
 
-/** The present process as an owner, for a data directory. */
+/** Returns the owner record of a daemon with this data directory in the mount namespace of this process. */
 export async function ownerOf(dataDirectory: string): Promise<FolderOwner> {
   return { dataDirectory, mountNamespace: await readlink('/proc/self/ns/mnt') };
 }
@@ -49,10 +51,9 @@ async function isMounted(folder: string): Promise<boolean> {
 }
 
 /**
- * Removes the folders beside `own` whose owner no longer exists. Its data directory was deleted, so that no daemon
+ * Removes the folders beside `own` that are no longer needed: the data directory of the owner was deleted, so no daemon
  * adopts its workloads, and no process has a file of the folder mounted. Folders of other users, of other mount
  * namespaces and of unknown owners are kept.
- *
  * @returns the removed paths
  */
 export async function sweepAbandonedDataFiles(own: string): Promise<readonly string[]> {
@@ -73,7 +74,9 @@ export async function sweepAbandonedDataFiles(own: string): Promise<readonly str
   return removed;
 }
 
-/** Removes a folder that contains only the file with its owner. */
+/**
+ * Removes a folder that contains only the file with its owner. No-op if it contains other files or may not be removed.
+ */
 export async function removeUnusedFolder(folder: string): Promise<void> {
   const expected = ['ENOENT', 'ENOTEMPTY', 'ENOTDIR', 'EPERM', 'EACCES'];
   try {

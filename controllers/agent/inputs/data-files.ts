@@ -23,7 +23,7 @@ const inMemory: readonly number[] = [0x01021994, 0x858458f6];
 /** The symbolic link that switches all files of a version atomically. */
 const current = '..data';
 
-/** The directory for in-memory files of the daemon of a data directory. */
+/** The path of the directory in which the daemon with this data directory keeps in-memory files. */
 export function dataFilesDirectory(dataDirectory: string): string {
   const id = createHash('sha256').update(dataDirectory).digest('hex').slice(0, 16);
   return join('/dev/shm', `kedge-${id}`);
@@ -50,7 +50,10 @@ export class DataFiles {
     return this.#directory;
   }
 
-  /** @throws Error if the directory is not in memory or belongs to another user. */
+  /**
+   * Creates the directory if it is missing, and records its owner.
+   * @throws Error if it is not in memory, or accessible to another user.
+   */
   async open(): Promise<void> {
     await mkdir(this.#directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
@@ -80,7 +83,7 @@ export class DataFiles {
     return join(this.#directory, owner, set);
   }
 
-  /** Replaces the files of a set by relative path, atomically. */
+  /** Replaces the files of a set atomically. @param files the contents by relative path */
   async write(owner: string, set: string, files: ReadonlyMap<string, string>): Promise<void> {
     const directory = this.at(owner, set);
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -104,7 +107,7 @@ export class DataFiles {
     await this.#drop(directory, basename(version));
   }
 
-  /** The visible names: symbolic links through the current version. */
+  /** Creates the visible names, which are symbolic links through the current version, and removes obsolete ones. */
   async #link(directory: string, names: ReadonlySet<string>): Promise<void> {
     const there = new Set(await readdir(directory));
     for (const name of names)

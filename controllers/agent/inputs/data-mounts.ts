@@ -12,9 +12,9 @@ import type { WorkloadMount } from '../runtime/runtime.js';
 /** The mounted files of a workload from secrets and configmaps, or the missing input. */
 export type DataMountsOutcome =
   | { readonly type: 'ready'; readonly mounts: readonly WorkloadMount[] }
-  /** Waits for a secret or configmap. */
+  /** A secret, a configmap or a key of one does not exist. Its creation queues the instance. */
   | { readonly type: 'missing'; readonly message: string }
-  /** Retryable. */
+  /** The files could not be written. The write can be retried. */
   | { readonly type: 'failed'; readonly message: string };
 
 /** One entry of secretMounts or configmapMounts. */
@@ -27,7 +27,7 @@ interface Entry {
   readonly mount: DataMount;
 }
 
-/** Its files with their version. */
+/** The files of an entry with their version, or the reason why there are none. */
 type Content =
   | { readonly version: string; readonly files: () => ReadonlyMap<string, string> }
   | { readonly problem: string };
@@ -52,7 +52,9 @@ export class DataMounts {
   readonly #files: DataFiles;
   readonly #sources: EnvironmentSources;
   readonly #logger: Logger;
-  /** The last written version, by directory. Each is written again after a restart. */
+  /**
+   * The last written version, by directory. Empty after a restart of the daemon, so that all files are written again.
+   */
   readonly #written = new Map<string, string>();
   #opened = false;
 
@@ -62,7 +64,11 @@ export class DataMounts {
     this.#sources = sources;
   }
 
-  /** Prepares the directory and removes files of deleted instances. */
+  /**
+   * Prepares the directory, and removes the files of deleted instances and of daemons whose data directory was deleted.
+   * Logs a failure.
+   * @param living uids of all instances
+   */
   async open(living: ReadonlySet<string>): Promise<void> {
     try {
       await this.#files.open();

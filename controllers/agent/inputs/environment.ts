@@ -30,7 +30,10 @@ function dataOf(
   return secret && openSecret(sealer, secret);
 }
 
-/** Precedence: `env`, `envFrom`, then the variables of every workload: its name, service, namespace and ordinal. */
+/**
+ * Returns the environment of a workload. Precedence: `env`, a later entry of `envFrom`, an earlier one, then the
+ * variables that every workload has: its name, service, namespace and ordinal.
+ */
 export function environmentOf(instance: Instance, sources: EnvironmentSources): EnvironmentOutcome {
   const { namespace, name, service, ordinal, template } = instance;
   const env: Record<string, string> = {

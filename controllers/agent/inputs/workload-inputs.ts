@@ -37,7 +37,7 @@ export class WorkloadInputs {
     return data.type === 'ready' ? { ...environment, mounts: data.mounts } : data;
   }
 
-  /** Updates the files of a running workload; variables can't be updated. Undefined if it mounts none. */
+  /** Updates the files of a running workload; its variables can't be updated. Undefined if the workload mounts none. */
   async follow(instance: Instance): Promise<DataMountsOutcome | undefined> {
     const outcome = await this.#mounts.write(instance);
     return outcome.type === 'ready' && outcome.mounts.length === 0 ? undefined : outcome;

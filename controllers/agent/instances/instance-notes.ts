@@ -28,7 +28,7 @@ export interface NotedCondition {
   readonly message: string;
 }
 
-/** The reasons of missing inputs. */
+/** The reason of a condition, by the outcome of inputs that are not ready. */
 export const inputsReason = { missing: 'InvalidParameters', failed: 'WriteFailed' } as const;
 
 /** A condition with status True or False. */
@@ -41,7 +41,10 @@ export function noted(
   return { type, status: ok ? 'True' : 'False', reason, message };
 }
 
-/** Seconds, rounded up above 10, so that a long wait does not write the status every second. */
+/**
+ * Formats a duration in seconds. Above 10 s it is rounded up to tens, so that a long wait does not change the status
+ * every second.
+ */
 function inSeconds(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   return `${seconds > 10 ? Math.ceil(seconds / 10) * 10 : seconds} s`;
@@ -53,7 +56,7 @@ export interface RunningNote {
   readonly mounts: readonly InstanceMount[];
   /** Undefined without mounted secrets and configmaps. */
   readonly files: DataMountsOutcome | undefined;
-  /** Milliseconds until it is ready; 0 if it is. */
+  /** Milliseconds until the workload is ready; 0 if it is. */
   readonly readyInMs: number;
   /** Undefined: unchanged. */
   readonly backoff: InstanceBackoff | undefined;
@@ -67,7 +70,10 @@ export class InstanceNotes {
     this.#options = options;
   }
 
-  /** Writes status, conditions and other fields of an instance. @param status undefined keeps the phase */
+  /**
+   * Writes status, conditions and other fields of an instance; no-op if the instance was deleted or replaced.
+   * @param status undefined keeps the phase
+   */
   async note(
     instance: Instance,
     status: InstancePhase | undefined,
@@ -113,6 +119,7 @@ export class InstanceNotes {
     ]);
   }
 
+  /** Reports a running workload with its mounts, files, limits and addresses. */
   running(instance: Instance, note: RunningNote): Promise<void> {
     const { state, mounts, files, backoff, readyInMs } = note;
     const { container, image, ip } = state;

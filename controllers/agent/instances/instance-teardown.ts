@@ -38,8 +38,9 @@ export class InstanceTeardown {
   }
 
   /**
-   * Stops the workload, unmounts, detaches and removes its resources; the finalizer is removed last. No step blocks:
-   * its end is notified or polled, so that slow workloads do not delay others.
+   * Executes the next steps of a teardown: stops the workload, unmounts and detaches its volumes, removes its files and
+   * records, and removes the finalizer last. No step waits: the key is requeued, or queued by the end of the step, so
+   * that slow workloads do not delay others.
    */
   async run(instance: Instance): Promise<Result> {
     if (!(instance.metadata.finalizers ?? []).includes(agentFinalizer)) return done();

@@ -29,8 +29,9 @@ export class RestartTurns {
   }
 
   /**
-   * Whether the key may restart its workload now. Otherwise the key is queued once it may.
-   * @param crashes its consecutive short runs
+   * Takes a turn, and returns whether the key has one and may restart its workload now. Otherwise `wake` is called once
+   * the key has a turn.
+   * @param crashes the number of the workload's consecutive short runs
    */
   take(key: ObjectKey, crashes: number): boolean {
     const name = keyString(key);
@@ -43,7 +44,7 @@ export class RestartTurns {
     return true;
   }
 
-  /** Ends the turn of a key after its reconcile. */
+  /** Ends the turn of a key after its reconcile, and gives it to the next waiting key. */
   ended(key: ObjectKey): void {
     if (!this.#held.delete(keyString(key))) return;
     const next = this.#next();

@@ -3,7 +3,7 @@ import type { InstanceBackoff, InstanceTemplate } from '../../instance/kind.js';
 import { backoffOf, type ControllerPolicy } from '../../policy/policy.js';
 import type { WorkloadState } from '../runtime/runtime.js';
 
-/** The decision after an exit. */
+/** The decision after an exit. `atMs` is milliseconds since the epoch; a past time means now. */
 export type RestartDecision =
   | { readonly type: 'restart'; readonly atMs: number }
   | { readonly type: 'stay' };
@@ -38,7 +38,7 @@ export function spreadOf(uid: string, run: number): number {
   return digest.readUInt32BE(0) / 0xffff_ffff;
 }
 
-/** Restarts of a workload by its present run. Runs that the engine ended are not counted. */
+/** Number of restarts of a workload, from the number of its present run. Runs that the engine ended are not counted. */
 export function restartsOf(
   { run }: { readonly run: number },
   backoff: InstanceBackoff | undefined,

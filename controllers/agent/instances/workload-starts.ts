@@ -112,7 +112,10 @@ export class WorkloadStarts {
     return requeueAfter(this.probeAfterMs(instance));
   }
 
-  /** Delay of the next probe of a starting workload: increasing, because its outcome is also notified. */
+  /**
+   * Counts a probe of a starting workload, and returns the delay until the next one, milliseconds. The delay increases,
+   * because the outcome is also notified.
+   */
   probeAfterMs({ metadata: { uid } }: Instance): number {
     const { startingProbeMs, workloadProbeMs } = this.#options.policy;
     const probes = this.#probes.get(uid) ?? 0;
@@ -132,7 +135,10 @@ export class WorkloadStarts {
     return this.#noteFailed(instance, message, run, reason);
   }
 
-  /** Clears the failed starts of a running workload. Requeues until it is ready. */
+  /**
+   * Updates the files of a running workload, reports it in the status and clears its failed starts. Requeues for the
+   * next probe.
+   */
   async running(
     instance: Instance,
     state: Extract<WorkloadState, { state: 'running' }>,

@@ -11,11 +11,11 @@ export interface LaunchFile {
 export interface LaunchRequest {
   /** Input files of the supervisor, and records of its start. Each is replaced atomically. */
   readonly files: readonly LaunchFile[];
-  /** Arguments of the shell: the script and its own. */
+  /** Arguments of the shell: the script and the script's arguments. */
   readonly args: readonly string[];
   /** The whole environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** An existing file, to which its output is appended. */
+  /** An existing file, to which the supervisor's output is appended. */
   readonly logFile: string;
 }
 

@@ -9,7 +9,7 @@ export type Isolation =
   | { readonly type: 'root' | 'user' }
   | { readonly type: 'unavailable'; readonly message: string };
 
-/** Uses a mount namespace as root, else a user namespace if the system permits one. */
+/** Tries to create a mount namespace, as root or in a user namespace, and returns the result. Takes at most 5 s. */
 export async function probeIsolation(): Promise<Isolation> {
   const root = process.getuid?.() === 0;
   const flags = root ? [] : ['--user', '--map-current-user', '--keep-caps'];

@@ -31,7 +31,10 @@ export async function rotate(file: string): Promise<void> {
   await rm(logTimes(file), { force: true });
 }
 
-/** Number of kept size records of a log. One is written every 30 s, so they cover four hours. */
+/**
+ * Maximum number of size records of a log; at the maximum, the older half is removed. With one every 30 s they cover
+ * two to four hours.
+ */
 const timesMax = 512;
 
 /**

@@ -13,7 +13,7 @@ import { programPath } from './process-table.js';
 
 const run = promisify(execFile);
 
-/** The creation of namespaces by the daemon: as root, or as an unprivileged user in a user namespace. */
+/** How the daemon creates namespaces: as root, or as an unprivileged user in a user namespace. */
 export type BoxMode = 'root' | 'user';
 
 /** A user of the machine. */
@@ -64,7 +64,10 @@ export function ownerOf(privileges: readonly string[]): string | undefined {
   return uid === undefined || gid === undefined ? undefined : `${uid}:${gid}`;
 }
 
-/** @param ambient capabilities that programs of a user other than root keep */
+/**
+ * Arguments of setpriv(1) that set the capabilities of a program.
+ * @param ambient capabilities that programs of a user other than root keep
+ */
 function rightsOf(
   bounding: readonly Capability[],
   ambient: readonly Capability[],
@@ -79,7 +82,7 @@ function rightsOf(
   ];
 }
 
-/** setpriv changes the user and the groups before it drops capabilities. */
+/** Arguments of setpriv(1) that change the user and the groups. setpriv does that before it drops capabilities. */
 function becoming(owner: Owner | undefined): readonly string[] {
   if (owner === undefined) return [];
   const groups = owner.groups ? `--groups=${owner.groups.join(',')}` : '--clear-groups';
@@ -99,7 +102,7 @@ async function ownerNamed(text: string): Promise<Owner> {
   );
 }
 
-/** The passwd entry of a user, by name or number. */
+/** The passwd entry and the groups of a user, by name or number; undefined if the user does not exist. */
 async function accountOf(key: string): Promise<Owner | undefined> {
   const env = { PATH: programPath };
   let line: string;

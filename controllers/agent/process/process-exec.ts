@@ -57,12 +57,15 @@ async function untilItsRoot(pid: number, boxed: boolean, clock: Clock): Promise<
  */
 const waiter = 'trap : HUP INT QUIT USR1 USR2 TERM TSTP; "$@"; exit "$?"';
 
-/** The environment of a command. */
+/** The workload that a command joins. */
 export interface ExecTarget {
   readonly pid: number;
-  /** The creation of the workload's mounts: as root, or in a user namespace. */
+  /** How the workload's mounts were created: as root, or in a user namespace. */
   readonly mode: BoxMode;
-  /** Its start options; undefined for a workload of an earlier release without a sandbox. */
+  /**
+   * Arguments of setpriv(1) with which the workload was started; undefined if an earlier release started it without a
+   * sandbox.
+   */
   readonly privileges: readonly string[] | undefined;
   /** Files of the control groups of the workload, which the command joins. */
   readonly groups: readonly string[];
@@ -104,7 +107,7 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
     return new PipedCommand(child, clock);
   }
   await tool('script');
-  // Writes to descriptor 3 once it has its terminal. The terminal is also opened by name, by the user of the command.
+  // The inner shell writes to descriptor 3 once it has its terminal. The user of the command must own the terminal to open it by name.
   const owner = ownerOf(kept);
   const given = owner === undefined ? '' : `chown ${owner} /proc/self/fd/0; `;
   const inner = `echo up >&3; exec 3>&-; ${given}stty columns ${terminal.columns} rows ${terminal.rows}; exec ${reduced.map(quoted).join(' ')}`;
@@ -222,7 +225,7 @@ class TerminalCommand extends PipedCommand {
   override async resize({ columns, rows }: TerminalSize): Promise<void> {
     const inner = await this.#inner;
     try {
-      // Its name is relative to the workload's /dev.
+      // The name of the terminal is valid only in the workload's /dev.
       const terminal = `/proc/${inner}/fd/0`;
       const args = ['-F', terminal, 'columns', String(columns), 'rows', String(rows)];
       // The kernel notifies the command (SIGWINCH).

@@ -18,13 +18,13 @@ export interface ProcessLogOptions {
   readonly probeMs: number;
 }
 
-/** Lines of the file that all runs of a workload share. */
+/** Yields the lines of the log file that all runs of a workload share. */
 export async function* readProcessLog(
   file: string,
   { after, until, ...request }: LogRequest,
   { clock, probeMs }: ProcessLogOptions,
 ): AsyncGenerator<LogLine> {
-  // Later records are read as they are written.
+  // Lines after the last record get the time at which they are read. A follower reads them when they are written.
   let notes = await readLogTimes(file);
   let before = 0;
   const range = { ...request, after: positionOf(after), probeMs };

@@ -53,7 +53,7 @@ export interface ProcessRuntimeOptions {
    */
   readonly volumeDirectories?: readonly string[];
   readonly clock: Clock;
-  /** Default: the default policy. */
+  /** Default: the policy of an unconfigured daemon. */
   readonly policy?: ControllerPolicy;
   /** Mount point of the control groups, and the cluster id in their names. */
   readonly cgroups?: WorkloadGroupsOptions;
@@ -156,14 +156,14 @@ export class ProcessRuntime implements Runtime {
     const input = { binds, words, hiddenDirectories, volumeDirectories, group };
     const files = await makeRunFolder(directory, input);
     this.#ends.forget(spec.id);
-    // An earlier workload with the same removed directory is irrelevant.
+    // A remaining watch belongs to an earlier workload, whose directory was removed.
     this.#watches.unwatch(spec.id);
     const now = this.#options.clock.now();
     const from = { directory, files, logFile: this.logFile(spec.id), mode: mode.type, n, now };
     const { supervisor = join(scripts, 'supervise.sh') } = this.#options;
     await this.#starts.follow(spec.id, directory, async () => {
       const run = await spawnRun({ launcher: this.#launcher, supervisor }, spec, from);
-      // An earlier end is found by the next observation of the folder.
+      // If the run has ended before this watch, the next observation finds the end in the folder.
       this.#watches.watch(spec.id, directory);
       return run;
     });
@@ -239,7 +239,7 @@ export class ProcessRuntime implements Runtime {
     // Commands keep the mounts of the workload busy.
     for (const command of this.#commands.get(id) ?? []) command.kill();
     const state = await this.observe(id);
-    // Its folder records the stop request from now on.
+    // The cached end lacks the stop request, which the folder records from now on.
     this.#ends.forget(id);
     if (state.state === 'starting' || state.state === 'running')
       return this.#advance(id, state, graceMs);

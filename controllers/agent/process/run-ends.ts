@@ -4,7 +4,7 @@ import type { WorkloadState } from '../runtime/runtime.js';
 import { readIfExists } from './process-table.js';
 import { refusalOf } from './run-start.js';
 
-/** Exit code of a workload that was killed. */
+/** Exit code of a workload that SIGKILL ended. */
 const killedCode = 137;
 
 /** A run that has ended. */

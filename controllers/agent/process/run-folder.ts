@@ -9,7 +9,7 @@ import { namesIn, readIfExists } from './process-table.js';
 export interface RunFolder {
   /** Lines of {@link bindLine}. */
   readonly binds: readonly string[];
-  /** The privileges of the workload. */
+  /** Arguments of setpriv(1) for the workload. */
   readonly words: readonly string[];
   /** Directories and files that are hidden from the workload. */
   readonly hiddenDirectories: readonly string[];
@@ -32,7 +32,9 @@ export function lastRunIn(workload: string): number {
   return Math.max(0, ...runs);
 }
 
-/** The files by which the last run in the folder of a workload was to join its control groups. */
+/**
+ * The files through which the last run in the folder of a workload joined its control groups; empty if it joined none.
+ */
 export function groupsOf(workload: string): readonly string[] {
   const file = join(workload, `run-${lastRunIn(workload)}`, 'groups');
   return (readIfExists(file) ?? '').split('\n').filter((line) => line !== '');
@@ -51,8 +53,8 @@ export async function makeRunFolder(
   { binds, words, hiddenDirectories, volumeDirectories, group }: RunFolder,
 ): Promise<readonly LaunchFile[]> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  // A directory that is created later would be visible in running workloads. Outside of /tmp and /var/tmp the sandbox
-  // mounts its own: kedged creates no directory where a disk may be mounted later.
+  // The sandbox hides these directories. One that is created on the host later would be visible in running workloads. Outside of /tmp and /var/tmp the sandbox
+  // mounts its own directories, because a disk may be mounted on the host's later.
   for (const path of volumeDirectories.filter((line) => /^\/(var\/)?tmp\//.test(line)))
     await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
       // If kedged can't create the directory, it also creates no volume there.

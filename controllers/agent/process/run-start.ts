@@ -29,8 +29,8 @@ export interface StartLimits {
 }
 
 /**
- * Resolves once the supervisor wrote the workload's pid, or can no longer start it. Then the folder contains the
- * reason.
+ * Waits until the supervisor has written the workload's pid. If the supervisor ends before, or the timeout passes, the
+ * run is abandoned and its folder records the reason. Resolves early when the signal aborts.
  */
 export async function settleStart(
   run: SpawnedRun,
@@ -85,7 +85,10 @@ async function lastLine(file: string, offset: number): Promise<string> {
   }
 }
 
-/** The reason why a run can no longer be started; empty if it was abandoned before its supervisor was spawned. */
+/**
+ * The reason why a run was abandoned; empty if that was before its supervisor was spawned; undefined if it was not
+ * abandoned.
+ */
 export function abandonedBecause(directory: string): string | undefined {
   return readIfExists(join(directory, 'claimed', 'abandoned'));
 }

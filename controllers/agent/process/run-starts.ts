@@ -43,7 +43,10 @@ export class RunStarts {
     return this.#spawning.has(directory);
   }
 
-  /** Spawns a supervisor by `spawn`. Waits briefly for the start; a later outcome is notified. */
+  /**
+   * Calls `spawn` for a supervisor, and waits briefly for the start. A later outcome is notified. Rejects if `spawn`
+   * does.
+   */
   async follow(id: string, directory: string, spawn: () => Promise<SpawnedRun>): Promise<void> {
     this.#spawning.add(directory);
     let run: SpawnedRun;
@@ -71,7 +74,9 @@ export class RunStarts {
     settled.catch(() => undefined);
   }
 
-  /** Removes the pending notification of a run that was observed as running or ended. */
+  /**
+   * Ends the wait for the start of a run that was observed as running or ended; its outcome is not notified any more.
+   */
   seen(id: string, directory: string): void {
     for (const { run, over } of this.#starts.get(id) ?? [])
       if (run.directory === directory) over.abort();

@@ -3,7 +3,7 @@ import { type FSWatcher, watch as watchFolder } from 'node:fs';
 /** Watches the folders of runs for their ends. */
 export class RunWatches {
   readonly #ended: (id: string) => void;
-  /** The expected end, by workload. */
+  /** The watched folder of a run, by workload. */
   readonly #byWorkload = new Map<
     string,
     { readonly directory: string; readonly watcher: FSWatcher }

@@ -15,7 +15,7 @@ export interface PreparedRun {
   readonly logFile: string;
   readonly mode: 'root' | 'user';
   readonly n: number;
-  /** Wall clock. */
+  /** Time of the start, milliseconds since the epoch. */
   readonly now: number;
 }
 

@@ -12,7 +12,7 @@ const killMsMax = 5_000;
 export type ProcessWaits = Pick<ControllerPolicy, 'processPollMs' | 'stoppingProbeMs'>;
 
 interface StopRequest {
-  /** Monotonic milliseconds. */
+  /** Time of the request, monotonic milliseconds. */
   readonly askedAt: number;
   readonly terminated: boolean;
   /** Time of SIGKILL, monotonic milliseconds. */
@@ -30,7 +30,7 @@ export class StopRequests {
     this.#waits = waits;
   }
 
-  /** Sends the signal that is due. @throws Error if the process survives SIGKILL */
+  /** Sends the signal that is due, and returns when to call it again. @throws Error if the process survives SIGKILL */
   async advance(
     directory: string,
     state: Extract<WorkloadState, { state: 'starting' | 'running' }>,
@@ -91,7 +91,7 @@ function signalled(request: StopRequest, target: number, leftMs: number, now: nu
   return { ...request, terminated: true };
 }
 
-/** @param target a pid, or minus a process group */
+/** Sends a signal; no-op if the process has ended. @param target a pid, or a negative process group id */
 function signal(target: number, name: NodeJS.Signals): void {
   try {
     process.kill(target, name);

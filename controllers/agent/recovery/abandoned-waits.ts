@@ -24,14 +24,17 @@ export class AbandonedWaits {
     this.#stop = new SharedCall(() => abandoned.requestStop(isKnown));
   }
 
-  /** The waiting keys, each once. */
+  /** Removes the waiting keys and returns them. */
   takeWaiting(): readonly Request['key'][] {
     const keys = [...this.#waiting.values()];
     this.#waiting.clear();
     return keys;
   }
 
-  /** Stops workloads without instances for the waiting `key`. Undefined once none remains. */
+  /**
+   * Requests the stop of the workloads without instances. Returns undefined if none remains; otherwise `key` waits, and
+   * the result ends its reconcile.
+   */
   async stopFor(key: Request['key']): Promise<Result | undefined> {
     try {
       const progress = await this.#stop.ask();
@@ -43,7 +46,7 @@ export class AbandonedWaits {
     }
   }
 
-  /** Delays an instance while an earlier instance of the same name may write to its volumes. */
+  /** Delays an instance with volumes while workloads without instances may write to them. Undefined if it may start. */
   async before({ namespace, name, template }: Instance): Promise<Result | undefined> {
     return (template.volumes ?? []).length > 0 ? this.stopFor({ namespace, name }) : undefined;
   }

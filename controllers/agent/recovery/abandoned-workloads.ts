@@ -30,8 +30,8 @@ export class AbandonedWorkloads {
   }
 
   /**
-   * Requests their stop without waiting.
-   * @param isKnown whether an instance of this node may exist, by uid; others are looked up in the store
+   * Requests the stop of these workloads without waiting, and removes those that have ended.
+   * @param isKnown whether an instance of this node is known by its uid; other uids are looked up in the store
    * @throws Error if a workload survives SIGKILL
    */
   async requestStop(isKnown: (uid: string) => boolean): Promise<StopProgress> {
@@ -46,7 +46,7 @@ export class AbandonedWorkloads {
   }
 
   /**
-   * Stops all of them, at a start and at a shutdown.
+   * Stops all these workloads, waits for their ends and removes them. Used at a start and at a shutdown.
    * @param budgetMs grace period; default 30 s
    * @throws Error if a workload survives SIGKILL
    */
@@ -61,7 +61,10 @@ export class AbandonedWorkloads {
     );
   }
 
-  /** Lists workloads before it reads instances: an instance is older than its workload, so none is missed. */
+  /**
+   * Finds the workloads without an instance on this node. Lists workloads before instances: an instance is older than
+   * its workload, so its workload is never taken for abandoned.
+   */
   async #find(isKnown: (uid: string) => boolean): Promise<readonly Abandoned[]> {
     const { store, node, runtimes } = this.#options;
     const all = await Promise.all(

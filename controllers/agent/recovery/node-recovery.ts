@@ -23,8 +23,8 @@ export interface RecoveryOptions {
 const thawMsMax = 30_000;
 
 /**
- * Thaws file systems that a killed daemon left frozen. Runs before controllers and agent start, when the journal
- * has no freezes of this process.
+ * Thaws file systems that a killed daemon left frozen, for at most 30 s. Failures are logged. Runs before controllers
+ * and agent start, when the journal has no freezes of this process.
  */
 export async function thawLeftovers(
   options: RecoveryOptions & { readonly clock: Clock },
@@ -47,7 +47,10 @@ export async function thawLeftovers(
   await Promise.race([recovery.finally(() => over.abort()), expiry]);
 }
 
-/** Unmounts and detaches the remains of a killed daemon, except for volumes whose uid is wanted. */
+/**
+ * Unmounts and detaches what a killed daemon left, except for volumes whose uid is wanted. Failures are logged; the
+ * next start retries.
+ */
 export function detachLeftovers(
   options: RecoveryOptions,
   isWanted: (uid: string) => boolean,

@@ -99,6 +99,7 @@ export type WorkloadState =
       readonly refused?: string;
       /** The cause of the end if it is not the command itself: the kernel, or a restart of the engine. */
       readonly reason?: 'OOMKilled' | 'EngineRestarted';
+      /** Milliseconds since the epoch, like `exitedAt`. */
       readonly startedAt: number;
       readonly exitedAt: number;
       /** True if the agent requested it. */
@@ -108,7 +109,7 @@ export type WorkloadState =
 /** The progress of a stop. */
 export type StopProgress =
   | { readonly type: 'gone' }
-  /** Its end is notified to the listener; observe it again at the latest after `checkInMs`. */
+  /** The listener is notified of the end. Request the stop again after at most `checkInMs`. */
   | { readonly type: 'stopping'; readonly checkInMs: number };
 
 /** Whether a runtime can be used on this node. */

@@ -15,7 +15,10 @@ export class SharedCall<T> {
     this.#call = call;
   }
 
-  /** @throws the error of the call, to all callers that share it */
+  /**
+   * Returns the result of a call that starts after this request.
+   * @throws the error of the call, to all callers that share it
+   */
   ask(): Promise<T> {
     if (this.#next) return this.#next;
     if (!this.#running) return this.#begin();

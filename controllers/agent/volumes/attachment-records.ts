@@ -205,8 +205,8 @@ function phaseOfUnknown(status: VolumePhase): NextVolumePhase | undefined {
 }
 
 /**
- * The condition after a mount that started with the state `begun`; undefined for none. A resize that was requested
- * meanwhile remains pending.
+ * The new condition after a mount that started with the state `begun`; undefined if the condition does not change. A
+ * resize that was requested meanwhile remains pending.
  */
 function resizeChange(begun: Volume, current: Volume, pending: boolean): NewCondition | undefined {
   if (fileSystemPending(current) === pending) return undefined;

@@ -18,7 +18,10 @@ export class CallTimes {
     this.#late = late;
   }
 
-  /** The result, or undefined after the soft timeout: the work continues, and its claim is notified at its end. */
+  /**
+   * Returns the result of the work, or undefined after the soft timeout. Then the work continues, and its claim is
+   * notified at its end.
+   */
   async withSoftTimeout<T>(work: Promise<T>, claim: string): Promise<T | undefined> {
     let late = false;
     const patience = new Promise<undefined>((resolve) => {
@@ -35,7 +38,10 @@ export class CallTimes {
     return Promise.race([work, patience]);
   }
 
-  /** Runs driver calls with a separate deadline: the requesting reconcile may end earlier. */
+  /**
+   * Runs driver calls with a signal that aborts at their own deadline. The reconcile that requested them may end
+   * earlier.
+   */
   async limited<T>(calls: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const limit = new AbortController();
     const { clock, policy } = this.#options;

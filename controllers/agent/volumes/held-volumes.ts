@@ -31,7 +31,10 @@ export class HeldVolumes {
     return this.onStorageOf(volume).filter(({ metadata }) => metadata.uid !== volume.metadata.uid);
   }
 
-  /** The storage of a volume: driver and handle. Two volumes of one host directory share it. */
+  /**
+   * A key for the storage of a volume: its driver and handle, or its uid without a readable handle. Two volumes of one
+   * host directory have the same key.
+   */
   storageOf({ driver = '', handle, metadata }: Volume): string {
     if (!handle) return metadata.uid;
     try {
@@ -73,7 +76,10 @@ export class HeldVolumes {
     return this.#options.own.with(cached);
   }
 
-  /** Whether a volume is attached on this node for a claim now, by uid of the volume. */
+  /**
+   * Returns a check whether a volume is attached on this node. It uses the present state and does not see later
+   * changes.
+   */
   attachedHere(): IsAttached {
     const byUid = new Map(this.heldHere().map((volume) => [volume.metadata.uid, volume]));
     return (uid, claim) => {

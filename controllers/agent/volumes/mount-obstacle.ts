@@ -20,8 +20,8 @@ export interface Claimant {
 }
 
 /**
- * The obstacle between a volume and a claim. Pure. Volumes with one real path share their storage: a holder of one of
- * them blocks all.
+ * The reason why a claim can't use a volume now; undefined if it can. Pure. Volumes with one real path share their
+ * storage: a holder of one of them blocks all.
  * @param twins the other volumes with the same storage
  */
 export function obstacleOf(

@@ -43,8 +43,8 @@ export class NodeCalls {
   }
 
   /**
-   * A call for an attach, whose credentials are stored for the detach. It is prepared before the reservation, so that a
-   * claim can release a volume even if the secret is deleted.
+   * Prepares the call for an attach, and stores its credentials for the detach. This happens before the reservation, so
+   * that a claim can release a volume even if the secret is deleted.
    * @throws DriverError InvalidParameters that names the missing secret; Unavailable if the credentials can't be stored
    */
   async toAttach(volume: Volume, signal: AbortSignal): Promise<NodeCall> {
@@ -63,7 +63,8 @@ export class NodeCalls {
   }
 
   /**
-   * A call for a volume that this node holds. Specification 5.3.2: falls back to the value of the mount.
+   * Prepares a call for a volume that this node holds. Specification 5.3.2: if the parameters can't be resolved, those
+   * of the mount are used.
    * @throws DriverError InvalidParameters that names the missing secret if there is no earlier value
    */
   async whileHeld(volume: Volume, signal: AbortSignal): Promise<NodeCall> {
@@ -77,8 +78,8 @@ export class NodeCalls {
   }
 
   /**
-   * A call to detach a volume from a claim. Undefined if there was no attach call: its credentials would have been
-   * stored before it.
+   * Prepares the call to detach a volume from a claim. Undefined if there was no attach call, since an attach stores
+   * its credentials before the call.
    * @param mounted whether the volume is mounted on this node
    * @throws DriverError as {@link whileHeld}
    */

@@ -131,7 +131,7 @@ export class NodeVolumes {
     return { ...known, source };
   }
 
-  /** Grows the file system of a mounted volume; true if it must still grow. */
+  /** Grows the file system of a mounted volume. Returns whether it must still grow. @throws DriverError */
   async grow(
     volume: Volume,
     devicePath: string,

@@ -52,6 +52,7 @@ export class UsedParameters {
     }
   }
 
+  /** The stored parameters of a volume; undefined if there are none, or if they can't be unsealed. */
   async find(uid: string): Promise<Parameters | undefined> {
     const known = this.#known.get(uid);
     if (known || !this.#options) return known;

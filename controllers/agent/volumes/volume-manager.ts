@@ -242,7 +242,7 @@ export class VolumeManager {
     return this.#release.run(volume, claim);
   }
 
-  /** Like {@link releaseAll}. False after the soft timeout: it continues, and the claim is notified at its end. */
+  /** Like {@link releaseAll}, or false after the soft timeout: the release continues and notifies the claim. */
   async releaseWithSoftTimeout(claim: string): Promise<boolean> {
     let leaving = this.#leaving.get(claim);
     if (!leaving) {
@@ -277,7 +277,7 @@ export class VolumeManager {
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  /** Releases all volumes of this node, except those that a claim in `busy` still uses. */
+  /** Releases all volumes of this node within the budget, except those that a claim in `busy` uses. Logs failures. */
   async tearDown(budgetMs: number, busy: ReadonlySet<string>): Promise<void> {
     await this.#times.limited((signal) =>
       this.#leftovers.removeUnused(busy, this.#held.attachedHere(), signal),

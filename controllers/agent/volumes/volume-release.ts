@@ -32,8 +32,8 @@ export class VolumeRelease {
   }
 
   /**
-   * Releases a volume from a claim: unpublish, unstage, detach, remove the attachment. False if the store contains no
-   * attachment.
+   * Releases a volume from a claim: unpublish, unstage, detach, remove the attachment. Returns whether the store had an
+   * attachment of the claim.
    * @throws DriverError; the volume stays attached then
    */
   run(given: Volume, claim: string): Promise<boolean> {
@@ -71,8 +71,8 @@ export class VolumeRelease {
   }
 
   /**
-   * Releases a volume that was deleted or recreated after this node attached it: the store no longer has its attachments,
-   * only this process knows them.
+   * Releases a volume that was deleted or recreated after this node attached it: the store no longer has its
+   * attachments, only this process knows them.
    */
   async #releaseGone(volume: Volume, claim: string): Promise<void> {
     const { node, records, held, calls, times, used } = this.#options;

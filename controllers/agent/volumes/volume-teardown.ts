@@ -6,7 +6,7 @@ import { backoffOf, type ControllerPolicy } from '../../policy/policy.js';
 /** One volume to release at shutdown. */
 export interface TeardownStep {
   readonly volume: Volume;
-  /** False if the store shows that it was released already. */
+  /** Releases the volume. Resolves to false if the store shows that it was released already. */
   readonly release: (signal: AbortSignal) => Promise<boolean>;
 }
 
@@ -58,7 +58,9 @@ export async function tearDownVolumes(
 }
 
 /**
- * Retries until it is released or the budget is spent: its users may end meanwhile.
+ * Releases a volume. Retries until the budget is spent, because users of the volume may end meanwhile; a final error is
+ * not retried.
+ * @returns the result of the release
  * @throws Error the last error, or that the budget was spent during the first attempt
  */
 async function releaseWithin(

@@ -32,7 +32,7 @@ export function takenPorts(template: Needy): readonly TakenPort[] {
   });
 }
 
-/** Whether a workload uses resources or ports of its node exclusively. */
+/** Whether a template has resources, or takes ports of its node. */
 export function isNeedy(template: Needy): boolean {
   return template.resources !== undefined || takenPorts(template).length > 0;
 }

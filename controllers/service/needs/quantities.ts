@@ -48,7 +48,7 @@ export function limitsOf({ resources }: Needy): ResourceLimits {
   };
 }
 
-/** The resources of a node; undefined if the node does not report them. */
+/** The resources of a node. One that the node does not report is absent. */
 export function capacityOf(
   capacity: Readonly<Record<string, string>> = {},
 ): Partial<ResourceRequests> {

@@ -45,7 +45,7 @@ export class Handover {
     return action.type === 'none' || callsDriver(action);
   }
 
-  /** The process that must make the driver call. */
+  /** The wait for another process, which must make the driver call; undefined if this process continues. */
   waitsFor({ snapshot, source }: SnapshotSituation, action: SnapshotAction): Waits | undefined {
     const of = action.type === 'start' ? source : callsDriver(action) ? snapshot : undefined;
     const turn = of && this.#effects.turn(of);
@@ -55,7 +55,8 @@ export class Handover {
   }
 
   /**
-   * Reports the awaited node. A change of snapshot, source or node queues the key. It does not wait for a deleted node.
+   * Reports the awaited node. A change of snapshot, source or node queues the key. If the node was deleted, the
+   * snapshot fails or is removed instead.
    */
   async wait(
     situation: SnapshotSituation,

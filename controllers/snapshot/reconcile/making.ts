@@ -73,7 +73,7 @@ export class Making {
     return requeueAfter(0);
   }
 
-  /** S4 to S6, S9. */
+  /** S4 to S6, S9: calls the driver to create or observe the snapshot, and writes the outcome. */
   async create(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
     const { snapshot, source: known, inputs } = situation;
     const startedAt = this.#effects.now;

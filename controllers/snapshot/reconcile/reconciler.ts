@@ -94,7 +94,7 @@ export class SnapshotReconciler {
     const storageClass = manager
       .informer(storageClasses)
       .lister.get(snapshot.storageClassName ?? named?.storageClassName ?? '');
-    // Without captured parameters of its own, it depends on those of its source.
+    // A snapshot without captured parameters depends on those of its source.
     const captured = snapshot.driverParameters ?? source?.driverParameters;
     const parameters = { ...storageClass?.parameters, ...captured };
     const versions = secretVersions(manager, parameters, snapshot);

@@ -16,7 +16,8 @@ export class Removal {
   }
 
   /**
-   * S8, S10. Calls the driver in the same run, because a successful run between two calls would reset their backoff.
+   * S8, S10: writes the phase and calls the driver in the same run, because a successful run between two calls would
+   * reset their backoff.
    */
   async start(
     situation: SnapshotSituation,
@@ -35,7 +36,10 @@ export class Removal {
     return this.delete({ ...situation, snapshot: begun }, request);
   }
 
-  /** S11, S12. */
+  /**
+   * S11, S12: deletes the snapshot at its provider, then removes the object. The node part reports the deletion
+   * instead.
+   */
   async delete(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
     const { snapshot } = situation;
     if (!isDeleting(snapshot)) return done();
@@ -50,7 +54,7 @@ export class Removal {
       const call = { call: 'deleteSnapshot', startedAt };
       return this.#effects.retried(request, snapshot, call, thrown, ({ kind, message }) => ({
         reason: kind,
-        // A node would retry a repeated request of a Failed snapshot immediately.
+        // Not in the node part: the cluster part would request the deletion of a Failed snapshot again, without backoff.
         ...(errorClasses[kind] === 'final' && this.#effects.part === 'cluster'
           ? { status: nextPhase('Deleting', 'deleteFailed'), failureMessage: message }
           : {}),

@@ -47,7 +47,7 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     )
     .watches(manager.informer(snapshots), (snapshot) => [
       ...lister.byIndex('sourceSnapshot', keyString(snapshot)).map(keyOfVolume),
-      // Its deletion may wait for the snapshot.
+      // The deletion of the source volume may wait for the snapshot.
       { namespace: snapshot.namespace, name: snapshot.source.volume },
     ]);
   // Other watches serve decisions of the cluster part; a node's token may not read all of them.
@@ -56,7 +56,7 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     .watches(
       manager.informer(services),
       (s) => lister.byIndex('ownerService', keyString(s)).map(keyOfVolume),
-      // Only its existence matters: its status is derived from these volumes.
+      // Only the existence of the service matters. Its status is derived from these volumes.
       generationChanged(),
     )
     .watches(manager.informer(secrets), () => failed().map(keyOfVolume))
@@ -72,7 +72,11 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     );
 }
 
-/** Retries a Failed volume with a reset attempt count; it becomes Provisioning once its intent is stored. */
+/**
+ * Lets the provisioning of a Failed volume start again, with attempt count 0. The volume becomes Provisioning once its
+ * intent is stored.
+ * @returns the written volume; undefined if it is not Failed, or is provisioned
+ */
 export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume | undefined> {
   return modifyStatus(store, volumes, keyOfVolume(volume), (current) =>
     current.status === 'Failed' && !current.handle

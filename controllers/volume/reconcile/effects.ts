@@ -56,7 +56,7 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
     await super.write(context, volume, status);
   }
 
-  /** A volume with the state of a node's part that the API does not return. */
+  /** Adds to a volume the fields that the node part knows and the API does not return. */
   recalled(volume: Volume): Volume {
     const missingSince = this.#missingSince.get(volume.metadata.uid);
     // The controllers of the cluster requested the deletion, regardless of the policy.

@@ -115,6 +115,7 @@ export class Provisioning {
     return this.#effects.waitFor(request, volume, waits, { reason, ...failure });
   }
 
+  /** V5 to V9: calls the driver to provision or restore the volume, and writes the outcome. */
   async provision(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume, storageClass } = situation;
     const startedAt = this.#effects.now;
@@ -134,7 +135,7 @@ export class Provisioning {
         return await this.#effects.reportInProgress(request, volume, call, answer);
       made = answer;
       const { ownsData, expand } = driver.capabilities();
-      // An earlier attempt provisioned it before the size was raised: it is expanded next, or provisioned again.
+      // An earlier attempt provisioned the volume before its size was raised. It is expanded next, or, without expand, provisioned again.
       if (made.sizeBytes < sizeBytes && ownsData && !expand) {
         const gone = await driver.delete({ ...context, handle: made.handle });
         if (isPending(gone))
@@ -222,7 +223,7 @@ export class Provisioning {
     await this.#effects.write(request, volume, {
       ...report,
       status: next(event),
-      // Only Failed and Stalled have one (specification section 2.2); the rest is in lastOperation.
+      // Only a Failed or Stalled volume has a failureMessage (specification section 2.2). lastOperation has the other errors.
       failureMessage: event === 'failedForNow' ? '' : message,
       failedWith: inputs,
     });
@@ -232,6 +233,7 @@ export class Provisioning {
     return requeueAfter(0);
   }
 
+  /** Lets a Failed volume without a handle start again, once `failedRecheckMs` have passed since its last change. */
   async recheck(volume: Volume, request: ReconcileContext): Promise<Result> {
     const { clock, policy } = this.#effects.options;
     const since = Date.parse(volume.metadata.updatedAt);
@@ -271,7 +273,7 @@ export class Provisioning {
       return requeueAfter(0);
     } catch (thrown) {
       const error = driverErrorOf(thrown);
-      // A driver without observe is called to provision it and returns the error.
+      // If the driver does not support observe, a repeated provision determines the outcome.
       if (error.kind !== 'NotFound' && error.kind !== 'Unsupported') {
         const { stalledProbeMs: leastMs } = this.#effects.options.policy;
         const call = { call: 'observe', startedAt, leastMs };

@@ -203,7 +203,10 @@ export class Reclaim {
   }
 }
 
-/** Without its class, a volume that was not provisioned has no captured parameters for the deletion. */
+/**
+ * The message of a failed deletion, with the remedy for a missing class: a volume that was not provisioned has no
+ * captured parameters.
+ */
 function messageWithRemedy({ volume, storageClass }: VolumeSituation, error: DriverError): string {
   if (storageClass || volume.handle || error.kind !== 'InvalidParameters') return error.message;
   return `${error.message}; its storage class "${volume.storageClassName}" does not exist any more: create it again with the same driver and parameters, and the deletion continues`;

@@ -32,7 +32,7 @@ function isUnplaced({ driver = '', handle = '', topology }: Volume): boolean {
   return nodeDrivers.includes(driver) && handle !== '' && topology?.[nodeTopologyKey] === undefined;
 }
 
-/** The other nodes with an attachment of a volume. The node of this process exists. */
+/** The nodes with an attachment of a volume, except the node of this process, which exists. */
 function holdingNodes({ attachments = [] }: Volume, node: string): readonly string[] {
   return attachments
     .filter((attachment) => attachment.state !== 'Detaching' && attachment.node !== node)
@@ -172,7 +172,10 @@ export class VolumeReconciler {
     return { volume, storageClass, owner: present ?? 'gone', inputs, probeDue };
   }
 
-  /** Hands the action over if another node must call the driver, whether that node exists or not. */
+  /**
+   * Leaves the action to the process that must call the driver. If that process belongs to a node that was deleted, the
+   * action ends without it.
+   */
   #handOver(
     situation: VolumeSituation,
     action: VolumeAction,
@@ -197,7 +200,10 @@ export class VolumeReconciler {
     return leftMs === undefined ? report : report.then((result) => within(result, leftMs));
   }
 
-  /** Nothing to do until the next probe. */
+  /**
+   * The result of a reconcile without an action: requeues at the next existence probe, if this process probes the
+   * volume.
+   */
   #untilProbe(volume: Volume): Result {
     if (volume.status !== 'Available' && volume.status !== 'Bound') return done();
     if (this.#effects.turn(volume).type !== 'here') return done();

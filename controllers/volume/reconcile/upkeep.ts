@@ -16,7 +16,7 @@ export class Upkeep {
     this.#effects = effects;
   }
 
-  /** V30 */
+  /** V30: grows the volume at its provider, and reports the new size. */
   async expand(
     situation: VolumeSituation,
     sizeBytes: bigint,

@@ -26,7 +26,7 @@ export type ReclaimedFrom = 'Available' | 'Released' | 'Failed';
 /** The next action for a volume; `status` is the resulting phase. */
 export type VolumeAction =
   | { readonly type: 'none' }
-  /** A Failed volume: tried again on change, and after a long while. */
+  /** A Failed volume: it is retried when its inputs change, and after `failedRecheckMs`. */
   | { readonly type: 'recheckLater' }
   /** The deletion waits for an instance that uses it or a snapshot in progress. */
   | { readonly type: 'waitForUsers' }
@@ -66,7 +66,7 @@ export function effectivePolicy(
   );
 }
 
-/** A volume in use or being copied is not deleted. */
+/** Whether a volume is attached or being copied. It is not deleted then. */
 function inUse(volume: Volume): boolean {
   return (volume.attachments?.length ?? 0) > 0 || (volume.snapshotsInFlight?.length ?? 0) > 0;
 }
@@ -104,7 +104,7 @@ function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
     case 'Released':
       break;
   }
-  // Its node made the driver call.
+  // The node with the data has deleted it.
   if (isDeletionDone(volume.conditions)) return { type: 'forget', from };
   // A volume without a driver call is deleted without driver, class and secrets.
   if (!handedOver(volume)) return { type: 'forget', from };

@@ -49,7 +49,9 @@ export function tableOf(object: JsonObject, field: string): Readonly<Record<stri
   );
 }
 
-/** A time of the engine in milliseconds since the epoch; undefined for its zero, year 1. */
+/**
+ * A time of an answer in milliseconds since the epoch; undefined if absent, or for the engine's zero time in year 1.
+ */
 export function timeOf(object: JsonObject, field: string): number | undefined {
   const ms = Date.parse(textOf(object, field));
   return Number.isFinite(ms) && ms > 0 ? ms : undefined;

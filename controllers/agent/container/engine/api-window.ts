@@ -22,7 +22,8 @@ function compare(a: string, b: string): number {
 
 /**
  * The newest version of the API that both sides support.
- * @throws EngineError Unsupported with the versions of both sides and the remedy
+ * @throws EngineError Unsupported with the versions of both sides and the remedy; Malformed if a version is not a
+ * version
  */
 export function commonVersion(engine: EngineVersion): string {
   const { version, apiVersion, minApiVersion } = engine;

@@ -28,7 +28,7 @@ export class CallDeadline {
     return this.#controller.signal;
   }
 
-  /** The error that ended the call; undefined as long as nothing did. */
+  /** The error with which the deadline or the caller ended the call; undefined if neither did. */
   failure(): EngineError | undefined {
     return this.signal.aborted ? (this.signal.reason as EngineError) : undefined;
   }
@@ -44,7 +44,7 @@ export class CallDeadline {
     }, ms);
   }
 
-  /** Releases the timer and the signal. */
+  /** Cancels the deadline and stops listening to the caller's signal. */
   over(): void {
     this.#timer?.cancel();
     this.#caller.removeEventListener('abort', this.#onAbort);

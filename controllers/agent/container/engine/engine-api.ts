@@ -28,8 +28,8 @@ export class EngineApi {
   }
 
   /**
-   * Reads the version of the engine.
-   * @throws EngineError Unreachable, or Unsupported if there is no common version
+   * Reads the version of the engine, and uses the newest common version for later calls.
+   * @throws EngineError Unreachable; Unsupported if there is no common version
    */
   async version(signal: AbortSignal, timeoutMs?: number): Promise<EngineVersion> {
     const answer = objectOf(

@@ -114,7 +114,10 @@ export class EngineClient {
     }
   }
 
-  /** Creates a bridge. Concurrent calls may create two of one name unless the engine checks for duplicates. */
+  /**
+   * Creates a bridge network and returns its id. Concurrent calls may create two networks with one name, unless the
+   * engine checks for duplicates.
+   */
   async createBridge(
     name: string,
     labels: Readonly<Record<string, string>>,

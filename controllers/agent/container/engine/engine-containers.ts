@@ -64,7 +64,7 @@ export interface LogQuery {
   readonly follow: boolean;
   readonly since?: string;
   readonly until?: string;
-  /** Undefined: all. */
+  /** Number of the last frames to read; all if undefined. */
   readonly tail?: number;
 }
 
@@ -80,7 +80,7 @@ export class EngineContainers {
   }
 
   /**
-   * Creates a container. A second call with the same name is a conflict.
+   * Creates a container and returns its id.
    * @param config in the form of the Engine API
    * @throws EngineError NotFound if its image is missing, Conflict if the name is taken
    */
@@ -118,7 +118,10 @@ export class EngineContainers {
     await this.#post(id, 'stop', signal, { t: graceSeconds }, timeoutMs);
   }
 
-  /** Waits for the end of the container, and returns its exit code. The caller sets the deadline. */
+  /**
+   * Waits for the end of the container, and returns its exit code. The caller sets the deadline. @throws EngineError
+   * Broken if the engine reports no exit code
+   */
   async wait(id: string, signal: AbortSignal): Promise<number> {
     const stream = await this.#api.stream({
       method: 'POST',

@@ -61,7 +61,7 @@ export function kindOfStatus(status: number): EngineErrorKind {
   }
 }
 
-/** An error of the socket itself, with the remedy. */
+/** Converts an error of the socket: Unreachable with the remedy if no connection was made, otherwise Broken. */
 export function socketError(socketPath: string, cause: NodeJS.ErrnoException): EngineError {
   const at = `the container engine's socket ${socketPath}`;
   switch (cause.code) {

@@ -22,7 +22,7 @@ export class EngineExec {
   }
 
   /**
-   * Prepares a command.
+   * Prepares a command and returns its id.
    * @param config in the form of the Engine API
    * @throws EngineError Conflict unless the container is running
    */

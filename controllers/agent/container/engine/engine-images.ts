@@ -156,7 +156,7 @@ export class EngineImages {
 
   /**
    * Removes a name, and with its last name the image. False if the name does not exist.
-   * @throws EngineError Conflict while a container uses it
+   * @throws EngineError Conflict while a container uses it, or for the id of an image with several names
    */
   async remove(reference: string, signal: AbortSignal): Promise<boolean> {
     const path = `/images/${encodeURIComponent(reference)}`;

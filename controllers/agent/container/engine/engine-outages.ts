@@ -43,17 +43,17 @@ export class EngineOutages {
     this.#outages = this.#outages.map(({ from, to = now }) => ({ from, to }));
   }
 
-  /** Whether a container ended before the first connection of this process. */
+  /** Whether a container ended before the first connection of this process; true as long as there was none. */
   isEarlier(exitedAt: number): boolean {
     return this.#firstConnectedAt === undefined || exitedAt < this.#firstConnectedAt;
   }
 
-  /** The outage at a time, as observed by this process. */
+  /** The outage that this process observed at a time, milliseconds since the epoch; undefined if it observed none. */
   at(ms: number): Outage | undefined {
     return this.#outages.find(({ from, to }) => ms >= from && (to === undefined || ms <= to));
   }
 
-  /** Whether the engine stopped a container that ended at this time, as observed by this process. */
+  /** Whether a container ended because the engine stopped, judged by the outages that this process observed. */
   endedByEngine(exitedAt: number): boolean {
     if (this.#keepsContainers) return false;
     return this.#outages.some(

@@ -36,7 +36,7 @@ export class EngineStarts {
     this.#outages = outages;
   }
 
-  /** Whether a restart of the engine stopped the container, as far as this can be determined. */
+  /** Whether a restart of the engine stopped the container. False if this can't be determined. */
   async ended(end: ContainerEnd, signal: AbortSignal): Promise<boolean> {
     if (this.#outages.endedByEngine(end.exitedAt)) return true;
     if (!this.#outages.isEarlier(end.exitedAt)) return false;
@@ -46,8 +46,9 @@ export class EngineStarts {
   }
 
   /**
-   * The start time of the engine, which it does not report. It creates its socket at its start, unless the service
-   * manager does, and its default bridge, unless it has none.
+   * Estimates the start time of the engine, milliseconds since the epoch, because its API does not report it. The
+   * engine creates its default bridge and its socket when it starts; the service manager may have created the socket
+   * earlier, so the later time counts. Undefined if neither exists.
    */
   async #startedAt(signal: AbortSignal): Promise<number | undefined> {
     const bridge = await this.#engine.bridgeCreatedAt(signal);

@@ -109,7 +109,7 @@ export class EngineTransport {
   }
 
   /**
-   * A call whose answer is read completely; undefined if it is empty.
+   * Sends a call and returns its answer, parsed as JSON; undefined if the answer is empty.
    * @throws EngineError
    */
   async call(call: EngineCall): Promise<unknown> {
@@ -134,7 +134,7 @@ export class EngineTransport {
   }
 
   /**
-   * A call whose answer is a stream. The caller must close it.
+   * Sends a call and returns its answer as a stream, which the caller must close.
    * @throws EngineError
    */
   async stream(call: EngineCall): Promise<EngineStream> {
@@ -159,7 +159,7 @@ export class EngineTransport {
   }
 
   /**
-   * A call that upgrades its connection to one to a process.
+   * Sends a call that turns its connection into a connection to a process, and returns this connection.
    * @throws EngineError
    */
   async upgrade(call: EngineCall): Promise<EngineConnection> {
@@ -209,7 +209,7 @@ export class EngineTransport {
       request.once('upgrade', (_response, socket, head) => {
         resolve({ type: 'connection', connection: { socket, head } });
       });
-      // Not removed: an error after the answer reaches its reader.
+      // The listener stays: an error after the answer would be uncaught otherwise. The reader of the answer receives it too.
       request.on('error', (error: NodeJS.ErrnoException) => {
         reject(signal.aborted ? (signal.reason as Error) : socketError(this.socketPath, error));
       });
@@ -226,7 +226,10 @@ export class EngineTransport {
     });
   }
 
-  /** The answer of a call; throws if the call was refused. */
+  /**
+   * Returns the answer of a call that the engine accepted. @throws EngineError with the engine's message if it was
+   * refused
+   */
   async #accepted(opened: Opened, deadline: CallDeadline): Promise<IncomingMessage> {
     if (opened.type === 'connection') {
       opened.connection.socket.destroy();

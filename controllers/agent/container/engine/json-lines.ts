@@ -6,7 +6,7 @@ import type { EngineStream } from './engine-transport.js';
 const lineBytesMax = 1024 * 1024;
 
 /**
- * The objects of a stream of JSON lines, such as events and progress.
+ * Yields the objects of a stream of JSON lines, such as events and progress. Closes the stream at the end.
  * @param idleMs the idle timeout of the stream; undefined: none
  * @throws EngineError
  */

@@ -18,8 +18,8 @@ function engineFields(credentials: RegistryCredentials): Readonly<Record<string,
 }
 
 /**
- * The header that carries credentials to the engine: JSON in base64url with padding. It contains the plaintext password, so
- * it is created just before it is sent and never logged.
+ * The header that carries credentials to the engine: JSON in base64url with padding; no header without credentials. It
+ * contains the plaintext password, so it is created just before it is sent and never logged.
  */
 export function registryAuthHeader(
   credentials: RegistryCredentials | undefined,

@@ -23,7 +23,10 @@ export class FrameSplitter {
   #left = 0;
   #error = Buffer.alloc(0);
 
-  /** @throws EngineError Malformed for an invalid frame; Failed with the engine's error. */
+  /**
+   * Yields the pieces that a chunk contains. @throws EngineError Malformed for an invalid frame; Failed with the
+   * engine's error.
+   */
   *split(chunk: Buffer): Generator<StreamPiece> {
     let rest = chunk;
     while (rest.length > 0) {
@@ -45,7 +48,7 @@ export class FrameSplitter {
     }
   }
 
-  /** @throws EngineError Broken if the stream ended inside a frame. */
+  /** Checks that the stream did not end within a frame. @throws EngineError Broken if it did. */
   end(): void {
     if (this.#header.length > 0 || this.#left > 0)
       throw new EngineError('Broken', 'the output stream of a container ended within a frame');

@@ -13,7 +13,7 @@ export class UnrecordedProcesses extends Error {
  * @throws UnrecordedProcesses with the remedy if the permission is missing
  */
 export async function killUnrecorded(id: string, proc = '/proc'): Promise<void> {
-  // Once its shim has ended, containerd removes its records of the container.
+  // The shim is first: when it ends, containerd removes its records of the container.
   for (const pid of await processesOf(id, proc))
     try {
       process.kill(pid, 'SIGKILL');

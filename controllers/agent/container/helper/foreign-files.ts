@@ -26,8 +26,9 @@ async function hasForeign(path: string, uid: number): Promise<boolean> {
 
 /**
  * Removes a directory with its content. If it contains files of other users, which containers write, a container
- * removes it as root. Without an engine nothing is removed, and the error contains the command.
- * @throws DriverError PermissionDenied
+ * removes it as root.
+ * @param uid the user id of kedged
+ * @throws DriverError PermissionDenied with the command to type, if no container could remove the directory
  */
 export async function removeAlsoForeign(
   path: string,
@@ -52,7 +53,10 @@ export async function removeAlsoForeign(
   }
 }
 
-/** Changes the owner of a directory in a container as root. */
+/**
+ * Returns a function that changes the owner of a directory in a container, as root. With `groupWrites` it also lets the
+ * group write, and new files inherit the group.
+ */
 export function changeOwnerInContainer(once: Pick<OneOffContainers, 'run'>): ChangeOwner {
   return async (path, { owner, groupWrites }, signal) => {
     const run = (...command: readonly string[]): Promise<void> =>

@@ -44,7 +44,10 @@ export class OneOffContainers {
     this.#options = options;
   }
 
-  /** Runs a program; calls are serialized. @throws Error with the output of a failed program; EngineError */
+  /**
+   * Runs a program; calls are serialized. @throws Error with the output of a program that failed; EngineError if the
+   * engine can't run it
+   */
   run(program: OneOff, signal: AbortSignal): Promise<void> {
     const run = this.#last.then(() => this.#run(program, signal));
     this.#last = run.catch(() => undefined);

@@ -82,7 +82,10 @@ export class ImageDisk implements Runnable {
     }
   }
 
-  /** Removes images until the disk is no longer too full. */
+  /**
+   * Removes unused images while the disk is fuller than `highPercent`. Records what was removed, and whether the disk
+   * is still too full, as events of the node.
+   */
   async check(): Promise<void> {
     const { signal } = this.#stop;
     const { images, highPercent, usedPercent = dfPercent } = this.#options;

@@ -51,7 +51,7 @@ export class ImageRecords {
       .sort((a, b) => a.usedAt - b.usedAt || (a.id < b.id ? -1 : 1));
   }
 
-  /** The record of an image; undefined for an image of other users, and for an unreadable record. */
+  /** The record of an image; undefined for an image of other users, and for a record that is not JSON. */
   async find(id: string): Promise<ImageRecord | undefined> {
     try {
       const read: unknown = JSON.parse(await readFile(this.#file(id), 'utf8'));
@@ -71,7 +71,7 @@ export class ImageRecords {
     }
   }
 
-  /** Records a pulled or loaded image with its name. */
+  /** Records the pull or load of an image under a name. An earlier record keeps its names and its origin. */
   async brought(id: string, name: string, origin: ImageOrigin, now: number): Promise<void> {
     const before = await this.find(id);
     const names = [...new Set([...(before?.names ?? []), name])].slice(-namesMax);

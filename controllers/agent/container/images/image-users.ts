@@ -7,7 +7,10 @@ function familiar(name: string): string {
   return name.replace(/^docker\.io\//, '').replace(/^library\//, '');
 }
 
-/** The names by which an instance uses an image: its running one, and the one that its next start may pull. */
+/**
+ * The names of the images that an instance needs: that of its running workload, and that of its template for the next
+ * start.
+ */
 function neededNames({ imageDigest, template }: Instance): readonly string[] {
   const reference = template.image ? parseImage(template.image) : undefined;
   return [imageDigest, reference && imageName(reference)].flatMap((name) =>

@@ -61,11 +61,11 @@ export class Images {
   }
 
   /**
-   * The image, pulled according to the policy. Policy `missing` prefers the pinned content, so that a restart of the
-   * workload does not run another image because the tag was moved.
+   * Returns the image, and pulls it if the policy requires it. Policy `missing` prefers the pinned content, so that a
+   * restart of the workload does not run another image because the tag was moved.
    * @param onProgress called with the progress of the pull
    * @param signal ends the pull for all its callers: it is the signal of the runtime
-   * @throws ImageError with the remedy
+   * @throws ImageError with the remedy; EngineError if the engine does not answer
    */
   async provide(
     { name: text, policy, pinned }: WantedImage,
@@ -153,7 +153,7 @@ export class Images {
     return { id: image.id, digest: digestOf(image, name) };
   }
 
-  /** An image that the engine had already may belong to another user of the engine. */
+  /** Records a pulled image. Skips an unrecorded image that the engine had before: it may belong to another user. */
   async #record({ id }: EngineImage, name: string, before: ReadonlySet<string>): Promise<void> {
     const { records, clock } = this.#options;
     if (!records) return;

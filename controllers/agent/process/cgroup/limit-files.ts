@@ -26,7 +26,7 @@ function sharesOf(millis: number): number {
   return Math.min(sharesMax, Math.max(sharesMin, Math.floor((millis * 1_024) / 1_000)));
 }
 
-/** As container engines convert them. */
+/** Converts shares of v1 to a weight of v2, as container engines do. */
 function weightOf(shares: number): number {
   return 1 + Math.floor(((shares - sharesMin) * (weightMax - 1)) / (sharesMax - sharesMin));
 }

@@ -34,7 +34,10 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Writes files of the kernel. They are created only in the directories of tests. */
+/**
+ * Writes files of a control group, which the kernel provides.
+ * @throws Error if a file that is not optional can't be written
+ */
 async function writeFiles(folder: string, files: readonly LimitFile[]): Promise<void> {
   for (const { name, value, isOptional } of files)
     try {
@@ -67,9 +70,9 @@ export class WorkloadGroups {
   #version: CgroupVersion | undefined;
 
   /**
-   * @param recorded the groups that the last run of a workload was to join, as files like those of {@link PreparedGroup}.
-   * Earlier releases named groups without the cluster: such a group is used if it is on record, since otherwise it may
-   * be that of a copy
+   * @param recorded returns the files of the groups that the last run of a workload joined, as in
+   * {@link PreparedGroup}. Earlier releases named groups without the cluster. Such a group is used only if it is
+   * recorded: otherwise it may belong to a copy of the cluster.
    */
   constructor(
     { root = '/sys/fs/cgroup', cluster = '' }: WorkloadGroupsOptions = {},
@@ -100,7 +103,10 @@ export class WorkloadGroups {
     return join(hierarchy, parentName, name);
   }
 
-  /** Creates the group of a workload with its limits. Replaces that of an earlier run, which must be empty. */
+  /**
+   * Creates the group of a workload with its limits, and removes that of an earlier run.
+   * @throws Error if the earlier one contains processes
+   */
   async prepare(id: string, limits: ResourceLimits = {}): Promise<PreparedGroup> {
     await this.remove(id);
     const version = this.#versionNow();
@@ -158,7 +164,7 @@ export class WorkloadGroups {
     return folders.filter((_, index) => there[index]);
   }
 
-  /** The files that a command inside the workload must join. */
+  /** Files to which a command inside the workload writes `0` to join the workload's groups. */
   async procs(id: string): Promise<readonly string[]> {
     return (await this.#existing(id)).map((folder) => join(folder, 'cgroup.procs'));
   }

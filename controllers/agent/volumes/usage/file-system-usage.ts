@@ -12,7 +12,8 @@ export interface FileSystemUsage {
 }
 
 /**
- * The use of the file system of a path. Read by a separate program, because the call may block for a lost device.
+ * The use of the file system of a path; undefined if it can't be read. A separate program reads it, because the call
+ * may block on a lost device.
  * @throws DriverError Timeout
  */
 export async function fileSystemUsage(

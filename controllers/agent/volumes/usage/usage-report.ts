@@ -7,8 +7,8 @@ import { type FileSystemUsage, usedPercent } from './file-system-usage.js';
 const nearlyFullPercent = 90;
 const roomAgainPercent = 88;
 /**
- * Smaller changes are not written into the status: a hundredth of the total. For a directory, whose disk may be much
- * larger, a twentieth of its own use, and this number of bytes.
+ * Smaller changes are not written into the status. For a file system of its own: 1/100 of its size. For a directory,
+ * whose disk may be much larger: 1/20 of its use, but at least this number of bytes or inodes.
  */
 const smallBytes = 1_048_576n;
 const fewInodes = 100n;

@@ -97,7 +97,7 @@ export class VolumeUsage implements Runnable {
     }
   }
 
-  /** Measures every mounted volume once, sequentially. */
+  /** Measures every mounted volume once, sequentially, and writes its use into its status. */
   async measure(): Promise<void> {
     const { attached, host, node, store } = this.#options;
     const mounts = new Set((await host.mounts()).map(({ target }) => target));
