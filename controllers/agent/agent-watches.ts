@@ -57,7 +57,8 @@ export function watchInstances(
     });
   const keysOfVolume = (volume: Volume, other?: Volume): readonly ObjectKey[] => {
     const changes = other && attachmentChanges(volume, other);
-    // A changed attachment queues only the instances that it concerns: otherwise each of N attachments of a shared volume would queue N instances.
+    // A changed attachment queues only the instances that it concerns: otherwise each of N attachments of a shared
+    // volume would queue N instances.
     if (changes?.isAll)
       return [
         ...changes.claims.map(keyOfClaim),

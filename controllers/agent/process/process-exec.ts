@@ -107,7 +107,8 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
     return new PipedCommand(child, clock);
   }
   await tool('script');
-  // The inner shell writes to descriptor 3 once it has its terminal. The user of the command must own the terminal to open it by name.
+  // The inner shell writes to descriptor 3 once it has its terminal. The user of the command must own the terminal to
+  // open it by name.
   const owner = ownerOf(kept);
   const given = owner === undefined ? '' : `chown ${owner} /proc/self/fd/0; `;
   const inner = `echo up >&3; exec 3>&-; ${given}stty columns ${terminal.columns} rows ${terminal.rows}; exec ${reduced.map(quoted).join(' ')}`;

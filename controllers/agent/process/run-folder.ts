@@ -53,8 +53,9 @@ export async function makeRunFolder(
   { binds, words, hiddenDirectories, volumeDirectories, group }: RunFolder,
 ): Promise<readonly LaunchFile[]> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  // The sandbox hides these directories. One that is created on the host later would be visible in running workloads. Outside of /tmp and /var/tmp the sandbox
-  // mounts its own directories, because a disk may be mounted on the host's later.
+  // The sandbox hides these directories. One that is created on the host later would be visible in running workloads.
+  // Outside of /tmp and /var/tmp the sandbox mounts its own directories, because a disk may be mounted on the host's
+  // later.
   for (const path of volumeDirectories.filter((line) => /^\/(var\/)?tmp\//.test(line)))
     await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
       // If kedged can't create the directory, it also creates no volume there.

@@ -54,7 +54,8 @@ export class Removal {
       const call = { call: 'deleteSnapshot', startedAt };
       return this.#effects.retried(request, snapshot, call, thrown, ({ kind, message }) => ({
         reason: kind,
-        // Not in the node part: the cluster part would request the deletion of a Failed snapshot again, without backoff.
+        // Not in the node part: the cluster part would request the deletion of a Failed snapshot again, without
+        // backoff.
         ...(errorClasses[kind] === 'final' && this.#effects.part === 'cluster'
           ? { status: nextPhase('Deleting', 'deleteFailed'), failureMessage: message }
           : {}),

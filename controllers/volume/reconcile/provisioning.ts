@@ -135,7 +135,7 @@ export class Provisioning {
         return await this.#effects.reportInProgress(request, volume, call, answer);
       made = answer;
       const { ownsData, expand } = driver.capabilities();
-      // An earlier attempt provisioned the volume before its size was raised. It is expanded next, or, without expand, provisioned again.
+      // An earlier attempt provisioned a smaller size. The volume is expanded next, or provisioned again.
       if (made.sizeBytes < sizeBytes && ownsData && !expand) {
         const gone = await driver.delete({ ...context, handle: made.handle });
         if (isPending(gone))
@@ -223,7 +223,7 @@ export class Provisioning {
     await this.#effects.write(request, volume, {
       ...report,
       status: next(event),
-      // Only a Failed or Stalled volume has a failureMessage (specification section 2.2). lastOperation has the other errors.
+      // Only a Failed or Stalled volume has a failureMessage (specification section 2.2); lastOperation has all errors.
       failureMessage: event === 'failedForNow' ? '' : message,
       failedWith: inputs,
     });

@@ -209,7 +209,8 @@ export class EngineTransport {
       request.once('upgrade', (_response, socket, head) => {
         resolve({ type: 'connection', connection: { socket, head } });
       });
-      // The listener stays: an error after the answer would be uncaught otherwise. The reader of the answer receives it too.
+      // The listener stays: an error after the answer would be uncaught otherwise. The reader of the answer receives it
+      // too.
       request.on('error', (error: NodeJS.ErrnoException) => {
         reject(signal.aborted ? (signal.reason as Error) : socketError(this.socketPath, error));
       });
