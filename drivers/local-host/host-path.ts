@@ -31,7 +31,7 @@ async function realOrMissing(path: string): Promise<string | undefined> {
   }
 }
 
-/** The real path of a path; of a missing one, its real path after creation. */
+/** The real path of a path; of a missing path, the real path that it will have once it is created. */
 async function prospectiveRealPath(path: string): Promise<string> {
   const real = await realOrMissing(path);
   if (real !== undefined) return real;
@@ -41,6 +41,7 @@ async function prospectiveRealPath(path: string): Promise<string> {
 /**
  * The real path of a host directory, which must be under the real paths of the allow-list and away from denied paths.
  * Creates a missing directory if `create` is set, never through a link that leaves the list.
+ * @throws DriverError InvalidParameters; Unavailable if the path can't be resolved
  */
 export async function resolveHostPath(
   path: string,

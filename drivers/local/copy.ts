@@ -49,8 +49,9 @@ function withOwnMounts(): readonly string[] {
 }
 
 /**
- * Copies a directory recursively and durably, and nothing from outside, even if it changes meanwhile. Blocks are
- * shared if the file system supports it.
+ * Copies a directory recursively and durably, and nothing from outside, even if it changes meanwhile. Blocks are shared
+ * if the file system supports it.
+ * @throws DriverError QuotaExceeded if the disk is full
  */
 export async function copyDirectory(
   run: RunCommand,
@@ -108,7 +109,10 @@ status=$?
 exit "$status"
 `;
 
-/** Like {@link copyImage}, while the file system in the image, whose opened root is at `opened`, is frozen. */
+/**
+ * Like {@link copyImage}, with the file system in the image frozen during the copy.
+ * @param opened path of the opened root directory of that file system
+ */
 export async function copyFrozenImage(
   run: RunCommand,
   opened: string,

@@ -1,9 +1,9 @@
 import { DriverError, type HostFiles } from '@kedge/driver-sdk';
 
-/** Minimum free bytes to create a volume. */
+/** A disk with less free space counts as full. */
 const leastBytes = 1024 * 1024;
 
-/** Programs report a full disk differently; the free space decides. */
+/** Whether a disk is full, by its free space and free inodes: the errors of programs differ. */
 async function isFull(files: HostFiles, directory: string): Promise<boolean> {
   const room = await files.room(directory);
   return room.bytes < leastBytes || room.files === 0;

@@ -86,7 +86,10 @@ export class ImageVolumes {
     this.#journal = journal;
   }
 
-  /** Creates a sparse image with a file system under a temporary name. An existing image is never formatted. */
+  /**
+   * Creates a sparse image with a file system, and returns its size in bytes. It is at `path` once it is complete. An
+   * existing image is never formatted.
+   */
   async make(
     path: string,
     asked: bigint,
@@ -103,7 +106,9 @@ export class ImageVolumes {
     return sizeOfImage(this.#host.files, path);
   }
 
-  /** Copies an image and enlarges it if requested; its file system grows at the first mount. */
+  /**
+   * Copies an image, enlarges it if requested, and returns its size in bytes. Its file system grows at the first mount.
+   */
   async restore(from: string, path: string, asked: bigint, signal: AbortSignal): Promise<bigint> {
     await sizeOfImage(this.#host.files, from);
     await makeWhole(this.#host, path, async (draft) => {
@@ -113,6 +118,7 @@ export class ImageVolumes {
     return sizeOfImage(this.#host.files, path);
   }
 
+  /** Attaches an image to a loop device, and returns the device. @throws DriverError InUse if the image was replaced */
   async attach(place: Place, signal: AbortSignal): Promise<string> {
     const { files } = this.#host;
     await sizeOfImage(files, place.image);
@@ -204,9 +210,10 @@ export class ImageVolumes {
   }
 
   /**
-   * Copies the image at one point in time, and freezes its file system if it is mounted. An image that is mounted only
-   * in another mount namespace is not copied.
-   * @throws DriverError NotFound if the image no longer contains a complete file system
+   * Copies the image at one point in time, with its file system frozen if it is mounted. Returns the size of the copy
+   * in bytes.
+   * @throws DriverError NotFound if the image no longer contains a complete file system, InUse if it is mounted only in
+   * another mount namespace
    */
   async snapshot(place: Place, to: string, signal: AbortSignal): Promise<bigint> {
     const { uid, image } = place;

@@ -46,7 +46,7 @@ export async function copyMountedImage(copy: MountedCopy): Promise<void> {
   }
 }
 
-/** The root of the mounted file system. @throws DriverError Unavailable if the mount changed meanwhile */
+/** Opens the root of the mounted file system. @throws DriverError Unavailable if the mount changed meanwhile */
 async function openMounted(
   host: NodeHost,
   { target, device }: MountedImage,

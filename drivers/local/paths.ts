@@ -83,7 +83,10 @@ async function makeOnce(
   }
 }
 
-/** Removes a place. It is renamed first, so that a partially deleted volume is never mounted or copied. */
+/**
+ * Removes the directory and the image of a place, and what earlier attempts left of them. They are renamed first, so
+ * that a partially deleted volume is never mounted or copied.
+ */
 export async function removeWhole({ files }: NodeHost, place: Place): Promise<void> {
   const { folder, uid } = place;
   for (const path of [place.directory, place.image]) {

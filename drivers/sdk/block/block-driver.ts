@@ -74,7 +74,7 @@ export interface BlockProvider {
   readonly topologyKeys?: readonly string[];
   /** See {@link Capabilities.placeParameters}. */
   readonly placeParameters?: Readonly<Record<string, readonly string[]>>;
-  /** The most volumes that are attached to one instance. */
+  /** Maximum number of volumes that are attached to one instance. */
   readonly attachLimit?: number;
   /** Parameters in addition to fsType, which every block driver has. */
   readonly parameters: readonly ParameterRule[];

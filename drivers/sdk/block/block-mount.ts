@@ -88,6 +88,7 @@ async function requireFileSystem(
 /**
  * Mounts a block device at `target`: waits for it, verifies its identity, formats it only with consent and proof of
  * blankness, checks, mounts and grows it. Idempotent: an existing mount is kept.
+ * @throws DriverError; the device is not mounted then
  */
 export function mountBlockDevice(
   request: MountRequest,

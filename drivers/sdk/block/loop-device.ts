@@ -158,7 +158,7 @@ async function createLoop(run: RunCommand, image: string, signal: AbortSignal): 
   }
 }
 
-/** The mount points of a loop device in this mount namespace. */
+/** The first mount of a loop device in this mount namespace; undefined if it is not mounted here. */
 export async function mountOfLoop(host: NodeHost, device: string): Promise<MountEntry | undefined> {
   const number = await host.deviceNumber(device);
   return (await host.mounts()).find((entry) => entry.device === number);

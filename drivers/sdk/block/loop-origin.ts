@@ -39,7 +39,7 @@ async function loopsElsewhere(
   return found;
 }
 
-/** The inode in an old record may have been reused for the image of another volume. */
+/** Whether a loop device is of another volume's image: the inode in an old record may have been reused for it. */
 async function isOfAnother({ file, isRemoved, identity }: LoopEntry, record: LoopRecord) {
   return !isRemoved && (await record.imagesOf(identity)).includes(file);
 }

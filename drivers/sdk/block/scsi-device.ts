@@ -25,8 +25,8 @@ export async function scsiState(
 }
 
 /**
- * Whether the serial of a SCSI device contains `serial`, which a link to it is named by: a link may be of another
- * volume that had the device before. Undefined: the device has no serial.
+ * Whether a SCSI device has this serial. The link to a volume's device is named by the serial, but may still lead to a
+ * device that now belongs to another volume. Undefined if the device has no serial.
  */
 export async function hasSerial(
   device: string,

@@ -42,7 +42,7 @@ export async function writeContent(path: string, label: string): Promise<void> {
   await symlink(`to-${label}`, join(folder, 'link'));
 }
 
-/** Larger than a piece of a copy. */
+/** Size of a large file: more than a copy reads at once. */
 const largeBytes = 5 * 1024 * 1024 + 1;
 /** An owner without a user on this machine. */
 const owner = { uid: 41_234, gid: 45_678 } as const;

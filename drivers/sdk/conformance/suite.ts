@@ -87,7 +87,7 @@ function missing(
   }
 }
 
-/** A case for a faulty driver, whose resources a second driver removes. */
+/** The case of a check. @param cleaner a correct driver, which removes what a faulty one leaves */
 export function conformanceCase(
   topic: CheckTopic,
   { name, behaviour, needs, body }: Check,

@@ -9,7 +9,10 @@ export async function makeFolder(): Promise<string> {
   return mkdtemp(join(await realpath(tmpdir()), 'kedge-conformance-'));
 }
 
-/** Never recursively: a volume may still be mounted below. */
+/**
+ * Removes a folder of a trial and its mount point. Never recursively: a volume may still be mounted below.
+ * @throws ConformanceError while it is
+ */
 export async function removeFolder(folder: string): Promise<void> {
   const target = join(folder, 'target');
   assert(

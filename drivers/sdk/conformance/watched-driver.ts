@@ -8,7 +8,7 @@ import { delegate } from './delegate.js';
 /** Shorter values occur in messages by accident. */
 const secretLengthMin = 4;
 
-/** @throws ConformanceError if the call is still running after `timeoutMs`. */
+/** Returns the answer of a call. @throws ConformanceError if the call is still running after `timeoutMs` */
 export async function withinTime<T>(what: string, timeoutMs: number, call: Promise<T>): Promise<T> {
   const timer = new AbortController();
   const late = pause(timeoutMs, undefined, { signal: timer.signal }).then(() => {

@@ -33,7 +33,7 @@ export interface Capabilities {
   readonly placeParameters?: Readonly<Record<string, readonly string[]>>;
   /** Labels that a volume's topology must have: one of {@link placeParameters} sets it, else the label of a node. */
   readonly requiredTopologyKeys?: readonly string[];
-  /** The most volumes that the provider attaches to one node. */
+  /** Maximum number of volumes that the provider attaches to one node. */
   readonly attachLimit?: number;
   /** False when the data is the user's own: such volumes can't have the reclaim policy delete. */
   readonly ownsData: boolean;
@@ -225,14 +225,14 @@ export interface Driver {
   expand(request: ExpandRequest): Promise<ExpandResult | Pending>;
   /** Starts a snapshot; the same identity returns the same one. Drivers without snapshots throw Unsupported. */
   createSnapshot(request: SnapshotRequest): Promise<SnapshotResult | Pending>;
-  /** @throws DriverError NotFound. */
+  /** The snapshot of this identity. @throws DriverError NotFound. */
   observeSnapshot(request: SnapshotHandleRequest): Promise<SnapshotResult>;
   deleteSnapshot(request: SnapshotHandleRequest): Promise<void | Pending>;
   /** Like {@link provision}, with the snapshot's content. */
   restore(request: RestoreRequest): Promise<ProvisionResult | Pending>;
-  /** What the credential of a class permits. Changes nothing. Absent: nothing to check. */
+  /** Reports what the credential of a class permits. Changes nothing. Absent: there is nothing to check. */
   readonly check?: (request: ClassRequest) => Promise<readonly PermissionReport[]>;
-  /** The resources of this installation at the provider. Absent: the driver lists none. */
+  /** Lists the resources of this installation at the provider. Absent: the driver can't list them. */
   readonly orphans?: (request: ClassRequest) => Promise<OrphanListing>;
   /** The last calls of the provider about a volume or snapshot, the oldest first. */
   readonly recentCalls?: (uid: string) => readonly JournaledCall[];
@@ -264,11 +264,13 @@ export interface StorageSettings {
   readonly hostPathDenylist?: readonly DeniedPath[];
   /** Whether createIfMissing is honoured. */
   readonly allowCreateMissing: boolean;
-  /** Name of the node of this process. Absent: unknown, and no call is saved by what the node shows. */
+  /**
+   * Name of the node of this process. Absent: unknown; drivers then call the provider also for what this node shows.
+   */
   readonly node?: string;
-  /** The installation, as its resources at providers are marked. */
+  /** The id with which resources at providers are marked as those of this installation. */
   readonly clusterId?: string;
-  /** By the name of a cloud driver. */
+  /** Settings of cloud drivers, by the name of the driver. */
   readonly drivers?: Readonly<Record<string, DriverSettings>>;
   /** Clock, transport and metrics of provider calls. */
   readonly providers?: ProviderPorts;
@@ -280,6 +282,7 @@ export type DriverFactory = (settings: StorageSettings) => Driver;
 /** The drivers of an installation, loaded at first use. */
 export interface DriverRegistry {
   readonly names: readonly string[];
+  /** The driver of this name; undefined if it is not registered. */
   get(name: string): Promise<Driver | undefined>;
   /**
    * The parameters of a driver that the node's configuration has for classes and volumes which name no credentials.

@@ -72,7 +72,10 @@ export class DriverError extends Error {
   }
 }
 
-/** The certainty after an error of a kind, and whether a retry can help. */
+/**
+ * The class of each kind. `final`: a retry fails too. `retry`: a retry may succeed. `unknown`: the call may have been
+ * executed.
+ */
 export const errorClasses = {
   NotFound: 'final',
   AlreadyExists: 'final',

@@ -1,4 +1,4 @@
-/** A call of {@link Driver.check} and {@link Driver.orphans}, which concern a class instead of a volume. */
+/** The request of {@link Driver.check} and {@link Driver.orphans}, which concern a class instead of a volume. */
 export interface ClassRequest {
   /** Of the class, in plaintext. */
   readonly parameters: Readonly<Record<string, string>>;

@@ -39,7 +39,7 @@ export interface JournalFiles {
   setAside(name: string): Promise<string>;
 }
 
-/** A record of a journal. */
+/** The content of a journal. */
 export interface JournalContent {
   /** In the order of their undo: freezes, mounts, loop devices. */
   readonly states: readonly NodeState[];
@@ -103,7 +103,7 @@ export class NodeJournal {
     return (await this.#files.read(nameOf(state))) !== undefined;
   }
 
-  /** The records of a loop device, and of those of other images. */
+  /** The record of an image's loop device, with a lookup among the records of all images. */
   async loopRecord(state: LoopState): Promise<LoopRecord> {
     const own = await this.#loop(nameOf(state));
     return { identity: own?.identity, imagesOf: (identity) => this.#imagesOf(identity) };

@@ -88,7 +88,10 @@ async function placesOf(host: NodeHost, number: string): Promise<readonly string
   return places;
 }
 
-/** Thaws the file system at a path, if it is the device; false if that can't be determined there. */
+/**
+ * Thaws the file system at a path, if it is that of the device. Returns whether it is thawed; false if the path has
+ * another file system or can't be opened.
+ */
 async function thawAt(
   host: NodeHost,
   path: string,

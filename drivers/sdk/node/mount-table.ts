@@ -57,7 +57,7 @@ export async function readMountTable(
   return parseMountTable(before);
 }
 
-/** The mount at exactly this path: the last one, if several are stacked. */
+/** The mount at exactly this path: the last one, if several are stacked; undefined if there is none. */
 export async function mountAt(target: string): Promise<MountEntry | undefined> {
   return (await readMountTable()).filter((entry) => entry.target === target).at(-1);
 }

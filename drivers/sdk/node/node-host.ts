@@ -81,12 +81,12 @@ export interface NodeHost {
   pause(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The mount at exactly this path: the last one, if several are stacked. */
+/** The mount at exactly this path: the last one, if several are stacked; undefined if there is none. */
 export async function mountOn(host: NodeHost, target: string): Promise<MountEntry | undefined> {
   return (await host.mounts()).filter((entry) => entry.target === target).at(-1);
 }
 
-/** The codes of errors that mean that a file does not exist. */
+/** Whether an error means that a file does not exist. */
 export function isAbsence(error: unknown): boolean {
   const { code } = error as { readonly code?: unknown };
   return code === 'ENOENT' || code === 'ENOTDIR';

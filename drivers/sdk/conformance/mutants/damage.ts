@@ -99,7 +99,7 @@ export async function makeStray(
   return (await driver.provision(stray)).handle;
 }
 
-/** An identity for a snapshot that the mutant creates itself. */
+/** The request for a snapshot that the mutant creates itself. The mutant removes it later. */
 export function straySnapshot(memory: MutantMemory, source: HandleRequest): SnapshotRequest {
   const { volume, parameters, node, handle } = source;
   const operations = memoryOperations();

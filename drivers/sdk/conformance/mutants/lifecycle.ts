@@ -3,7 +3,9 @@ import { requireCommand, runCommand } from '../../node/run-command.js';
 import { aliasing, findVolume, mountOf } from './damage.js';
 import type { KnownVolume, Mutant, MutantMemory } from './mutant.js';
 
-/** The volume whose storage a volume uses; chosen once, when the volume is created. */
+/**
+ * The other volume whose storage a volume uses, chosen once when the volume is created; undefined for its own storage.
+ */
 function chosen(
   memory: MutantMemory,
   uid: string,
