@@ -177,6 +177,7 @@ async function assemble(
     drivers,
     sealer,
     runtimes: runtimes.all,
+    node,
     images: runtimes.images,
     defaultStorageClass: config.defaultStorageClass || undefined,
   };

@@ -20,6 +20,8 @@ export interface ApiOptions {
   readonly drivers: DriverRegistry;
   readonly sealer: Sealer;
   readonly runtimes: readonly Runtime[];
+  /** The node of the runtimes. Absent: they are those of all nodes. */
+  readonly node?: string;
   /** Absent: the methods of images are refused. */
   readonly images?: NodeImages;
   readonly defaultStorageClass: string | undefined;

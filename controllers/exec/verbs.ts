@@ -10,10 +10,13 @@ import {
   type TerminalSize,
 } from '../agent/index.js';
 import { instances } from '../instance/kind.js';
+import { onOtherNode, otherNodeOf } from '../node/other-node.js';
 
 /** Options of the exec methods. */
 export interface ExecVerbOptions {
   readonly runtimes: readonly Runtime[];
+  /** The node of the runtimes. Absent: they are those of all nodes. */
+  readonly node?: string;
 }
 
 const defaultSize: TerminalSize = { columns: 80, rows: 24 };
@@ -83,6 +86,15 @@ async function start(
   const wanted = instance.template.runtime ?? 'container';
   const runtime = options.runtimes.find((r) => r.name === wanted);
   const resource = { kind: 'Instance', namespace, name };
+  const node = otherNodeOf(instance, options.node);
+  if (node !== undefined && options.node !== undefined) {
+    const remedy =
+      instance.containerId === undefined
+        ? 'run the command yourself'
+        : `type: docker exec -it ${instance.containerId} COMMAND`;
+    const what = `the processes of "${namespace}/${name}"`;
+    throw onOtherNode({ node, here: options.node, what, remedy }, resource);
+  }
   if (!runtime?.exec)
     throw failedPrecondition(
       'RuntimeUnavailable',

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { EngineError, type NodeImage, type NodeImages } from '../agent/index.js';
 import { nodes } from '../node/kind.js';
+import { onOtherNode } from '../node/other-node.js';
 import { uploadOf } from './upload.js';
 
 /** Options of the image methods. */
@@ -26,20 +27,21 @@ function shown({ users, usedAt, origin, ...image }: NodeImage): JsonObject {
   };
 }
 
-/** @throws StatusError if another daemon manages the images of the node */
+/**
+ * @param remedy what to type on another node
+ * @throws StatusError if the node is not that of this server
+ */
 async function requireThisNode(
   { store }: ApiParts,
   { node: here }: NodeImages,
   request: JsonObject,
+  remedy: string,
 ): Promise<void> {
   const name = textOf(request, 'node') || here;
   if (name === here) return;
   if (!(await store.get(nodes, { name }))) throw notFound({ kind: 'Node', name });
-  throw failedPrecondition(
-    'WrongNode',
-    `the images of node ${name} are managed by kedged on that node, and this server is on node ${here}; use --server with the address of that node`,
-    { kind: 'Node', name },
-  );
+  const elsewhere = { node: name, here, what: `the images of node ${name}`, remedy };
+  throw onOtherNode(elsewhere, { kind: 'Node', name });
 }
 
 /** Converts an error of the engine for the caller. */
@@ -143,7 +145,7 @@ export function imageVerbs(parts: ApiParts, { images }: ImageVerbOptions): reado
     request: JsonObject,
     further: AsyncIterable<JsonObject>,
   ): AsyncIterable<JsonObject> {
-    await requireThisNode(parts, here, request);
+    await requireThisNode(parts, here, request, 'load the tar archive: docker load -i FILE');
     if (loads >= loadsMax)
       throw new StatusError({
         code: 'ResourceExhausted',
@@ -172,7 +174,7 @@ export function imageVerbs(parts: ApiParts, { images }: ImageVerbOptions): reado
       handler: {
         type: 'unary',
         async call({ signal }, request) {
-          await requireThisNode(parts, images, request);
+          await requireThisNode(parts, images, request, 'list them: docker image ls');
           return called(images.list(signal).then((found) => ({ items: found.map(shown) })));
         },
       },
@@ -192,7 +194,7 @@ export function imageVerbs(parts: ApiParts, { images }: ImageVerbOptions): reado
       handler: {
         type: 'unary',
         async call({ signal }, request) {
-          await requireThisNode(parts, images, request);
+          await requireThisNode(parts, images, request, 'remove them: docker image rm IMAGE');
           const dryRun = request.dryRun === true;
           return called(
             images.prune(signal, { dryRun }).then((removed) => ({

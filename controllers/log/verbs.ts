@@ -3,12 +3,15 @@ import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { type LogCursor, type LogLine, type Runtime, runtimeFailure } from '../agent/index.js';
 import { type Instance, instances } from '../instance/kind.js';
+import { type Elsewhere, elsewhereText, onOtherNode, otherNodeOf } from '../node/other-node.js';
 import { services } from '../service/kind.js';
 import { merge } from './merge.js';
 
 /** The sources of the log service. */
 export interface LogVerbOptions {
   readonly runtimes: readonly Runtime[];
+  /** The node of the runtimes. Absent: they are those of all nodes. */
+  readonly node?: string;
 }
 
 /** The instance of that name, otherwise all instances of the service of that name. */
@@ -81,6 +84,39 @@ function agoOf(field: 'since' | 'until', text: string, now: number): number | un
   ]);
 }
 
+/** Details of an instance whose output another node has; undefined for one of this node. */
+function elsewhereOf({ node: here }: LogVerbOptions, instance: Instance): Elsewhere | undefined {
+  const node = otherNodeOf(instance, here);
+  if (node === undefined || here === undefined) return undefined;
+  const { containerId, metadata, namespace, name } = instance;
+  const remedy =
+    containerId === undefined
+      ? `read the directory instances/${metadata.uid} below the data directory of its agent`
+      : `type: docker logs ${containerId}`;
+  return { node, here, what: `the output of "${namespace}/${name}"`, remedy };
+}
+
+/** @throws StatusError if all of some instances are on other nodes */
+function demandOneHere(options: LogVerbOptions, found: readonly Instance[]): void {
+  const [first] = found;
+  const elsewhere = first && elsewhereOf(options, first);
+  if (!elsewhere || found.some((each) => !elsewhereOf(options, each))) return;
+  const { namespace, name } = first;
+  throw onOtherNode(elsewhere, { kind: 'Instance', namespace, name });
+}
+
+/** The line in place of the output of an instance on another node. It is not repeated for a reader that resumes. */
+function* placeLine(
+  elsewhere: Elsewhere,
+  positions: Positions,
+  { name, metadata }: Instance,
+): Generator<JsonObject> {
+  if (positions.has(metadata.uid)) return;
+  positions.set(metadata.uid, []);
+  const content = `[kedge] ${elsewhereText(elsewhere)}`;
+  yield { instance: name, content, position: encodePositions(positions), time: '' };
+}
+
 interface Reading {
   readonly since: number | undefined;
   readonly until: number | undefined;
@@ -94,6 +130,11 @@ async function* linesOf(
   { options, request, positions, since, until, signal }: Reading,
   instance: Instance,
 ): AsyncIterable<JsonObject> {
+  const elsewhere = elsewhereOf(options, instance);
+  if (elsewhere) {
+    yield* placeLine(elsewhere, positions, instance);
+    return;
+  }
   const name = instance.template.runtime ?? 'container';
   const runtime = options.runtimes.find((r) => r.name === name);
   if (!runtime) return;
@@ -162,6 +203,7 @@ async function* logs(
   const after = textOf(request, 'after');
   const positions = after === '' ? new Map<string, LogCursor>() : decodePositions(after);
   const found = await targets(parts, request);
+  demandOneHere(options, found);
   if (request.previous === true) {
     yield* previousLines({ options, request }, found);
     return;

@@ -1,5 +1,6 @@
 import type {
   Availability,
+  LogLine,
   Runtime,
   StopProgress,
   WorkloadSpec,
@@ -96,7 +97,7 @@ export class PlayedRuntime implements Runtime {
     return Promise.resolve();
   }
 
-  async *readLog(): AsyncGenerator<never> {
+  async *readLog(): AsyncGenerator<LogLine> {
     // It prints nothing.
   }
 

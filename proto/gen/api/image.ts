@@ -19,7 +19,7 @@ import {
 } from "@grpc/grpc-js";
 
 export interface ListImagesRequest {
-  /** Empty: the node of the daemon. */
+  /** Empty, or the node of the server. */
   node: string;
 }
 
@@ -93,7 +93,7 @@ export interface LoadImageRequest {
 }
 
 export interface LoadImageRequest_Start {
-  /** Empty: the node of the daemon. */
+  /** Empty, or the node of the server. */
   node: string;
 }
 
@@ -118,7 +118,7 @@ export interface LoadImageResponse_Loaded {
 }
 
 export interface PruneImagesRequest {
-  /** Empty: the node of the daemon. */
+  /** Empty, or the node of the server. */
   node: string;
   /** Tells what would be removed. */
   dryRun: boolean;
@@ -500,7 +500,10 @@ export const PruneImagesResponse: Pick<MessageFns<PruneImagesResponse>, 'decode'
   },
 };
 
-/** Images of containers on nodes. */
+/**
+ * Images of containers on the node of the server. Requests for another node fail with WrongNode: its agent accepts no
+ * connections, and the message has the command to type on that node.
+ */
 export type ImageServiceService = typeof ImageServiceService;
 export const ImageServiceService = {
   /** Every image of the engine of a node, the newest first. */

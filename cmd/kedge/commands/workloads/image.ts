@@ -139,7 +139,10 @@ async function load(file: string, { node = '' }: NodeOptions): Promise<void> {
 /** `kedge image load|list|prune` */
 export function addImage(program: Command): void {
   const image = program.command('image').description('manage the container images of a node');
-  const node = ['--node <name>', 'the node; default: the node of the daemon'] as const;
+  const node = [
+    '--node <name>',
+    'the node of the daemon (default); for another node, the error has the command to type there',
+  ] as const;
   withExamples(
     image
       .command('load')
