@@ -97,7 +97,7 @@ function elsewhereOf({ node: here }: LogVerbOptions, instance: Instance): Elsewh
 }
 
 /** @throws StatusError if all of some instances are on other nodes */
-function demandOneHere(options: LogVerbOptions, found: readonly Instance[]): void {
+function requireOneHere(options: LogVerbOptions, found: readonly Instance[]): void {
   const [first] = found;
   const elsewhere = first && elsewhereOf(options, first);
   if (!elsewhere || found.some((each) => !elsewhereOf(options, each))) return;
@@ -203,7 +203,7 @@ async function* logs(
   const after = textOf(request, 'after');
   const positions = after === '' ? new Map<string, LogCursor>() : decodePositions(after);
   const found = await targets(parts, request);
-  demandOneHere(options, found);
+  requireOneHere(options, found);
   if (request.previous === true) {
     yield* previousLines({ options, request }, found);
     return;
