@@ -131,6 +131,34 @@ describe('paths that no local-host volume may reach', () => {
     }
   });
 
+  it('a mount whose source lies in a denied directory is recognized by device and root, also below the path', async function () {
+    if (process.getuid?.() !== 0) return this.skip();
+    await mkdir(join(base, 'data/mounts/deep'));
+    await mkdir(join(base, 'free/own/in'));
+    await mkdir(join(base, 'other/deep'), { recursive: true });
+    const target = join(base, 'free/own/in');
+    const through = {
+      'data/mounts': { in: 'lies in', 'in/deep': 'lies in', '.': 'lies in' },
+      '.': { 'in/data/mounts': 'lies in', 'in/other/deep': '', in: 'contains', '.': 'contains' },
+      other: { in: '', 'in/deep': '', '.': '' },
+    };
+    for (const [from, paths] of Object.entries(through)) {
+      const bound = spawnSync('mount', ['--bind', join(base, from), target]);
+      expect(bound.status, String(bound.stderr)).to.equal(0);
+      try {
+        for (const [path, relation] of Object.entries(paths)) {
+          const refusal = await refusalOf(join(base, 'free/own', path));
+          const context = `${from} at ${path}: ${refusal}`;
+          if (relation === '') expect(refusal, context).to.equal('');
+          else expect(refusal, context).to.match(new RegExp(`" (by a mount )?${relation} /`));
+        }
+      } finally {
+        spawnSync('umount', [target]);
+      }
+      expect(await refusalOf(target)).to.equal('');
+    }
+  });
+
   it('a file is refused with its directory as the remedy', async () => {
     await writeFile(join(base, 'free/file'), '');
     expect(await refusalOf(join(base, 'free/file'))).to.equal(

@@ -1,18 +1,12 @@
 import { realpath, stat } from 'node:fs/promises';
 import { dirname, normalize } from 'node:path';
-import type { DeniedPath } from '@kedge/driver-sdk';
-import { isWithin } from './within.js';
+import { type DeniedPath, type MountEntry, readMountTable } from '@kedge/driver-sdk';
+import { mountRelation } from './denied-mount.js';
+import { type Relation, relationOf } from './relation.js';
 
-/** The relation of a host path to a denied one; undefined if they do not overlap. */
-function relationOf(path: string, denied: string): 'is' | 'contains' | 'lies in' | undefined {
-  if (path === denied) return 'is';
-  if (isWithin(denied, path)) return 'contains';
-  return isWithin(path, denied) ? 'lies in' : undefined;
-}
-
-function refusal(path: string, relation: string, denied: DeniedPath): string {
+function refusal(path: string, relation: Relation, denied: DeniedPath, how = ''): string {
   const what = relation === 'is' ? denied.name : `${denied.path}, ${denied.name}`;
-  return `${JSON.stringify(path)} ${relation} ${what}, which no workload may reach; choose a directory that is used by workloads alone`;
+  return `${JSON.stringify(path)}${how} ${relation} ${what}, which no workload may reach; choose a directory that is used by workloads alone`;
 }
 
 /** The violation of a host path by the text of denied paths; undefined if there is none. */
@@ -49,20 +43,33 @@ async function isOnWay(directory: string, denied: string): Promise<boolean> {
   }
 }
 
+/** The mounts of this process; none on a machine without mountinfo, which has no bind mounts. */
+async function presentMounts(): Promise<readonly MountEntry[]> {
+  try {
+    return await readMountTable();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
 /**
- * The violation of a directory by the real files of denied paths: links are resolved, and bind mounts of a denied
- * directory or of one that contains it are recognized.
+ * The violation of a directory by the real files of denied paths: links are resolved, and mounts that show a denied
+ * directory, a part of it or a directory that contains it are recognized.
  * @param real the path with links resolved
  */
 export async function deniedRealProblem(
   real: string,
   denylist: readonly DeniedPath[],
 ): Promise<string | undefined> {
+  const mounts = denylist.length === 0 ? [] : await presentMounts();
   for (const denied of denylist) {
     const there = await realOf(denied.path);
     const relation =
       relationOf(real, there) ?? ((await isOnWay(real, there)) ? 'contains' : undefined);
     if (relation) return refusal(real, relation, denied);
+    const mounted = mountRelation(real, there, mounts);
+    if (mounted) return refusal(real, mounted, denied, ' by a mount');
   }
   return undefined;
 }

@@ -50,6 +50,7 @@ describe('attacks from containers', function () {
     describe(`under a daemon of ${who}`, () => {
       let daemon: TestDaemon;
       let variables: Readonly<Record<string, string>>;
+      let first = '';
       const sources = new Map<string, ReadonlyMap<string, string>>();
       const mounts = Object.entries(classes[who]);
 
@@ -75,10 +76,14 @@ describe('attacks from containers', function () {
         ] as const)
           await daemon.ok('POST', '/v1/storageclasses', { name, driver, parameters });
         await writeFile(join(daemon.data, 'kek'), 'key');
+        // In the place of process 1 of the machine, whose root directory some machines hide from their root too.
+        const sees = ['--volume', `${daemon.data}:${daemon.data}`, '--network=none'];
+        first = engine.docker('run', '--detach', ...sees, attackerImage, 'sleep', '3600');
         await castOther();
         variables = {
           ...machine.variables,
           SOCKET: engine.socketPath,
+          LOGS: join(engine.directory, 'data/containers'),
           DATA: daemon.data,
           DAEMON: String(daemon.pid),
           OTHER: sources.get('other-0')?.get('own') ?? '',
@@ -89,6 +94,7 @@ describe('attacks from containers', function () {
         for (const attacker of attackers) await castAttacker(attacker);
       });
       after(async () => {
+        if (first !== '') engine.docker('rm', '--force', first);
         await daemon?.end('SIGTERM');
         if (daemon) await cleanUp(daemon.home);
         await daemon?.dispose();
@@ -181,15 +187,21 @@ describe('attacks from containers', function () {
       /** The attacks that succeed in a container whose engine is told to leave a measure out. */
       function withoutMeasure(measure: Measure, as: Attack['as']): string[] {
         const chosen = attacks.filter((each) => each.measure === measure && each.as === as);
-        const bind = (path: string): string[] => ['--volume', `${path}:${path}`];
+        const bind = (path: string, options = ''): string[] => [
+          '--volume',
+          `${path}:${path}${options}`,
+        ];
         const secrets = dirname(variables['SECRET'] ?? '');
         const flags: Readonly<Record<Measure, readonly string[]>> = {
           'no view of the machine': [
             ...bind(variables['SOCKET'] ?? ''),
             ...bind(daemon.data),
             ...bind(secrets),
+            // The engine binds its own data only with this propagation.
+            ...bind(variables['LOGS'] ?? '', ':rslave'),
           ],
           'namespaces of processes': ['--pid=host'],
+          'a first process of its own': [...moreCapabilities, `--pid=container:${first}`],
           'namespaces of the network': ['--network=host'],
           'namespaces of memory': ['--ipc=host'],
           capabilities: moreCapabilities,

@@ -2,6 +2,7 @@
 export type Measure =
   | 'no view of the machine'
   | 'namespaces of processes'
+  | 'a first process of its own'
   | 'namespaces of the network'
   | 'namespaces of memory'
   | 'capabilities'
@@ -21,7 +22,7 @@ export interface Attack {
   readonly name: string;
   /**
    * A shell script that succeeds if the attack does. Its variables are DATA (the directory of the daemon, with the
-   * file kek), SOCKET (of the engine), OTHER (a volume of another workload, with the file secret), SECRET (a mounted
+   * file kek), SOCKET (of the engine), LOGS (the directories of its containers, with their logs), OTHER (a volume of another workload, with the file secret), SECRET (a mounted
    * secret of it), VICTIM (a process of the machine), DAEMON, ABSTRACT and PORT (listeners of the machine), SHARED (a
    * file in shared memory), SEGMENT, QUEUE and SEMAPHORES (ids of System V), VOLUMES (where volumes of all drivers
    * are mounted, each with the device `node` and the setuid program `suid`).
@@ -49,6 +50,13 @@ const ofTheMachine: readonly Attack[] = [
   { name: 'volume of another workload', script: 'cat $OTHER/secret' },
   { name: 'changing the volume of another workload', script: 'echo more >>$OTHER/secret' },
   { name: 'secret of another workload', script: 'cat $SECRET' },
+  {
+    // The engine would read the log from the link, and write further output and rotated files through it.
+    name: 'a log that is replaced by a link',
+    script:
+      'for f in $LOGS/*/local-logs/container.log $LOGS/*/*-json.log; do ' +
+      'mv $f $f.kept && ln -s $DATA/kek $f && mv $f.kept $f && exit 0; done; exit 1',
+  },
 ].map((attack) => ({ ...attack, measure: 'no view of the machine' }));
 
 const ofProcesses: readonly Attack[] = [
@@ -62,7 +70,7 @@ const ofProcesses: readonly Attack[] = [
 const ofMachineRoot: readonly Attack[] = [
   {
     name: 'root of the machine by a process',
-    script: 'cat /proc/1/root$DATA/kek || cat /proc/$VICTIM/root$DATA/kek',
+    script: 'cat /proc/$VICTIM/root$DATA/kek',
   },
   { name: 'root of the daemon', script: 'cat /proc/$DAEMON/root$DATA/kek' },
   {
@@ -140,6 +148,11 @@ const ofKernel: readonly Attack[] = [
 ];
 
 const others: readonly Attack[] = [
+  {
+    name: 'root of the first process',
+    script: 'cat /proc/1/root$DATA/kek',
+    measure: 'a first process of its own',
+  },
   {
     name: 'loopback of the machine',
     script: connect('pack("SnNx8", 2, $ENV{PORT}, 2130706433)'),

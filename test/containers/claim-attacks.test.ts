@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmod, chown, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -33,9 +34,9 @@ const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 /** The number of claims that are shown to succeed without the denylist; all by `npm run soak -- container-attacks`. */
 const shown = process.env['KEDGE_CONTAINER_CLAIMS'] ?? '2';
 
-const allClaims = targets.flatMap((target) =>
-  (['directly', 'by a link'] as const).map((how) => ({ target, how })),
-);
+const ways = ['directly', 'by a link', 'by a mount'] as const;
+type Way = (typeof ways)[number];
+const allClaims = targets.flatMap((target) => ways.map((how) => ({ target, how })));
 /** Every claim, or as many as asked for, the first one by the seed. */
 function claimsOf(count: string): typeof allClaims {
   const at = seed % allClaims.length;
@@ -85,17 +86,33 @@ describe('attacks by claims of local-host volumes', function () {
     return daemon;
   }
 
-  /** Asks for the target by a claim, directly or by a link, and returns the output or the refusal. */
+  /** Asks for the target by a claim, directly, by a link or by a bind mount of it, and returns the output or the refusal. */
   async function attempt(
     daemon: TestDaemon,
     { name, path, file }: (typeof targets)[number],
-    how: 'directly' | 'by a link',
+    how: Way,
   ): Promise<{ readonly reached: boolean; readonly told: string }> {
-    const volume = `${name}-${how === 'directly' ? 'd' : 'l'}`;
+    const volume = `${name}-${how.at(-1) ?? ''}`;
     const there = path === 'engine' ? sockets : join(daemon.home, path);
     const link = join(daemon.home, 'host', volume);
     if (how === 'by a link') await symlink(there, link);
-    const hostPath = how === 'directly' ? there : link;
+    if (how === 'by a mount') {
+      await mkdir(link);
+      execFileSync('mount', ['--bind', there, link]);
+    }
+    try {
+      return await outcomeOf(daemon, volume, how === 'directly' ? there : link, file);
+    } finally {
+      if (how === 'by a mount') execFileSync('umount', ['--lazy', link]);
+    }
+  }
+
+  async function outcomeOf(
+    daemon: TestDaemon,
+    volume: string,
+    hostPath: string,
+    file: string,
+  ): Promise<{ readonly reached: boolean; readonly told: string }> {
     const answer = await daemon.rest('POST', `${base}/volumes`, {
       ...{ name: volume, storageClassName: 'local-host', size: '1Gi' },
       ...{ accessMode: 'ReadWriteOnce', parameters: { hostPath } },

@@ -1,0 +1,41 @@
+import { join, relative } from 'node:path';
+import type { MountEntry } from '@kedge/driver-sdk';
+import { type Relation, relationOf } from './relation.js';
+import { isWithin } from './within.js';
+
+/** A directory of a file system, independent of the mounts by which it is reached. */
+interface Place {
+  readonly device: string;
+  readonly path: string;
+}
+
+/** The place of a path without links. The last mount over a path hides the earlier ones. */
+function placeOf(path: string, mounts: readonly MountEntry[]): Place | undefined {
+  const mount = mounts.filter(({ target }) => isWithin(path, target)).at(-1);
+  return mount && { device: mount.device, path: join(mount.root, relative(mount.target, path)) };
+}
+
+/** The places that a directory has, including those that are mounted below it. */
+function placesIn(directory: string, mounts: readonly MountEntry[]): readonly Place[] {
+  const own = placeOf(directory, mounts);
+  const below = mounts.filter(({ target }) => target !== directory && isWithin(target, directory));
+  return [...(own ? [own] : []), ...below.map(({ device, root }) => ({ device, path: root }))];
+}
+
+/**
+ * The relation of a directory to a denied path in a file system that both are on: a mount may have its source in a
+ * denied directory, also if the denied path itself is not reached by it. Both paths are without links.
+ */
+export function mountRelation(
+  directory: string,
+  denied: string,
+  mounts: readonly MountEntry[],
+): Relation | undefined {
+  const there = placeOf(denied, mounts);
+  if (!there) return undefined;
+  for (const { device, path } of placesIn(directory, mounts)) {
+    const relation = device === there.device ? relationOf(path, there.path) : undefined;
+    if (relation) return relation;
+  }
+  return undefined;
+}
