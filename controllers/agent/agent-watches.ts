@@ -20,6 +20,17 @@ function keyOfClaim(claim: string): ObjectKey {
   return { namespace, name };
 }
 
+/** The storage class of the first volume of an instance; empty without one. */
+export function classOfInstance(manager: Manager): (key: ObjectKey) => string {
+  const all = manager.informer(instances).lister;
+  const mounted = manager.informer(volumes).lister;
+  return (key) => {
+    const instance = all.get(keyString(key));
+    const [volume] = instance ? mountedVolumes(instance) : [];
+    return (volume === undefined ? undefined : mounted.get(volume)?.storageClassName) ?? '';
+  };
+}
+
 /** Keys of the holders of a volume on a node, from the volume's status. */
 function holdersOf(volume: Volume, node: string): readonly ObjectKey[] {
   return (volume.attachments ?? [])

@@ -22,7 +22,7 @@ import { type Instance, instances } from '../instance/kind.js';
 import { secrets } from '../secret/kind.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import type { Sealer } from '../secret/index.js';
-import { watchInstances } from './agent-watches.js';
+import { classOfInstance, watchInstances } from './agent-watches.js';
 import { AgentShutdown } from './agent-shutdown.js';
 import { AbandonedWaits } from './recovery/abandoned-waits.js';
 import { AbandonedWorkloads } from './recovery/abandoned-workloads.js';
@@ -57,6 +57,9 @@ export interface AgentOptions {
   readonly logger: Logger;
   readonly policy: ControllerPolicy;
 }
+
+/** Concurrent reconciles: of all instances, and of those with volumes of one class or without volumes. */
+const workers = { all: 64, perClass: 16 };
 
 /** Runs the instances bound to this node: volumes first, then the workload; in reverse to stop. */
 export class Agent implements Runnable {
@@ -111,7 +114,10 @@ export class Agent implements Runnable {
       name: 'agent',
       reconcile: (request) =>
         this.#reconcile(request).finally(() => this.#turns.ended(request.key)),
-      concurrency: 16,
+      concurrency: workers.all,
+      // Instances whose provider does not answer delay none of another class.
+      groupOf: classOfInstance(manager),
+      groupConcurrency: workers.perClass,
       backoff,
     });
     const keysOfUid = watchInstances(this.#controller, options);

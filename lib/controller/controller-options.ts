@@ -30,6 +30,11 @@ export interface ControllerOptions<C extends Request = Request> {
   readonly limiter?: RateLimiter<string>;
   /** The group of a key; groups are served round-robin. See WorkQueue. */
   readonly groupOf?: (key: ObjectKey) => string;
+  /**
+   * Maximum concurrent reconciles of one group, a whole number; default: no maximum. Fewer than `concurrency`, so that
+   * a group whose reconciles wait, such as for a remote system, delays no other.
+   */
+  readonly groupConcurrency?: number;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly logger?: Logger;

@@ -100,7 +100,7 @@ export class Controller {
 
   constructor(options: ControllerOptions | StoreControllerOptions) {
     requireControllerOptions(options);
-    const { name, groupOf } = options;
+    const { name, groupOf, groupConcurrency } = options;
     this.name = name;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
@@ -123,6 +123,7 @@ export class Controller {
       limiter: guardedLimiter(this.#backoff, options.limiter, this.#faults),
       name,
       ...(groupOf ? { groupOf: (key) => groupOf(parseKey(key)) } : {}),
+      ...(groupConcurrency === undefined ? {} : { groupConcurrency }),
       onGroupFault: (error, key) => this.#faults.report('groupOf', error, { key }),
       ...(options.metrics ? { metrics } : {}),
     });

@@ -6,13 +6,8 @@ import {
   type Timer,
   withMethods,
 } from '../base/index.js';
-import {
-  type DrainReport,
-  type Handout,
-  requirePriority,
-  WorkQueue,
-  type WorkQueueOptions,
-} from './queue.js';
+import { type DrainReport, type Handout, WorkQueue, type WorkQueueOptions } from './queue.js';
+import { requirePriority } from './key-code.js';
 import { QueueMetrics } from './queue-metrics.js';
 import type { RateLimiter } from './rate-limiter.js';
 

@@ -4,7 +4,7 @@
  * - Stingy: a key added many times before it is handed out is processed once.
  * - Exclusive: one worker per key; a key added while it is processed comes back exactly once, at the tail.
  * - Ordered: higher priority first, oldest first within one; lower ones keep a share, so none starves.
- * - Fair, with `groupOf`: groups of keys are served round-robin.
+ * - Fair, with `groupOf`: groups of keys are served round-robin; with `groupConcurrency` each has a maximum in process.
  * - Ends: a shutdown ends all waiting calls; a drain hands out everything queued, within a deadline.
  *
  * Not guaranteed: the order of keys whose delays end at the same instant.
@@ -13,10 +13,9 @@ export {
   WorkQueue,
   type DrainReport,
   type Handout,
-  isPriority,
-  priorityMax,
   type WorkQueueOptions,
 } from './queue.js';
+export { isPriority, priorityMax } from './key-code.js';
 export { RateLimitingQueue, type RateLimitingQueueOptions } from './delaying-queue.js';
 export {
   defaultBackoff,

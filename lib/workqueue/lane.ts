@@ -1,4 +1,5 @@
 import { Fifo } from './fifo.js';
+import type { GroupLimit } from './group-limit.js';
 
 /** Keys of one priority in handout order. */
 export interface Lane<K> {
@@ -6,7 +7,7 @@ export interface Lane<K> {
   /** Number of waiting keys; abandoned slots don't count. */
   readonly length: number;
   push(key: K): void;
-  /** The next waiting key; undefined if there is none. */
+  /** The next waiting key; undefined if there is none, or if all groups with keys are full. */
   shift(): K | undefined;
   clear(): void;
   /** Abandons the oldest slot of a key that left this lane before its turn: it is skipped. */
@@ -109,10 +110,12 @@ export class FairLane<K> implements Lane<K> {
   readonly #groupOfKey = new Map<K, string>();
   #turns = new Fifo<string>();
   #emptyGroups = 0;
+  readonly #limit: GroupLimit<K> | undefined;
 
-  constructor(priority: number, groupOf: (key: K) => string) {
+  constructor(priority: number, groupOf: (key: K) => string, limit?: GroupLimit<K>) {
     this.priority = priority;
     this.#groupOf = groupOf;
+    this.#limit = limit;
   }
 
   get length(): number {
@@ -134,10 +137,15 @@ export class FairLane<K> implements Lane<K> {
   }
 
   shift(): K | undefined {
-    for (;;) {
+    for (let full = 0; full < Math.max(1, this.#turns.length); ) {
       const group = this.#turns.shift();
       if (group === undefined) return undefined;
       const keys = this.#groups.get(group);
+      if (keys && keys.length > 0 && this.#limit?.isFull(group)) {
+        this.#turns.push(group);
+        full += 1;
+        continue;
+      }
       const key = keys?.shift();
       if (keys && keys.length > 0) this.#turns.push(group);
       else this.#groups.delete(group);
@@ -146,9 +154,11 @@ export class FairLane<K> implements Lane<K> {
         continue;
       }
       this.#groupOfKey.delete(key);
+      this.#limit?.take(key, group);
       if (this.#emptyGroups > 0 && this.length === 0) this.clear();
       return key;
     }
+    return undefined;
   }
 
   clear(): void {

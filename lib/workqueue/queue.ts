@@ -1,3 +1,13 @@
+import { GroupLimit } from './group-limit.js';
+import {
+  encode,
+  priorityOf,
+  processing,
+  processingDirty,
+  queued,
+  requirePriority,
+  stateOf,
+} from './key-code.js';
 import { FairLane, FifoLane, type Lane } from './lane.js';
 
 /** The result of {@link WorkQueue.get}. */
@@ -24,6 +34,11 @@ export interface WorkQueueOptions<K> {
    * throws or returns no string is in the group `''`.
    */
   readonly groupOf?: (key: K) => string;
+  /**
+   * Maximum keys of one group in process; default: no maximum. Further keys of the group wait while those of other
+   * groups are handed out. A whole number, 1 or more; needs {@link groupOf}.
+   */
+  readonly groupConcurrency?: number;
   /** Called when {@link groupOf} threw or returned no string; must not throw. */
   readonly onGroupFault?: (error: unknown, key: K) => void;
   /**
@@ -31,38 +46,6 @@ export interface WorkQueueOptions<K> {
    * number, 2 or more; default 8.
    */
   readonly lowerShare?: number;
-}
-
-/** Maximum priority: priorities are whole numbers from -1000 to 1000; the default is 0. */
-export const priorityMax = 1_000;
-
-// State and priority of a key in one small integer, without an object per key. Absent keys are not in the map.
-const queued = 0;
-const processing = 1;
-const processingDirty = 2;
-const stateBits = 2;
-
-function encode(state: number, priority: number): number {
-  return ((priority + priorityMax) << stateBits) | state;
-}
-function stateOf(code: number): number {
-  return code & ((1 << stateBits) - 1);
-}
-function priorityOf(code: number): number {
-  return (code >> stateBits) - priorityMax;
-}
-
-/** True for a valid priority. */
-export function isPriority(priority: unknown): boolean {
-  return Number.isInteger(priority) && Math.abs(Number(priority)) <= priorityMax;
-}
-
-/** @throws RangeError for a priority that is not a whole number within {@link priorityMax}. */
-export function requirePriority(priority: number): void {
-  if (isPriority(priority)) return;
-  throw new RangeError(
-    `priority ${priority} is not a whole number from -${priorityMax} to ${priorityMax}`,
-  );
 }
 
 /**
@@ -75,6 +58,7 @@ export function requirePriority(priority: number): void {
  *   workers, and is queued once regardless of the number of adds.
  * - A key added while it is processed is queued again when `done` is called, exactly once.
  * - Every queued key is handed out unless the queue shuts down: no priority and no group starves.
+ * - With `groupConcurrency`, no group has more keys in process, and a full group delays no other.
  * - Memory follows the keys that are queued or processed, also when priorities are raised.
  *
  * Ordering: the highest priority first, except for one handout in `lowerShare`. Within a priority the oldest key is
@@ -98,6 +82,7 @@ export function requirePriority(priority: number): void {
 export class WorkQueue<K> {
   readonly #options: WorkQueueOptions<K>;
   readonly #lowerShare: number;
+  readonly #limit: GroupLimit<K> | undefined;
   readonly #codes = new Map<K, number>();
   /** The lane of the default priority. */
   readonly #usual: Lane<K>;
@@ -116,11 +101,13 @@ export class WorkQueue<K> {
       throw new RangeError(
         `lowerShare is ${this.#lowerShare}; give a whole number, 2 or more: one key in this many comes from a lower priority`,
       );
+    const { groupConcurrency } = options;
+    this.#limit = groupConcurrency === undefined ? undefined : new GroupLimit<K>(groupConcurrency);
     this.#usual = this.#makeLane(0);
     this.#lanes = [this.#usual];
   }
 
-  /** Number of keys ready to be handed out. */
+  /** Number of queued keys, those whose group is full included. */
   get len(): number {
     return this.#length;
   }
@@ -165,8 +152,15 @@ export class WorkQueue<K> {
   tryGet(): K | undefined {
     if (this.#length === 0) return undefined;
     this.#handedOut += 1;
-    const lane = this.#lanes.length === 1 ? this.#usual : this.#nextLane();
-    const key = lane.shift();
+    let lane = this.#lanes.length === 1 ? this.#usual : this.#nextLane();
+    let key = lane.shift();
+    // All groups with keys of this priority are full.
+    for (const other of key === undefined ? this.#lanes : []) {
+      if (other === lane || other.length === 0) continue;
+      key = other.shift();
+      lane = other;
+      if (key !== undefined) break;
+    }
     if (key === undefined) return undefined;
     this.#codes.set(key, encode(processing, lane.priority));
     this.#length -= 1;
@@ -198,9 +192,11 @@ export class WorkQueue<K> {
     const state = stateOf(code);
     if (state === queued) return;
     this.#codes.delete(key);
+    this.#limit?.release(key);
     // Also while draining: the change was added before the shutdown.
     if (state === processingDirty && this.#state !== 'shutDown')
       this.#enqueue(key, priorityOf(code));
+    if (this.#limit) this.#serveWaiting();
     if (this.#codes.size === 0) this.#settleDrain();
   }
 
@@ -231,7 +227,7 @@ export class WorkQueue<K> {
   }
 
   #enqueue(key: K, priority: number): void {
-    const waiter = this.#waiting.shift();
+    const waiter = this.#limit ? undefined : this.#waiting.shift();
     if (waiter) {
       this.#codes.set(key, encode(processing, priority));
       waiter({ key, priority, shutDown: false });
@@ -240,12 +236,22 @@ export class WorkQueue<K> {
     this.#codes.set(key, encode(queued, priority));
     this.#length += 1;
     (priority === 0 ? this.#usual : this.#lane(priority)).push(key);
+    if (this.#limit) this.#serveWaiting();
+  }
+
+  /** Hands out queued keys to waiting calls, as far as their groups are not full. */
+  #serveWaiting(): void {
+    while (this.#waiting.length > 0) {
+      const key = this.tryGet();
+      if (key === undefined) return;
+      this.#waiting.shift()?.({ key, priority: this.priority(key), shutDown: false });
+    }
   }
 
   #makeLane(priority: number): Lane<K> {
     const { groupOf } = this.#options;
     if (!groupOf) return new FifoLane<K>(priority);
-    return new FairLane<K>(priority, (key) => this.#groupOf(groupOf, key));
+    return new FairLane<K>(priority, (key) => this.#groupOf(groupOf, key), this.#limit);
   }
 
   #groupOf(groupOf: (key: K) => unknown, key: K): string {
@@ -284,7 +290,7 @@ export class WorkQueue<K> {
   }
 
   #endWaiting(): void {
-    // Waiting calls found no queued key, so no key is left for them.
+    // Waiting calls found no key to hand out: those of full groups are left to the calls after `done`.
     for (const waiter of this.#waiting.splice(0)) waiter({ shutDown: true });
   }
 

@@ -10,6 +10,9 @@ import { nodesOf } from '../../volume/index.js';
 import { controllerName, keyOfSnapshot, type SnapshotControllerOptions } from './effects.js';
 import { SnapshotReconciler } from './reconciler.js';
 
+/** Concurrent reconciles: of all snapshots, and of those of one class. */
+const workers = { all: 64, perClass: 8 };
+
 /**
  * The snapshot controller: creation, retries and deletion; it watches snapshots, their sources, classes and
  * secrets.
@@ -21,6 +24,13 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
   const informer: SharedInformer<Snapshot> = manager.informer(snapshots);
   informer.addIndex('waitsForNode', nodesOf);
   const { lister } = informer;
+  const sources = manager.informer(volumes).lister;
+  const classOf = (snapshot: Snapshot | undefined): string => {
+    if (!snapshot) return '';
+    const { namespace, source, storageClassName } = snapshot;
+    const name = source.volume;
+    return storageClassName ?? sources.get(keyString({ namespace, name }))?.storageClassName ?? '';
+  };
   const failed = () => lister.list().filter((snapshot) => snapshot.status === 'Failed');
   // A Ready snapshot does not need its class.
   const needsClass = (snapshot: Snapshot): boolean =>
@@ -32,7 +42,10 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
     timers: options.part === 'node' ? 'memory' : 'store',
     store: options.store,
     reconcile: (context) => reconciler.reconcile(context),
-    concurrency: 8,
+    concurrency: workers.all,
+    // A provider that does not answer delays no snapshots of other classes.
+    groupOf: (key) => classOf(lister.get(keyString(key))),
+    groupConcurrency: workers.perClass,
     // Copying data takes longer than other reconciles.
     timeoutMs: options.policy.snapshotTimeoutMs,
     backoff: backoffOf(options.policy, 'driver'),

@@ -21,6 +21,9 @@ import { missedBy } from './missed.js';
 import { nodesOf } from '../../provisioned/owner.js';
 import { VolumeReconciler } from './reconciler.js';
 
+/** Concurrent reconciles: of all volumes, and of those of one class. */
+const workers = { all: 128, perClass: 16 };
+
 /** The volume controller: provisioning, retries, reclaim; it watches volumes, classes, services and secrets. */
 export function volumeController(options: VolumeControllerOptions): Controller {
   const { manager } = options;
@@ -38,7 +41,10 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     timers: options.part === 'node' ? 'memory' : 'store',
     store: options.store,
     reconcile: (context) => reconciler.reconcile(context),
-    concurrency: 16,
+    concurrency: workers.all,
+    // A provider that does not answer occupies the workers of its class until the deadline of each call.
+    groupOf: (key) => lister.get(keyString(key))?.storageClassName ?? '',
+    groupConcurrency: workers.perClass,
     backoff: backoffOf(options.policy, 'driver'),
   })
     .for(volumeInformer, isMoreThanCallRecord)

@@ -1,0 +1,132 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
+import { TestDaemon } from '../../acceptance/daemon.js';
+import { Cloud2Double } from './cloud2-double.js';
+
+const base = '/v1/namespaces/default';
+const token = 'a-token';
+const requestMs = 12_000;
+/** More than a class has workers. */
+const silentCount = 40;
+const healthyCount = 10;
+
+/** An endpoint that accepts connections and answers nothing. */
+class SilentEndpoint {
+  readonly sockets = new Set<Socket>();
+  ended = 0;
+  readonly #server: Server = createServer((socket) => {
+    this.sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', () => undefined);
+    socket.on('close', () => {
+      this.sockets.delete(socket);
+      this.ended += 1;
+    });
+  });
+
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => {
+      this.#server.listen(0, '127.0.0.1', resolve);
+    });
+    const address = this.#server.address();
+    return `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+  }
+
+  close(): void {
+    for (const socket of this.sockets) socket.destroy();
+    this.#server.close();
+  }
+}
+
+describe('a provider that does not answer', function () {
+  this.timeout(180_000);
+  let folder: string;
+  let cloud: Cloud2Double;
+  let daemon: TestDaemon;
+  const silent = new SilentEndpoint();
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kedge-silent-'));
+    cloud = new Cloud2Double(folder);
+    cloud.devices = false;
+    cloud.tokens.set(token, 'write');
+    await cloud.listen();
+    const config = join(folder, 'kedged.toml');
+    await writeFile(
+      config,
+      `[drivers.cloud1-volume]
+endpoint = "${await silent.listen()}"
+[drivers.cloud1-volume.timeouts]
+requestMs = ${requestMs}
+[drivers.cloud2-volume]
+endpoint = "${cloud.endpoint}"
+`,
+    );
+    daemon = await TestDaemon.start({ arguments: ['--config', config] });
+    const parameters = { region: 'fsn1', apiToken: token };
+    for (const [name, driver] of [
+      ['silent', 'cloud1-volume'],
+      ['healthy', 'cloud2-volume'],
+    ])
+      await daemon.ok('POST', '/v1/storageclasses', { name, driver, parameters });
+  });
+  after(async () => {
+    await daemon?.dispose();
+    await cloud?.close();
+    silent.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const create = async (storageClassName: string, name: string, count: number): Promise<void> => {
+    await Promise.all(
+      Array.from({ length: count }, (_, n) =>
+        daemon.ok('POST', `${base}/volumes`, {
+          name: `${name}-${n}`,
+          storageClassName,
+          size: '1Gi',
+          accessMode: 'ReadWriteOnce',
+        }),
+      ),
+    );
+  };
+  /** Creates volumes of the healthy class; returns the milliseconds until all are Available. */
+  const provision = async (name: string): Promise<number> => {
+    const began = performance.now();
+    await create('healthy', name, healthyCount);
+    await eventually(`the volumes ${name}`, async () => {
+      const all = await daemon.list(`${base}/volumes`);
+      const made = all.filter((one) => String(one.name).startsWith(name));
+      return made.filter(({ status }) => status === 'Available').length === healthyCount;
+    });
+    return performance.now() - began;
+  };
+
+  it('delays no volume of another class, ends each call at its deadline, and its volumes report it', async () => {
+    const alone = await provision('alone');
+    await create('silent', 'silent', silentCount);
+    await eventually('calls that wait', () => silent.sockets.size >= 16);
+    const beside = await provision('beside');
+    const { ended } = silent;
+    console.log(
+      `      ${healthyCount} volumes Available after ${Math.round(alone)} ms alone, ${Math.round(beside)} ms beside ${silentCount} of a provider that does not answer`,
+    );
+    expect(ended, 'calls of the silent provider that ended meanwhile').to.equal(0);
+    await eventually(
+      'the report of each volume',
+      async () => {
+        const all = await daemon.list(`${base}/volumes`);
+        const told = all.filter((one) =>
+          JSON.stringify(one.lastOperation ?? '').includes(
+            `DigitalOcean did not answer listVolumes in ${requestMs} ms`,
+          ),
+        );
+        return told.length === silentCount;
+      },
+      6 * requestMs,
+    );
+  });
+});
