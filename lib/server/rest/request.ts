@@ -1,6 +1,6 @@
 import { type FieldViolation, invalid } from '../../base/index.js';
 import type { DescField, DescMessage, JsonObject } from '../../rpc/index.js';
-import { malformedBody } from '../schema/json-body.js';
+import { malformedBody } from '../schema/body-scan.js';
 import { jsonType } from '../schema/json-schema.js';
 import type { MethodInfo } from '../../rpc/index.js';
 

@@ -70,6 +70,16 @@ describe('a long JSON text', () => {
     );
   });
 
+  it('is scanned in turns before it is parsed, and a long string in it is parsed in a turn of its own', async () => {
+    const turnsOf = async (text: string): Promise<number> => {
+      const { value, turns } = await inTurns(text);
+      expect(value).to.deep.equal(JSON.parse(text));
+      return turns;
+    };
+    expect(await turnsOf(`{"a":1${' '.repeat(1_000_000)}}`)).to.be.within(16, 20);
+    expect(await turnsOf(JSON.stringify({ a: '"'.repeat(1_000_000) }))).to.be.within(2, 4);
+  });
+
   it('keeps the last of several fields of one name', async () => {
     const long = JSON.stringify(Array.from({ length: 9_000 }, (_, n) => n));
     for (const text of [`{"a":${long},"a":1}`, `{"a":1,"a":${long}}`, `{"a":${long},"b":2,"a":[]}`])

@@ -1,12 +1,14 @@
+import { endOfString } from './json-string.js';
+
 /** Characters of a JSON text that are parsed in one turn of the event loop. */
 export const jsonPartCharacters = 16_384;
 
 const quote = 0x22;
-const backslash = 0x5c;
 const comma = 0x2c;
 const curly = 0x7b;
 const square = 0x5b;
-const closings: ReadonlySet<number> = new Set([0x7d, 0x5d]);
+const closingCurly = 0x7d;
+const closingSquare = 0x5d;
 
 type Fields = Record<string, unknown>;
 
@@ -59,6 +61,8 @@ export class TurnParser {
     let from = first;
     for (;;) {
       const { to, long } = this.#member(from, end);
+      // A member without a long list or object may still be a long string.
+      if (to - from > jsonPartCharacters) await this.#turn();
       const isLast = to === end;
       if (long !== undefined) {
         if (first < from) take(this.#group(first, from - 1, isList));
@@ -83,7 +87,7 @@ export class TurnParser {
     let at = from;
     for (; at < end; at += 1) {
       const char = text.charCodeAt(at);
-      if (char === quote) at = this.#endOfString(at);
+      if (char === quote) at = endOfString(this.#text, at);
       else if (char === comma && depth === 0) break;
       else if (char === curly || char === square) {
         const past = this.#ends.get(at);
@@ -92,16 +96,9 @@ export class TurnParser {
           long ??= at;
           at = past;
         }
-      } else if (closings.has(char)) depth -= 1;
+      } else if (char === closingCurly || char === closingSquare) depth -= 1;
     }
     return long === undefined ? { to: at } : { to: at, long };
-  }
-
-  #endOfString(start: number): number {
-    let at = start + 1;
-    while (at < this.#text.length && this.#text.charCodeAt(at) !== quote)
-      at += this.#text.charCodeAt(at) === backslash ? 2 : 1;
-    return at;
   }
 
   /** Parses consecutive members, without the comma after them. */
