@@ -31,7 +31,7 @@ export function unitParts() {
 }
 
 /** Folders of test/ that take so long that their subfolders are separate parts. */
-const split = ['acceptance', 'drivers'];
+const split = ['acceptance', 'drivers', 'emulators'];
 
 /** Tests across packages, by folder of test/. */
 export function suiteParts() {
@@ -57,7 +57,7 @@ const longest = [
   'test/acceptance/cli',
   'test/store',
   'test/packaging',
-  'test/drivers/cloud',
+  'test/emulators/drivers',
   'test/storage',
   'test/acceptance/data',
 ];

@@ -66,7 +66,7 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
         requestId: ['x-correlation-id', 'x-request-id'],
         limit: 'ratelimit-limit',
         remaining: 'ratelimit-remaining',
-        reset: 'ratelimit-reset',
+        // Not ratelimit-reset: it says when the whole limit is back. One request a second comes back before that.
       },
     },
     settings.providers ?? {},

@@ -52,10 +52,7 @@ export const soaks: Readonly<Record<string, Soak>> = {
   },
   'cloud-conformance': {
     summary: 'the conformance suite of each cloud driver on each file system, on loop devices',
-    specs: [
-      'test/dist/drivers/cloud/cloud1-conformance.test.js',
-      'test/dist/drivers/cloud/cloud2-conformance.test.js',
-    ],
+    specs: ['test/dist/emulators/drivers/loop-conformance.test.js'],
     environment: { KEDGE_CLOUD_CONFORMANCE: 'all' },
   },
   'container-attacks': {

@@ -40,8 +40,8 @@ export interface ProviderInterface {
     readonly requestId: readonly string[];
     readonly limit: string;
     readonly remaining: string;
-    /** Seconds since the epoch. */
-    readonly reset: string;
+    /** When a refused request may be repeated, in seconds since the epoch; absent: no header tells it. */
+    readonly reset?: string;
   };
   /** Rewrites the message of a refusal. */
   readonly tell?: (
@@ -248,7 +248,8 @@ export class ProviderClient {
     const seconds = Number(headers['retry-after'] ?? Number.NaN);
     if (seconds >= 0) return Math.max(seconds * 1_000, 1_000);
     const date = Date.parse(headers['retry-after'] ?? '');
-    const reset = Number(headers[this.#of.headers.reset] ?? Number.NaN) * 1_000;
+    const { reset: name } = this.#of.headers;
+    const reset = Number((name && headers[name]) ?? Number.NaN) * 1_000;
     const at = Number.isNaN(date) ? reset : date;
     if (Number.isNaN(at)) return throttledMs;
     return Math.min(Math.max(at - this.clock.now(), 1_000), 3_600_000);

@@ -33,15 +33,34 @@ export const specifiedCalls = {
   ],
 } as const;
 
+type Asked = readonly { readonly method: string; readonly path: string }[];
+
+function patternOf(call: string): RegExp {
+  const parts = call.split('/').map((part) => (part === '*' ? '[^/]+' : part));
+  return new RegExp(`^${parts.join('/')}$`);
+}
+
+function callsIn(requests: Asked): readonly string[] {
+  return [...new Set(requests.map(({ method, path }) => `${method} ${path}`))];
+}
+
+/** The specified calls that a log has. */
+export function specifiedCallsIn(
+  provider: keyof typeof specifiedCalls,
+  requests: Asked,
+): readonly string[] {
+  const calls = callsIn(requests);
+  return specifiedCalls[provider].filter((call) => {
+    const pattern = patternOf(call);
+    return calls.some((one) => pattern.test(one));
+  });
+}
+
 /** Requests of a log that are none of the specified calls: `GET /v2/sizes`. */
 export function unspecifiedCalls(
   provider: keyof typeof specifiedCalls,
-  requests: readonly { readonly method: string; readonly path: string }[],
+  requests: Asked,
 ): readonly string[] {
-  const patterns = specifiedCalls[provider].map((call) => {
-    const parts = call.split('/').map((part) => (part === '*' ? '[^/]+' : part));
-    return new RegExp(`^${parts.join('/')}$`);
-  });
-  const calls = new Set(requests.map(({ method, path }) => `${method} ${path}`));
-  return [...calls].filter((call) => !patterns.some((pattern) => pattern.test(call)));
+  const patterns = specifiedCalls[provider].map(patternOf);
+  return callsIn(requests).filter((call) => !patterns.some((pattern) => pattern.test(call)));
 }

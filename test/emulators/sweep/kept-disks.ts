@@ -38,6 +38,8 @@ export class KeptDisks implements Devices {
   readonly #links = new Map<string, string>();
   /** Changes that are being made: time must not pass meanwhile. */
   busy = 0;
+  /** Whether instances see the disks that are attached to them. */
+  areSeen = true;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -102,7 +104,7 @@ export class KeptDisks implements Devices {
 
   /** The id of the disk that an instance sees under a link; undefined without one. */
   linked(instance: string, link: string): string | undefined {
-    return this.#links.get(`${instance} ${link}`);
+    return this.areSeen ? this.#links.get(`${instance} ${link}`) : undefined;
   }
 
   /** Bytes of a disk. */

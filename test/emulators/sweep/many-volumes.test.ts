@@ -2,16 +2,21 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { CalledDriver } from '../../drivers/cloud/called-driver.js';
+import { CalledDriver } from '../drivers/called-driver.js';
+import { ask } from '../core/client.js';
 import { unspecifiedCalls } from '../schema/specified-calls.js';
-import { EmulatedCloud, places } from './emulated-cloud.js';
+import { EmulatedCloud, places, testToken } from './emulated-cloud.js';
 
 const volumesCount = 500;
+const stormCount = 200;
 const perNode = 10;
-const hourMs = 3_600_000;
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
 /** Requests an hour of a token, and the share of them that the drivers use. */
 const perHour = { cloud1: 5_000, cloud2: 3_600 } as const;
 const usedShare = 0.96;
+/** Requests that another program makes with the same token, each minute for five minutes. */
+const foreign = { cloud1: 230, cloud2: 1_500 } as const;
 
 const nodeOf = (n: number): string => `worker-${(n % (volumesCount / perNode)) + 1}`;
 
@@ -46,7 +51,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
       const attached: typeof available = [];
       await Promise.all(
         Array.from({ length: volumesCount }, async (_, n) => {
-          const one = new CalledDriver(driver, cloud.parameters, `many-${n}`);
+          const one = new CalledDriver(cloud, driver, `many-${n}`);
           const made = await cloud.over(() => driver.provision({ ...one.request(), ...asked }));
           one.handle = made.handle;
           available.push({ ms: clock.now() - began, requests: requestsOf(one.uid) });
@@ -77,6 +82,38 @@ for (const provider of ['cloud1', 'cloud2'] as const)
       expect(lastAttached).to.be.at.most(allowedMs);
       expect(emulator.violations).to.deep.equal([]);
       expect(unspecifiedCalls(provider, emulator.requests)).to.deep.equal([]);
+      await emulator.close();
+    });
+
+    it(`${stormCount} come through a storm of 429 that another program causes`, async () => {
+      const disks = await mkdtemp(join(folder, 'storm-'));
+      const cloud = new EmulatedCloud(provider, disks, { volumesMax: stormCount });
+      const { clock, emulator } = cloud;
+      const driver = await cloud.driver();
+      const list = { cloud1: 'GET /v2/volumes', cloud2: 'GET /v1/volumes' }[provider];
+      const spend = async (): Promise<void> => {
+        for (let n = 0; n < foreign[provider]; n += 1)
+          await ask(emulator, { call: list, token: testToken });
+      };
+      await spend();
+      for (let minute = 1; minute < 5; minute += 1)
+        clock.setTimer(() => void spend(), minute * minuteMs);
+      const began = clock.now();
+      const took: number[] = [];
+      await Promise.all(
+        Array.from({ length: stormCount }, async (_, n) => {
+          await new CalledDriver(cloud, driver, `storm-${n}`).provision();
+          took.push(clock.now() - began);
+        }),
+      );
+      const volumes = (await emulator.inventory()).filter((one) => one.startsWith('volume '));
+      expect(volumes).to.have.length(stormCount);
+      const refused = emulator.requests.filter(({ status }) => status === 429).length;
+      console.log(
+        `      ${refused} requests refused, the last volume after ${most(took) / 1_000} s`,
+      );
+      expect(refused).to.be.above(0);
+      expect(most(took)).to.be.below(40 * minuteMs);
       await emulator.close();
     });
   });

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { CalledDriver } from '../../drivers/cloud/called-driver.js';
+import { CalledDriver } from '../drivers/called-driver.js';
 import { EmulatedCloud, here } from './emulated-cloud.js';
 
 describe('volumes of one machine', () => {
@@ -17,9 +17,7 @@ describe('volumes of one machine', () => {
       const disks = await mkdtemp(join(folder, 'disks-'));
       const cloud = new EmulatedCloud(provider, disks, { actionMs: 3_000 });
       const driver = await cloud.driver();
-      const volumes = ['a', 'b', 'c', 'd'].map(
-        (uid) => new CalledDriver(driver, cloud.parameters, uid),
-      );
+      const volumes = ['a', 'b', 'c', 'd'].map((uid) => new CalledDriver(cloud, driver, uid));
       const asked = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
       await Promise.all(
         volumes.map(async (one) => {
@@ -34,6 +32,11 @@ describe('volumes of one machine', () => {
         one.startsWith('attached'),
       );
       expect(attached).to.have.length(4);
+      // No second action was sent while one ran: none was refused.
+      const actions = cloud.emulator.requests.filter(
+        ({ method, path }) => method === 'POST' && path.includes('/actions'),
+      );
+      expect(actions).to.have.length(4);
       expect(tookMs).to.be.within(12_000, 30_000);
       await cloud.emulator.close();
     });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
-import { CalledDriver } from '../../drivers/cloud/called-driver.js';
+import { CalledDriver } from '../drivers/called-driver.js';
 import { EmulatedCloud, here, testToken } from './emulated-cloud.js';
 
 /** Every status with a row of its own in the drivers' tables, apart from 429, which is no error of a call. */
@@ -17,14 +17,14 @@ for (const provider of ['cloud1', 'cloud2'] as const)
     });
     after(() => rm(folder, { recursive: true, force: true }));
 
-    it('that a provider repeats in its refusals: not in errors, nor in the journal of calls', async () => {
+    it('that a provider repeats in its refusals: not in errors, the journal of calls and the driver itself', async () => {
       const cloud = new EmulatedCloud(provider, folder);
       const { emulator } = cloud;
       const driver = await cloud.driver();
       const message = `the token ${testToken} is not welcome`;
       const body = JSON.stringify({ id: 'refused', message, error: { code: 'refused', message } });
       const told: string[] = [];
-      const one = new CalledDriver(driver, cloud.parameters, `told-${provider}`);
+      const one = new CalledDriver(cloud, driver, `told-${provider}`);
       const asked = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
       const provision = () => driver.provision({ ...one.request(), ...asked });
       one.handle = (await cloud.over(provision)).handle;
@@ -45,6 +45,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
           emulator.faults.clear();
           one.handle = (await cloud.over(provision)).handle;
         }
+      told.push(inspect(driver, { depth: 9, showHidden: true }));
       const all = told.join('\n');
       expect(all).to.contain('is not welcome');
       expect(all).not.to.contain(testToken);

@@ -4,24 +4,30 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { root, TestDaemon } from '../../acceptance/daemon.js';
-import { Cloud1Double, fiveScopes } from './cloud1-double.js';
+import { type RunningEmulator, startEmulator } from '../index.js';
+import { tokenOf } from './served-cloud.js';
 
 const base = '/v1/namespaces/default';
 const tokens = ['dop_v1_first-token', 'dop_v1_second-token', 'dop_v1_of-the-node'] as const;
 /** Modules that only drivers of cloud providers need. */
 const ofProviders = /\/drivers\/dist\/cloud|\/drivers\/sdk\/dist\/(http\/|provider\/index\.js)/;
 
+function nameIn(body = '{}'): string {
+  return (JSON.parse(body) as { readonly name: string }).name;
+}
+
 describe('a daemon with a class of a cloud provider', function () {
   this.timeout(180_000);
   let folder: string;
-  let cloud: Cloud1Double;
+  let cloud: RunningEmulator;
   let daemon: TestDaemon;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-cloud-daemon-'));
-    cloud = new Cloud1Double(folder);
-    cloud.devices = false;
-    for (const token of tokens) cloud.tokens.set(token, fiveScopes);
-    await cloud.listen();
+    cloud = await startEmulator({
+      provider: 'cloud1',
+      actionMs: 10,
+      tokens: tokens.map((secret, n) => tokenOf('cloud1', `token ${n + 1}`, secret)),
+    });
     const config = join(folder, 'kedged.toml');
     await writeFile(
       config,
@@ -85,7 +91,11 @@ requestMs = 2000
     );
     await daemon.ok('POST', `${base}/secrets`, { name: 'cloud', data: { token: tokens[0] } });
     const { handle, topology } = await until('data', 'Available');
-    expect(cloud.volumes.get(String(handle))?.region).to.equal('fra1');
+    const [made] = cloud.requests.filter(({ method }) => method === 'POST');
+    expect(JSON.parse(made?.body ?? '{}')).to.include({ region: 'fra1' });
+    expect(await cloud.inventory()).to.deep.equal([
+      `volume ${String(handle)} ${nameIn(made?.body)}`,
+    ]);
     expect(topology).to.deep.equal({ 'svc.io/region': 'fra1' });
     expect(daemon.log).to.match(ofProviders);
   });
@@ -103,8 +113,8 @@ requestMs = 2000
   it('uses a rotated token at once, and the token of the node when the class has none', async () => {
     await daemon.ok('PUT', `${base}/secrets/cloud`, { name: 'cloud', data: { token: tokens[1] } });
     await daemon.ok('DELETE', `${base}/volumes/data`);
-    await eventually('its deletion', () => cloud.volumes.size === 0);
-    expect(cloud.received.at(-1)?.token).to.equal(tokens[1]);
+    await eventually('its deletion', async () => (await cloud.inventory()).length === 0);
+    expect(cloud.requests.at(-1)?.token).to.equal('token 2');
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'bare',
       driver: 'cloud1-volume',
@@ -117,7 +127,7 @@ requestMs = 2000
     const data = { token: tokens[2] };
     await daemon.ok('POST', `${base}/secrets`, { name: 'of-the-node', data });
     await until('bare', 'Available');
-    expect(cloud.received.at(-1)?.token).to.equal(tokens[2]);
+    expect(cloud.requests.at(-1)?.token).to.equal('token 3');
   });
 
   it('has no token in its log, answers, metrics and files', async () => {

@@ -1,21 +1,29 @@
 import type { Driver, DriverError, HandleRequest, Operations, Parameters } from '@kedge/driver-sdk';
-import { memoryOperations, untilOver } from '@kedge/driver-sdk';
+import { memoryOperations } from '@kedge/driver-sdk';
+import type { EmulatedCloud } from '../sweep/emulated-cloud.js';
 
 /** Short names of a driver's calls for one volume of a test. */
 export class CalledDriver {
+  readonly #cloud: EmulatedCloud;
   readonly driver: Driver;
   readonly parameters: Parameters;
   readonly operations: Operations = memoryOperations();
   readonly uid: string;
   handle = '';
 
-  constructor(driver: Driver, parameters: Parameters, uid: string) {
+  constructor(
+    cloud: EmulatedCloud,
+    driver: Driver,
+    uid: string,
+    parameters: Parameters = cloud.parameters,
+  ) {
+    this.#cloud = cloud;
     this.driver = driver;
     this.parameters = parameters;
     this.uid = uid;
   }
 
-  request(node = 'worker', parameters = this.parameters): HandleRequest {
+  request(node = 'worker-1', parameters = this.parameters): HandleRequest {
     const { signal } = new AbortController();
     const volume = { uid: this.uid, name: 'data', namespace: 'shop' };
     const { operations, handle } = this;
@@ -28,38 +36,31 @@ export class CalledDriver {
       accessMode: 'ReadWriteOnce',
       topology: {},
     } as const;
-    const request = { ...this.request('worker', parameters), ...asked };
-    const made = await over(() => this.driver.provision(request));
+    const request = { ...this.request('worker-1', parameters), ...asked };
+    const made = await this.#cloud.over(() => this.driver.provision(request));
     this.handle = made.handle;
     return made;
   }
 
   attach(node?: string, parameters?: Parameters): Promise<unknown> {
-    return over(() => this.driver.attach(this.request(node, parameters)));
+    return this.#cloud.over(() => this.driver.attach(this.request(node, parameters)));
   }
 
   detach(node?: string): Promise<unknown> {
-    return over(() => this.driver.detach(this.request(node)));
+    return this.#cloud.over(() => this.driver.detach(this.request(node)));
   }
 
   delete(handle: string | undefined = this.handle): Promise<unknown> {
-    return over(() => this.driver.delete({ ...this.request(), handle }));
+    return this.#cloud.over(() => this.driver.delete({ ...this.request(), handle }));
   }
 
   expand(gib: bigint): Promise<unknown> {
-    return over(() => this.driver.expand({ ...this.request(), sizeBytes: gib * 1024n ** 3n }));
+    const sizeBytes = gib * 1024n ** 3n;
+    return this.#cloud.over(() => this.driver.expand({ ...this.request(), sizeBytes }));
   }
 }
 
-/** Repeats a call until it is over, without its delays. */
-export function over<T>(call: () => Promise<T>): Promise<Exclude<T, { readonly type: 'pending' }>> {
-  const turn = () =>
-    new Promise<void>((resolve) => {
-      setImmediate(resolve);
-    });
-  return untilOver(call as never, turn);
-}
-
+/** The error of a call that must fail. @throws Error if it succeeds */
 export async function refusalOf(promise: Promise<unknown>): Promise<DriverError> {
   const outcome = await promise.then(
     (value) => ({ value }),

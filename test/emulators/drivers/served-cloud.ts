@@ -1,0 +1,82 @@
+import { join } from 'node:path';
+import { systemClock } from 'kedge';
+import type { DriverSettings } from '@kedge/driver-sdk';
+import { specifiedScopes } from '../cloud1/machine.js';
+import type { Token } from '../core/machine.js';
+import { LoopDevices } from '../devices/loop-devices.js';
+import {
+  type EmulatorOptions,
+  type ProviderName,
+  type RunningEmulator,
+  startEmulator,
+} from '../index.js';
+import { places } from '../sweep/emulated-cloud.js';
+
+/** A provider over HTTP whose attached volumes are loop devices of this machine. */
+export class ServedCloud {
+  readonly running: RunningEmulator;
+  readonly devices: LoopDevices;
+  readonly provider: ProviderName;
+  readonly deviceDirectory: string;
+
+  private constructor(
+    provider: ProviderName,
+    running: RunningEmulator,
+    devices: LoopDevices,
+    deviceDirectory: string,
+  ) {
+    this.provider = provider;
+    this.running = running;
+    this.devices = devices;
+    this.deviceDirectory = deviceDirectory;
+  }
+
+  /** @param node the instance whose devices appear on this machine; a second one is named "other" */
+  static async start(
+    provider: ProviderName,
+    {
+      folder,
+      node,
+      token,
+    }: { readonly folder: string; readonly node: string; readonly token: string },
+    choice: Partial<EmulatorOptions> = {},
+  ): Promise<ServedCloud> {
+    const deviceDirectory = join(folder, 'by-id');
+    const devices = new LoopDevices({
+      directory: join(folder, 'disks'),
+      deviceDirectory: (instance) => (instance === node ? deviceDirectory : undefined),
+      clock: systemClock,
+    });
+    const place = places[provider];
+    const running = await startEmulator({
+      provider,
+      devices,
+      actionMs: 10,
+      instances: [node, 'other'].map((name) => ({ name, place })),
+      tokens: [tokenOf(provider, 'test', token)],
+      // Each driver of a suite has a budget of its own, so they exceed the limit together.
+      requestsMax: { hour: 100_000, minute: 100_000 },
+      ...choice,
+    });
+    return new ServedCloud(provider, running, devices, deviceDirectory);
+  }
+
+  get driverName(): string {
+    return `${this.provider}-volume`;
+  }
+
+  /** `[drivers.<name>]` of a node that is to use it. */
+  get settings(): DriverSettings {
+    const { deviceDirectory } = this;
+    return { endpoint: this.running.endpoint, deviceDirectory, timeouts: { deviceMs: 2_000 } };
+  }
+
+  async close(): Promise<void> {
+    await this.running.close();
+  }
+}
+
+/** A token with the rights of the specification, and no others. */
+export function tokenOf(provider: ProviderName, name: string, secret: string): Token {
+  return { name, secret, ...(provider === 'cloud1' ? { scopes: specifiedScopes } : {}) };
+}
