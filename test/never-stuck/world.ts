@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
-  type Clock,
+  type Logger,
   Manager,
   MemoryEngine,
   type ObjectStore,
@@ -14,9 +14,8 @@ import { SchemaRegistry } from 'kedge/rpc';
 import { accessControl, ApiServer } from 'kedge/server';
 import { FakeClock, settle } from 'kedge/testing';
 import { descriptorSet } from '@kedge/api';
+import type { DriverRegistry } from '@kedge/driver-sdk';
 import {
-  Agent,
-  DataFiles,
   dataFilesDirectory,
   defaultPolicy,
   instanceController,
@@ -25,8 +24,6 @@ import {
   namespaceController,
   namespaces,
   nodeController,
-  NodeRegistration,
-  agentOfStore,
   parameterResolver,
   schedulerController,
   Sealer,
@@ -36,16 +33,29 @@ import {
   snapshotController,
   UsedParameters,
   volumeController,
-  VolumeManager,
 } from '@kedge/controllers';
 import { KillableStore } from './killable-store.js';
 import { Machine } from './machine.js';
 import { Provider } from './provider.js';
+import { addNode } from './world-node.js';
 
 /** An answer of the REST API. */
 export interface Answer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** Parts of a world that a test chooses. */
+export interface WorldOptions {
+  readonly clock?: FakeClock;
+  /** The drivers of a process. Default: those of {@link Provider}. */
+  readonly registry?: (part: 'control' | NodeName) => DriverRegistry;
+  /** Labels of the nodes. */
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly logger?: Logger;
+  readonly engine?: MemoryEngine;
+  /** Nodes keep the parameters of mounts in files, which a killed process leaves. Default: in this process. */
+  readonly usedInFiles?: boolean;
 }
 
 /** A process that can be killed. */
@@ -69,7 +79,7 @@ export type NodeName = (typeof nodeNames)[number];
  * controllers, two nodes with their agents, and a provider of disks. Each part can be killed separately.
  */
 export class World {
-  readonly clock = new FakeClock();
+  readonly clock: FakeClock;
   readonly provider = new Provider();
   readonly machines: Readonly<Record<NodeName, Machine>> = { n1: new Machine(), n2: new Machine() };
   /** Reads of an object by controllers and agents, by kind and key. */
@@ -79,17 +89,25 @@ export class World {
     n2: new UsedParameters(),
   };
   readonly #running = new Map<'control' | NodeName, Running>();
-  readonly #directory: string;
+  /** Holds the files of the nodes. */
+  readonly directory: string;
+  readonly #options: WorldOptions;
   readonly #store: ObjectStore;
   readonly #api: ApiServer;
   #port = 0;
 
-  private constructor(store: ObjectStore, directory: string, clock: FakeClock) {
+  private constructor(
+    store: ObjectStore,
+    directory: string,
+    clock: FakeClock,
+    world: WorldOptions,
+  ) {
     this.clock = clock;
+    this.#options = world;
     this.#store = store;
-    this.#directory = directory;
+    this.directory = directory;
     const options = {
-      drivers: this.provider.registry(),
+      drivers: this.#drivers('control'),
       sealer,
       runtimes: [this.machines.n1.runtime(() => clock.now())],
       defaultStorageClass: undefined,
@@ -123,17 +141,30 @@ export class World {
     });
   }
 
-  static async start(): Promise<World> {
-    const clock = new FakeClock();
-    const store = await openStore({ engine: new MemoryEngine(), clock });
+  static async start(options: WorldOptions = {}): Promise<World> {
+    const { clock = new FakeClock(), engine = new MemoryEngine() } = options;
+    const store = await openStore({ engine, clock });
     await seedNamespaces(store);
-    const world = new World(store, await mkdtemp(join(tmpdir(), 'kedge-never-stuck-')), clock);
+    const world = new World(
+      store,
+      await mkdtemp(join(tmpdir(), 'kedge-never-stuck-')),
+      clock,
+      options,
+    );
     const free = { host: '127.0.0.1', port: 0 };
     world.#port = (await world.#api.listen({ rest: free, grpc: free })).rest;
     await world.boot('control');
     for (const node of nodeNames) await world.boot(node);
     await settle();
     return world;
+  }
+
+  #drivers(part: 'control' | NodeName): DriverRegistry {
+    return this.#options.registry?.(part) ?? this.provider.registry();
+  }
+
+  get #logger(): Logger {
+    return this.#options.logger ?? silentLogger;
   }
 
   /** Starts the controllers, or a node. */
@@ -144,13 +175,13 @@ export class World {
     const random = seededRandom(1);
     const manager = new Manager({ store, clock, random });
     const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
-    const drivers = this.provider.registry();
+    const drivers = this.#drivers(part);
     const common = {
       store,
       manager,
       clock,
       random,
-      logger: silentLogger,
+      logger: this.#logger,
       drivers,
       resolver,
       policy: defaultPolicy,
@@ -165,55 +196,30 @@ export class World {
         .addController(schedulerController(common))
         .addController(nodeController(common))
         .addController(instanceController(common));
-    } else this.#addNode(part, { ...common, node: part });
+    } else {
+      const directory = join(this.directory, part);
+      const { labels = {} } = this.#options;
+      const used = this.#usedOf(part, directory);
+      const runtime = this.machines[part].runtime(() => clock.now());
+      addNode({ ...common, node: part, used, directory, labels, runtime, sealer });
+    }
     this.#running.set(part, { killable, manager });
     await manager.start();
   }
 
-  #addNode(
-    name: NodeName,
-    common: ConstructorParameters<typeof VolumeManager>[0] extends infer Options
-      ? Omit<Options & { manager: Manager; clock: Clock }, 'mountRoot'>
-      : never,
-  ): void {
-    const random = seededRandom(2);
-    const runtime = this.machines[name].runtime(() => this.clock.now());
-    const directory = join(this.#directory, name);
-    const volumeManager = new VolumeManager({
-      ...common,
-      used: this.#used[name],
-      mountRoot: join(directory, 'mounts'),
-      mayMount: false,
-    });
-    const dataFiles = new DataFiles(dataFilesDirectory(directory), this.#directory);
-    const registration = new NodeRegistration({
-      store: common.store,
-      name,
-      labels: {},
-      address: '127.0.0.1',
-      version: '1',
-      drivers: [],
-      runtimes: () => Promise.resolve([runtime.name]),
-      clock: common.clock,
-      logger: common.logger,
-      policy: defaultPolicy,
-      life: agentOfStore(random),
-      onReplaced: ({ message }) => {
-        throw new Error(message);
-      },
-    });
-    const agent = new Agent({
-      ...common,
-      random,
-      runtimes: [runtime],
-      volumeManager,
-      sealer,
-      dataFiles,
-    });
-    common.manager.addRunnable(registration).addRunnable(agent);
-    // As in a node's own process: they call drivers for data that is permanently on the node.
-    for (const controllerOf of [volumeController, snapshotController])
-      common.manager.addController(controllerOf({ ...common, random, part: 'node' }));
+  #usedOf(name: NodeName, directory: string): UsedParameters {
+    if (this.#options.usedInFiles !== true) return this.#used[name];
+    return new UsedParameters({ directory: join(directory, 'used'), sealer, logger: this.#logger });
+  }
+
+  /** Equivalent to SIGTERM: the process ends in order, which may take `budgetMs`. */
+  async end(part: 'control' | NodeName, budgetMs = 30_000): Promise<void> {
+    const running = this.#running.get(part);
+    this.#running.delete(part);
+    let isOver = false;
+    const stopping = running?.manager.stop(budgetMs).finally(() => (isOver = true));
+    while (!isOver && stopping) await this.advance(1_000);
+    await stopping;
   }
 
   /** Equivalent to SIGKILL: no further calls or writes. */
@@ -274,7 +280,7 @@ export class World {
     await this.#api.close(0);
     await this.#store.close();
     for (const name of nodeNames)
-      await rm(dataFilesDirectory(join(this.#directory, name)), { recursive: true, force: true });
-    await rm(this.#directory, { recursive: true, force: true });
+      await rm(dataFilesDirectory(join(this.directory, name)), { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }

@@ -82,9 +82,9 @@ export class EmulatedCloud {
       allowCreateMissing: false,
       node: here,
       clusterId: 'cluster-1',
-      host: this.#host(),
+      host: hostSeeing((link) => this.disks.linked(here, link)),
       drivers: { [this.driverName]: { deviceDirectory: this.#links } },
-      providers: { clock: this.clock, transport: this.#transport },
+      providers: { clock: this.clock, transport: transportTo(this.emulator) },
     }).get(this.driverName);
     if (!found) throw new Error(`no driver ${this.driverName}`);
     return found;
@@ -103,30 +103,31 @@ export class EmulatedCloud {
     const wait = (ms: number): Promise<void> => pauseOn(this.clock, ms, signal);
     return this.clock.during(() => untilOver(call as never, wait));
   }
+}
 
-  /** The node with the disks that it sees as block devices. */
-  #host(): NodeHost {
-    const real = nodeHost();
-    const { disks } = this;
-    return {
-      ...real,
-      run: () => Promise.resolve({ exitCode: 0, stdout: '', stderr: '' }),
-      files: {
-        ...real.files,
-        realPath: (path) => {
-          const id = disks.linked(here, basename(path));
-          return Promise.resolve(id === undefined ? undefined : join('/double/disks', id));
-        },
-        kindAt: () => Promise.resolve('blockDevice'),
+/** A node with the disks that it sees as block devices. */
+export function hostSeeing(linked: (link: string) => string | undefined): NodeHost {
+  const real = nodeHost();
+  return {
+    ...real,
+    run: () => Promise.resolve({ exitCode: 0, stdout: '', stderr: '' }),
+    files: {
+      ...real.files,
+      realPath: (path) => {
+        const id = linked(basename(path));
+        return Promise.resolve(id === undefined ? undefined : join('/double/disks', id));
       },
-    };
-  }
+      kindAt: () => Promise.resolve('blockDevice'),
+    },
+  };
+}
 
-  readonly #transport: Transport = async (request) => {
-    const { method, url, headers, body = '', signal } = request;
+/** Requests to an emulator without a socket. */
+export function transportTo(emulator: Emulator): Transport {
+  return async ({ method, url, headers, body = '', signal }) => {
     const query = [...url.searchParams];
     const asked = { method, path: url.pathname, query, headers, body };
-    return replyOf(await this.emulator.exchange(asked), signal);
+    return replyOf(await emulator.exchange(asked), signal);
   };
 }
 

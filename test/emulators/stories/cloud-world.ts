@@ -1,0 +1,270 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { expect } from 'chai';
+import { type Driver, DriverError, type DriverRegistry } from '@kedge/driver-sdk';
+import { builtinDrivers } from '@kedge/drivers';
+import { MemoryEngine, seededRandom } from 'kedge';
+import { FakeClock, RecordingLogger } from 'kedge/testing';
+import { type Answer, nodeNames, World } from '../../never-stuck/world.js';
+import type { Emulator } from '../core/emulator.js';
+import type { LoggedRequest } from '../core/requests.js';
+import { tokenOf } from '../drivers/served-cloud.js';
+import { createEmulator, type ProviderName } from '../index.js';
+import { hostSeeing, places, transportTo } from '../sweep/emulated-cloud.js';
+import { SeenDisks } from './seen-disks.js';
+
+type Json = Readonly<Record<string, unknown>>;
+type Part = 'control' | (typeof nodeNames)[number];
+
+/** Tokens of the provider by their name in its log. */
+export const tokens = {
+  first: 'dop_v1_secret-of-the-first',
+  second: 'dop_v1_secret-of-the-second',
+  third: 'dop_v1_secret-of-the-third',
+} as const;
+
+const stepMs = 5_000;
+const steps = 400;
+
+/** Parts of a world that a story chooses. */
+export interface CloudWorldOptions {
+  /** `apiTokenSecretRef` of the nodes' configuration. */
+  readonly nodeToken?: string;
+  readonly actionMs?: number;
+  readonly volumesMax?: number;
+}
+
+/** The complete system with a cloud driver and its provider, in one process on one clock. */
+export class CloudWorld {
+  readonly world: World;
+  readonly emulator: Emulator;
+  readonly provider: ProviderName;
+  readonly #logger: RecordingLogger;
+  readonly #engine: MemoryEngine;
+  /** Every answer of the API. */
+  readonly #answers: string[] = [];
+
+  private constructor(
+    provider: ProviderName,
+    parts: Pick<CloudWorld, 'world' | 'emulator'>,
+    told: { readonly logger: RecordingLogger; readonly engine: MemoryEngine },
+  ) {
+    this.provider = provider;
+    this.world = parts.world;
+    this.emulator = parts.emulator;
+    this.#logger = told.logger;
+    this.#engine = told.engine;
+  }
+
+  static async start(
+    provider: ProviderName,
+    { nodeToken, actionMs = 1_000, volumesMax = 100 }: CloudWorldOptions = {},
+  ): Promise<CloudWorld> {
+    const clock = new FakeClock();
+    const disks = new SeenDisks();
+    const { emulator } = createEmulator({
+      provider,
+      clock,
+      devices: disks,
+      random: seededRandom(1),
+      actionMs,
+      volumesMax,
+      instances: nodeNames.map((name) => ({ name, place: places[provider] })),
+      tokens: Object.entries(tokens).map(([name, secret]) => tokenOf(provider, name, secret)),
+    });
+    const driverName = `${provider}-volume`;
+    const registry = (part: Part): DriverRegistry => {
+      const drivers = builtinDrivers({
+        localVolumeRoot: '/nowhere',
+        hostPathAllowlist: [],
+        allowCreateMissing: false,
+        node: part,
+        clusterId: 'cluster-1',
+        host: hostSeeing((link) => disks.linked(part, link)),
+        drivers: {
+          [driverName]: {
+            deviceDirectory: '/double/links',
+            ...(nodeToken === undefined ? {} : { apiTokenSecretRef: nodeToken }),
+          },
+        },
+        providers: { clock, transport: transportTo(emulator) },
+      });
+      const get = async (name: string): Promise<Driver | undefined> => {
+        const driver = await drivers.get(name);
+        return driver && withoutMounts(driver, (link) => disks.linked(part, link) !== undefined);
+      };
+      return { ...drivers, get };
+    };
+    const labels = { 'svc.io/region': places[provider] };
+    const logger = new RecordingLogger();
+    const engine = new MemoryEngine();
+    const options = { clock, registry, labels, logger, engine, usedInFiles: true };
+    const world = await World.start(options);
+    const cloud = new CloudWorld(provider, { world, emulator }, { logger, engine });
+    await cloud.ok('POST', '/namespaces', { name: 'shop' });
+    return cloud;
+  }
+
+  async rest(method: string, path: string, body?: Json): Promise<Answer> {
+    const answer = await this.world.rest(method, path, body);
+    this.#answers.push(JSON.stringify(answer.body));
+    return answer;
+  }
+
+  async ok(method: string, path: string, body?: Json): Promise<Json> {
+    const { status, body: answer } = await this.rest(method, path, body);
+    if (status !== 200) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`);
+    return answer;
+  }
+
+  /** Creates a secret in `shop`, or replaces its token. */
+  async secret(name: string, token: string): Promise<void> {
+    const path = '/namespaces/shop/secrets';
+    const { status } = await this.rest('GET', `${path}/${name}`);
+    if (status === 404) await this.ok('POST', path, { name, data: { token } });
+    else await this.ok('PUT', `${path}/${name}`, { name, data: { token } });
+  }
+
+  /** Creates a class, or replaces its parameters; by default its token is that of the secret `cloud`. */
+  async storageClass(
+    parameters: Json = { apiToken: 'secret:cloud.shop.svc/token' },
+    name = 'c',
+  ): Promise<void> {
+    const { status, body } = await this.rest('GET', `/storageclasses/${name}`);
+    const form = {
+      ...{ name, driver: `${this.provider}-volume`, reclaimPolicy: 'delete' },
+      parameters: { region: places[this.provider], ...parameters },
+    };
+    if (status === 404) await this.ok('POST', '/storageclasses', form);
+    else await this.ok('PUT', `/storageclasses/${name}`, { ...body, ...form });
+  }
+
+  async volume(name = 'v', storageClassName = 'c'): Promise<void> {
+    const form = { name, storageClassName, size: '10Gi', accessMode: 'ReadWriteOnce' };
+    await this.ok('POST', '/namespaces/shop/volumes', form);
+  }
+
+  /** Creates a service with one replica that mounts a volume. */
+  async service(name = 's', claim = 'v'): Promise<void> {
+    await this.ok('POST', '/namespaces/shop/services', {
+      ...{ name, runtime: 'container', image: 'web', scale: 1 },
+      volumes: [{ name: 'data', mountPath: '/data', claim: { name: claim } }],
+    });
+  }
+
+  async remove(path: string): Promise<void> {
+    await this.ok('DELETE', path);
+  }
+
+  async get(path: string): Promise<Json | undefined> {
+    const { status, body } = await this.rest('GET', path);
+    return status === 404 ? undefined : body;
+  }
+
+  /** Time passes until a condition holds. @throws Error with what the condition saw last */
+  async until<T>(what: string, condition: () => Promise<T | undefined | false>): Promise<T> {
+    for (let step = 0; step < steps; step += 1) {
+      const found = await condition();
+      if (found !== undefined && found !== false) return found;
+      await this.world.advance(stepMs);
+    }
+    const seen = ['volumes/v', 'instances/s-0', 'services/s'].map((path) =>
+      this.get(`/namespaces/shop/${path}`),
+    );
+    throw new Error(
+      `${what} did not come: ${JSON.stringify(await Promise.all(seen), undefined, 1)}`,
+    );
+  }
+
+  /** The volume once it has a status. */
+  volumeIn(status: string, name = 'v'): Promise<Json> {
+    return this.until(`${name} ${status}`, async () => {
+      const found = await this.get(`/namespaces/shop/volumes/${name}`);
+      return found?.['status'] === status && found;
+    });
+  }
+
+  running(name = 's'): Promise<Json> {
+    return this.until(`${name} to run`, async () => {
+      const found = await this.get(`/namespaces/shop/instances/${name}-0`);
+      return found?.['status'] === 'Running' && found;
+    });
+  }
+
+  /** Resolves once something is gone. */
+  async gone(path: string): Promise<void> {
+    await this.until(`${path} gone`, async () => (await this.get(path)) === undefined);
+  }
+
+  /** `volume ID`, `attached ID to INSTANCE`, at the provider. */
+  async existing(kind: 'volume' | 'attached' | 'snapshot'): Promise<readonly string[]> {
+    return (await this.emulator.inventory()).filter((line) => line.startsWith(`${kind} `));
+  }
+
+  async detached(): Promise<void> {
+    await this.until('the detach', async () => (await this.existing('attached')).length === 0);
+  }
+
+  /** Requests since `work` began. */
+  async requestsDuring(work: () => Promise<unknown>): Promise<readonly LoggedRequest[]> {
+    const before = this.emulator.requests.length;
+    await work();
+    return this.emulator.requests.slice(before);
+  }
+
+  /** The node that has the only attached volume. */
+  async holder(): Promise<(typeof nodeNames)[number]> {
+    const [line = ''] = await this.existing('attached');
+    const found = nodeNames.find((name) => line.endsWith(` to ${name}`));
+    if (!found) throw new Error(`no node has it: ${line}`);
+    return found;
+  }
+
+  /** Ends the world. @throws Error if a token was told anywhere, or a request differs from the provider's definition */
+  async stop(): Promise<void> {
+    const kinds = ['secrets', 'volumes', 'snapshots', 'services', 'instances', 'events'];
+    for (const kind of kinds) await this.rest('GET', `/namespaces/shop/${kind}`);
+    for (const kind of ['storageclasses', 'nodes']) await this.rest('GET', `/${kind}`);
+    const files = await readdir(this.world.directory, { recursive: true, withFileTypes: true });
+    const kept = await Promise.all(
+      files
+        .filter((entry) => entry.isFile())
+        .map((entry) => readFile(join(entry.parentPath, entry.name), 'latin1')),
+    );
+    const stored = await this.#stored();
+    await this.world.stop();
+    await this.emulator.close();
+    const log = this.#logger.lines.map((line) => JSON.stringify(line, withErrors));
+    const told = [...log, ...this.#answers, ...kept, ...stored].join('\n');
+    // It is read: the database has the name of its namespace.
+    expect(stored.join('\n')).to.contain('shop');
+    for (const token of Object.values(tokens)) expect(told, 'what is told').not.to.contain(token);
+    expect(this.emulator.violations).to.deep.equal([]);
+  }
+
+  /** The text of the database, with all of its history. */
+  async #stored(): Promise<readonly string[]> {
+    const found: string[] = [];
+    for await (const records of this.#engine.scan(0))
+      for (const record of records) found.push(Buffer.from(record.bytes).toString('latin1'));
+    return found;
+  }
+}
+
+function withErrors(_: string, value: unknown): unknown {
+  return value instanceof Error ? `${value.message} ${String(value.stack)}` : value;
+}
+
+/** The driver without programs: a volume is mounted while the node sees its disk. */
+function withoutMounts(driver: Driver, isSeen: (link: string) => boolean): Driver {
+  return {
+    ...driver,
+    // Block devices need root, which this process may not be.
+    capabilities: () => ({ ...driver.capabilities(), blockDevice: false }),
+    mount: ({ devicePath, target, handle }) =>
+      isSeen(basename(devicePath))
+        ? Promise.resolve({ path: target, formatted: true })
+        : Promise.reject(new DriverError('Unavailable', `${handle} is not attached`)),
+    unmount: () => Promise.resolve(),
+  };
+}

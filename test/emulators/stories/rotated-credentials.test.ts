@@ -1,0 +1,184 @@
+import { expect } from 'chai';
+import type { LoggedRequest } from '../core/requests.js';
+import { CloudWorld, tokens } from './cloud-world.js';
+
+const secretOf = (name: string) => ({ apiToken: `secret:${name}.shop.svc/token` });
+
+/** Names of the tokens of requests, each once. */
+function tokensOf(requests: readonly LoggedRequest[]): readonly string[] {
+  return [...new Set(requests.map(({ token = 'none' }) => token))];
+}
+
+for (const provider of ['cloud1', 'cloud2'] as const)
+  describe(`credentials of ${provider}-volume that change (specification 5.3.1)`, function () {
+    this.timeout(60_000);
+    let cloud: CloudWorld;
+    afterEach(() => cloud.stop());
+
+    const attached = async (): Promise<void> => {
+      await cloud.volume();
+      await cloud.service();
+      await cloud.running();
+      expect(await cloud.existing('attached')).to.have.length(1);
+    };
+    /** Ends the service and the volume. */
+    const teardown = async (): Promise<void> => {
+      await cloud.remove('/namespaces/shop/services/s');
+      await cloud.detached();
+      await cloud.gone('/namespaces/shop/services/s');
+      await cloud.remove('/namespaces/shop/volumes/v');
+      await cloud.gone('/namespaces/shop/volumes/v');
+      expect(await cloud.existing('volume')).to.deep.equal([]);
+    };
+
+    it('a reference: rotation between attach and detach reaches the detach and the deletion', async () => {
+      cloud = await CloudWorld.start(provider);
+      await cloud.secret('cloud', tokens.first);
+      await cloud.storageClass();
+      await attached();
+      await cloud.secret('cloud', tokens.second);
+      cloud.emulator.revokeToken('first');
+      const requests = await cloud.requestsDuring(teardown);
+      expect(tokensOf(requests)).to.deep.equal(['second']);
+    });
+
+    it('a literal: a new one in the class replaces the captured one', async () => {
+      cloud = await CloudWorld.start(provider);
+      await cloud.storageClass({ apiToken: tokens.first });
+      await attached();
+      await cloud.storageClass({ apiToken: tokens.second });
+      cloud.emulator.revokeToken('first');
+      const requests = await cloud.requestsDuring(teardown);
+      expect(tokensOf(requests)).to.deep.equal(['second']);
+    });
+
+    it('another secret in the class: no call has the token of the one before', async () => {
+      cloud = await CloudWorld.start(provider);
+      await cloud.secret('old', tokens.first);
+      await cloud.secret('new', tokens.second);
+      await cloud.storageClass(secretOf('old'));
+      await attached();
+      await cloud.storageClass(secretOf('new'));
+      const requests = await cloud.requestsDuring(teardown);
+      expect(tokensOf(requests)).to.deep.equal(['second']);
+    });
+
+    it('a volume that waits for a right token is provisioned when the secret changes, not after its backoff', async () => {
+      cloud = await CloudWorld.start(provider);
+      await cloud.secret('cloud', 'unknown-to-the-provider');
+      await cloud.storageClass();
+      await cloud.volume();
+      const { failureMessage } = await cloud.volumeIn('Failed');
+      expect(String(failureMessage)).to.match(/DigitalOcean answered 401|unable to authenticate/);
+      await cloud.secret('cloud', tokens.first);
+      const began = cloud.world.clock.now();
+      await cloud.volumeIn('Available');
+      expect(cloud.world.clock.now() - began).to.be.at.most(20_000);
+    });
+
+    it('resolved values are judged again: a wrong fsType makes no request, and a right one heals it', async () => {
+      cloud = await CloudWorld.start(provider);
+      await cloud.secret('cloud', tokens.first);
+      await cloud.ok('POST', '/namespaces/shop/secrets', {
+        ...{ name: 'form', data: { fsType: 'btrfs' } },
+      });
+      await cloud.storageClass({
+        ...secretOf('cloud'),
+        fsType: 'secret:form.shop.svc/fsType',
+      });
+      await cloud.volume();
+      const { failureMessage } = await cloud.volumeIn('Failed');
+      expect(String(failureMessage)).to.contain('fsType');
+      expect(cloud.emulator.requests).to.deep.equal([]);
+      await cloud.ok('PUT', '/namespaces/shop/secrets/form', {
+        ...{ name: 'form', data: { fsType: 'xfs' } },
+      });
+      await cloud.volumeIn('Available');
+    });
+
+    it('several regions with several secrets: each volume is made with the token and in the place of its class', async () => {
+      cloud = await CloudWorld.start(provider);
+      const places = { cloud1: ['fra1', 'nyc3'], cloud2: ['fsn1', 'hel1'] }[provider];
+      const names = ['first', 'second'] as const;
+      for (const [n, name] of names.entries()) {
+        await cloud.secret(name, tokens[name]);
+        await cloud.storageClass({ ...secretOf(name), region: places[n] }, name);
+        await cloud.volume(name, name);
+      }
+      for (const name of names) await cloud.volumeIn('Available', name);
+      const made = cloud.emulator.requests
+        .filter(({ method, path }) => method === 'POST' && path.endsWith('/volumes'))
+        .map(({ token, body }) => {
+          const { region, location } = JSON.parse(body) as Record<string, string>;
+          return `${token} ${region ?? location}`;
+        });
+      expect(made.sort()).to.deep.equal([`first ${places[0]}`, `second ${places[1]}`]);
+      const requests = await cloud.requestsDuring(async () => {
+        await cloud.remove('/namespaces/shop/volumes/second');
+        await cloud.gone('/namespaces/shop/volumes/second');
+      });
+      expect(tokensOf(requests)).to.deep.equal(['second']);
+    });
+  });
+
+describe('a class of cloud1-volume whose credentials are removed', function () {
+  this.timeout(60_000);
+  let cloud: CloudWorld;
+  afterEach(() => cloud.stop());
+
+  it('uses the token of the node, and the captured one no more', async () => {
+    cloud = await CloudWorld.start('cloud1', { nodeToken: 'shop/of-the-node' });
+    await cloud.secret('cloud', tokens.first);
+    await cloud.secret('of-the-node', tokens.third);
+    await cloud.storageClass();
+    await cloud.volume();
+    await cloud.service();
+    await cloud.running();
+    await cloud.storageClass({});
+    const requests = await cloud.requestsDuring(async () => {
+      await cloud.remove('/namespaces/shop/services/s');
+      await cloud.detached();
+      await cloud.gone('/namespaces/shop/services/s');
+      await cloud.remove('/namespaces/shop/volumes/v');
+      await cloud.gone('/namespaces/shop/volumes/v');
+    });
+    expect(tokensOf(requests)).to.deep.equal(['third']);
+  });
+
+  it('has the same wake-ups by the legacy apiTokenSecretRef: a missing secret, and a new token of it', async () => {
+    cloud = await CloudWorld.start('cloud1');
+    await cloud.storageClass({ apiTokenSecretRef: 'shop/cloud' });
+    await cloud.volume();
+    const { failureMessage } = await cloud.volumeIn('Failed');
+    expect(failureMessage).to.contain('apiTokenSecretRef: secret shop/cloud does not exist');
+    expect(cloud.emulator.requests).to.deep.equal([]);
+    await cloud.secret('cloud', tokens.first);
+    await cloud.volumeIn('Available');
+    await cloud.secret('cloud', tokens.second);
+    const requests = await cloud.requestsDuring(async () => {
+      await cloud.remove('/namespaces/shop/volumes/v');
+      await cloud.gone('/namespaces/shop/volumes/v');
+    });
+    expect(tokensOf(requests)).to.deep.equal(['second']);
+  });
+
+  it('without a token of the node: the volume says that the class has none, and a new one heals it', async () => {
+    cloud = await CloudWorld.start('cloud1');
+    await cloud.secret('cloud', tokens.first);
+    await cloud.storageClass();
+    await cloud.volume();
+    await cloud.volumeIn('Available');
+    await cloud.storageClass({});
+    const requests = await cloud.requestsDuring(async () => {
+      await cloud.remove('/namespaces/shop/volumes/v');
+      await cloud.until('the reason', async () => {
+        const found = await cloud.get('/namespaces/shop/volumes/v');
+        return JSON.stringify(found).includes('the class has no token');
+      });
+    });
+    expect(requests).to.deep.equal([]);
+    await cloud.storageClass();
+    await cloud.gone('/namespaces/shop/volumes/v');
+    expect(await cloud.existing('volume')).to.deep.equal([]);
+  });
+});
