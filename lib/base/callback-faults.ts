@@ -29,7 +29,11 @@ export class CallbackFaults {
     });
   }
 
-  /** @param callback name of the callback, such as `predicate` or `index room`: from a bounded set */
+  /**
+   * Logs and counts one fault of a callback.
+   * @param callback name of the callback, such as `predicate` or `index room`: from a bounded set
+   * @param fields further fields of the log line
+   */
   report(callback: string, error: unknown, fields: LogFields = {}): void {
     this.#logger.error('callback threw', { callback, ...fields, error });
     this.#total.inc({ part: this.#part, callback });

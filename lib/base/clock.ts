@@ -39,7 +39,7 @@ export interface Clock {
 
 const timerMaxMs = 2 ** 31 - 1;
 
-/** Age of the turns of the system's event loop. A turn ends when immediates run. */
+/** Returns the `turnAgeMs` of the system's event loop. A turn ends when immediates run. */
 function turnClock(): () => number {
   let startedAt: number | undefined;
   const end = (): void => {

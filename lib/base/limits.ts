@@ -27,7 +27,7 @@ export const limits = {
   batchBytesMax: 4_194_304,
   /** Encoded bytes of pending writes; above this, writes are refused. */
   pendingBytesMax: 268_435_456,
-  /** Events kept in memory for watchers, and their encoded bytes; older ones are read from the log. */
+  /** Events kept in memory for watchers, and their encoded bytes. Older events are read from the log. */
   watchRingEvents: 10_000,
   watchRingBytes: 33_554_432,
   /** Events in one batch of a watcher. */
@@ -59,11 +59,11 @@ export const limits = {
   /** Unfinished paged lists, in total and per caller. */
   pagedListsMax: 512,
   pagedListsPerCallerMax: 64,
-  /** Bytes of replaced objects that unfinished lists may keep in memory, and bytes of references to them. */
+  /** Bytes that unfinished lists may keep in memory: replaced objects, and references to objects. */
   pagedListsBytesMax: 134_217_728,
   /** Maximum time between two pages. */
   pagedListIdleMs: 300_000,
-  /** Violations in one error; one more entry has the number of the others. */
+  /** Violations in one error. If there are more, one further entry has their number. */
   violationsMax: 1_000,
   /** Bytes of a REST body or a gRPC message from a client. */
   requestBytesMax: 4_194_304,

@@ -53,8 +53,9 @@ export class TimeSlice {
   }
 
   /**
-   * Deferred once per waiter, and not bound to it: the loop that used up a turn defers first, and
-   * would otherwise run first in every turn.
+   * Resumes the loop that has waited longest, or defers again if the budget of the turn is used up. Each pause defers
+   * one call, which may resume any waiter: a call bound to its own waiter would let the loop that used up a turn, and
+   * so deferred first, run first in every turn.
    */
   #serve(): void {
     if (this.#clock.turnAgeMs() >= sliceMs) this.#clock.defer(() => this.#serve());

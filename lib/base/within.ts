@@ -7,7 +7,7 @@ export type Outcome<T> =
 
 /**
  * Waits for `work`, at most until `expiry` resolves. `expiry` gets a signal that aborts when the work ends first.
- * Never rejects; a late failure is not an unhandled rejection.
+ * Rejects only if `expiry` does; a late failure is not an unhandled rejection.
  *
  * @example
  * const outcome = await within(call(), (over) => sleep(clock, 1_000, over));

@@ -62,7 +62,10 @@ export interface StoreControllerOptions extends ControllerOptions<ReconcileConte
   readonly timers?: 'store' | 'memory';
 }
 
-/** @throws TypeError, RangeError that names the option, its value and the expected value. */
+/**
+ * Checks the options of a controller.
+ * @throws TypeError, RangeError that names the option, its value and the expected value.
+ */
 export function requireControllerOptions(options: ControllerOptions<never>): void {
   const rules = { name: someText('a name, for logs and metrics'), ...portRules };
   requireOptions('Controller', options, rules);

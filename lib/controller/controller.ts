@@ -276,7 +276,7 @@ export class Controller {
 
   /**
    * Takes no more keys, lets runs continue for `graceMs`, then aborts them. Resolves when the
-   * workers ended, at the latest `abortMs` after the abort: a reconcile that ignores its signal is
+   * workers ended, at the latest one second after the abort: a reconcile that ignores its signal is
    * logged and abandoned.
    */
   async stop(graceMs = 5_000): Promise<void> {

@@ -2,8 +2,8 @@ import type { CallbackFaults } from '../base/index.js';
 import type { ItemBackoff, RateLimiter } from '../workqueue/index.js';
 
 /**
- * Returns the longer of two delays: of the key's backoff and of the embedder's limiter. A limiter
- * that throws or does not return a number of milliseconds is reported and ignored.
+ * Returns a limiter with the longer of two delays: that of the key's backoff and that of the embedder's limiter. An
+ * embedder's limiter that throws or does not return a number of milliseconds is reported and ignored.
  */
 export function guardedLimiter(
   backoff: ItemBackoff<string>,

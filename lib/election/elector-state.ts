@@ -37,7 +37,7 @@ const moves: Readonly<Record<ElectorState, readonly ElectorState[]>> = {
   stopped: ['standby'],
 };
 
-/** @throws StatusError FailedPrecondition, reason ElectorRunning, while `run` is in progress */
+/** Checks that `run` is not in progress. @throws StatusError FailedPrecondition, reason ElectorRunning */
 export function requireAtRest(state: ElectorState): void {
   if (state === 'idle' || state === 'stopped') return;
   throw failedPrecondition(
@@ -46,7 +46,7 @@ export function requireAtRest(state: ElectorState): void {
   );
 }
 
-/** @throws TypeError for an illegal transition, which is a bug of the elector */
+/** Checks a transition of the elector. @throws TypeError for an illegal one, which is a bug of the elector */
 export function requireMove(from: ElectorState, to: ElectorState): void {
   if (!moves[from].includes(to))
     throw new TypeError(`invalid transition of the elector from ${from} to ${to}`);

@@ -271,7 +271,7 @@ export class LeaderElector {
     return outcome.type === 'done' ? outcome.value : undefined;
   }
 
-  /** Releases a lease that was written late: it names this candidate, which does not lead, so nobody could lead. */
+  /** Releases a lease that was written late: it names this candidate, which does not lead. */
   #releaseIfLate(work: Promise<Lease | undefined>): void {
     const release = async (): Promise<void> => {
       const written = await work;

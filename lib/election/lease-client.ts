@@ -69,7 +69,7 @@ export class LeaseClient {
     return this.#store.update(leases, { ...held, ...next });
   }
 
-  /** @throws StatusError Aborted: the lease was written meanwhile. */
+  /** Renews the lease. @throws StatusError Aborted: the lease was written meanwhile. */
   renew(held: Lease, { leaseDurationMs }: Hold): Promise<Lease> {
     const renewed = {
       ...held,

@@ -28,7 +28,7 @@ export type Notification<T extends ApiObject> =
       readonly entry: Stored<T>;
       readonly known: boolean;
       /** The state that was delivered last, if it may differ from `entry`: the deleting write may change more. */
-      readonly told?: Stored<T>;
+      readonly delivered?: Stored<T>;
     }
   | {
       /** An object of another uid has the name now. */
@@ -37,7 +37,7 @@ export type Notification<T extends ApiObject> =
       readonly known: boolean;
       readonly entry: Stored<T>;
       /** The state that was delivered last, if it may differ from `before`. */
-      readonly told?: Stored<T>;
+      readonly delivered?: Stored<T>;
     };
 
 /** Only the type of its member is used: it keeps {@link HandlerBuffer} covariant. */
@@ -93,7 +93,7 @@ export function coalesce<T extends ApiObject>(
       return second.type === 'delete' ? undefined : { ...first, entry };
     case 'update':
       if (second.type === 'update') return { ...first, entry };
-      return second.type === 'add' ? second : { ...second, told: first.before };
+      return second.type === 'add' ? second : { ...second, delivered: first.before };
     case 'delete':
       if (second.type === 'delete') return { ...second, ...deliveredOf(first) };
       return {
@@ -111,11 +111,11 @@ export function coalesce<T extends ApiObject>(
 }
 
 function deliveredOf<T extends ApiObject>({
-  told,
+  delivered,
 }: {
-  readonly told?: Stored<T>;
-}): { readonly told?: Stored<T> } {
-  return told ? { told } : {};
+  readonly delivered?: Stored<T>;
+}): { readonly delivered?: Stored<T> } {
+  return delivered ? { delivered } : {};
 }
 
 /** Dependencies of a {@link HandlerBuffer}. */
@@ -127,7 +127,7 @@ export interface HandlerBufferOptions<T extends ApiObject> {
   readonly clock: Clock;
 }
 
-/** The place of a key with a pending notification: its present one, or the tail. */
+/** The place of a notification for a key that has a pending one: the same place, or the tail. */
 export type Placement = 'inPlace' | 'last';
 
 /**
@@ -145,7 +145,9 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
   #running = false;
   #removed = false;
   #hasSynced = false;
-  /** True once the whole initial list was pushed; the counter has its undelivered objects. */
+  /**
+   * True once the whole initial list was pushed. `#initialLeft` counts the objects of it that were not delivered yet.
+   */
   #listed = false;
   #initialLeft = 0;
   #callSince: number | undefined;
@@ -214,7 +216,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
     this.#resolveSynced();
   }
 
-  /** Like {@link remove}; pending waits for the sync reject. */
+  /** Like {@link remove}, but pending waits for the sync reject with `error`. */
   close(error: Error): void {
     this.#rejectSynced(error);
     this.remove();

@@ -34,7 +34,7 @@ export interface ReflectorOptions<T extends ApiObject> {
   readonly handlers: Handlers<T>;
   readonly progress: WatchProgress;
   readonly waiters: RevisionWaiters;
-  /** Called after each list, once its objects were delivered. */
+  /** Called after each list, once its objects are in the cache and were pushed to the handlers. */
   readonly onListed: () => void;
 }
 
@@ -128,7 +128,7 @@ export class Reflector<T extends ApiObject> {
     }
   }
 
-  /** Follows the stream until it ends; true if it delivered anything. */
+  /** Follows the stream until it ends; true if the revision of the cache advanced. */
   async #watch(ending: AbortSignal): Promise<boolean> {
     const { source, progress, clock, silenceMs } = this.#options;
     const from = progress.revision ?? 0;
@@ -179,8 +179,8 @@ export class Reflector<T extends ApiObject> {
   #applyEvent({ type, entry }: StoredEvent<T>): void {
     const { key } = entry;
     if (type === 'delete') {
-      const told = this.#indexer.delete(key);
-      if (told) notify(this.#handlers, key, { type: 'delete', entry, known: true, told });
+      const delivered = this.#indexer.delete(key);
+      if (delivered) notify(this.#handlers, key, { type: 'delete', entry, known: true, delivered });
       return;
     }
     const before = this.#indexer.set(entry);

@@ -50,7 +50,7 @@ export class Candidacy {
     this.store = this.elector.fence();
   }
 
-  /** @throws StatusError FailedPrecondition, reason IdentityInUse */
+  /** Starts the candidacy. @throws StatusError FailedPrecondition, reason IdentityInUse */
   async start(): Promise<void> {
     this.#run = this.elector.run(
       { onStartedLeading: (signal) => this.#lead(signal), onStoppedLeading: () => undefined },

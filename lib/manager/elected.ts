@@ -1,4 +1,4 @@
-/** The event from which controllers run here; its rejection may be unhandled. */
+/** A promise that resolves once controllers run in this process. Its rejection need not be handled. */
 export class Elected {
   readonly promise: Promise<void>;
   #resolve: () => void = () => undefined;
@@ -16,7 +16,7 @@ export class Elected {
     this.#resolve();
   }
 
-  /** Rejects waits for the election; no-op after it. */
+  /** Rejects the promise; no-op once it has resolved. */
   never(error: Error): void {
     this.#reject(error);
   }

@@ -71,7 +71,10 @@ export class Lifecycle {
     this.#failure ??= { error };
   }
 
-  /** @throws StatusError FailedPrecondition, reason ManagerStopped, once it is stopping */
+  /**
+   * Checks that the manager is not stopping or stopped.
+   * @throws StatusError FailedPrecondition, reason ManagerStopped
+   */
   requireNotStopped(what: string): void {
     requireNotStopped(this.#state, what);
   }
@@ -110,10 +113,7 @@ export class Lifecycle {
     }
   }
 
-  /**
-   * Describes the waits of the start from here on.
-   * @throws StatusError Cancelled once it is stopping
-   */
+  /** Sets the description of what the start waits for from now on. @throws StatusError Cancelled once it is stopping */
   step(waitsFor: () => string, signal: AbortSignal): void {
     if (signal.aborted) throw stoppedWhileStarting(this.#waitsFor());
     this.#waitsFor = waitsFor;
@@ -129,7 +129,11 @@ export class Lifecycle {
     }
   }
 
-  /** A controller waits for caches and handlers, with a timeout; a runnable has no timeout. */
+  /**
+   * Waits for the start of a part. A controller, which waits for caches and handlers, has a timeout; a runnable has
+   * none.
+   * @throws StatusError DeadlineExceeded, reason CacheSyncTimeout; the error of the start
+   */
   async #inTime(part: Part, start: Promise<void>): Promise<void> {
     if (!part.isController) return start;
     const timeoutMs = this.#ports.syncTimeoutMs;

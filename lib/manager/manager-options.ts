@@ -55,6 +55,7 @@ export function portsOf({
 }
 
 /**
+ * Checks the options of a manager.
  * @throws TypeError that names an invalid option
  * @throws RangeError for a time that is not above 0: without a pause, housekeeping would never rest
  */

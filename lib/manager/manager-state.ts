@@ -23,13 +23,13 @@ const moves: Readonly<Record<ManagerState, readonly ManagerState[]>> = {
   stopped: [],
 };
 
-/** @throws TypeError for an illegal transition, which is a bug of the manager */
+/** Checks a transition of the manager. @throws TypeError for an illegal one, which is a bug of the manager */
 export function requireMove(from: ManagerState, to: ManagerState): void {
   if (!moves[from].includes(to))
     throw new TypeError(`invalid transition of the manager from ${from} to ${to}`);
 }
 
-/** @throws StatusError FailedPrecondition, reason ManagerStopped, once a manager is stopping */
+/** Checks that a manager is not stopping or stopped. @throws StatusError FailedPrecondition, reason ManagerStopped */
 export function requireNotStopped(state: ManagerState, what: string): void {
   if (state !== 'stopping' && state !== 'stopped') return;
   throw failedPrecondition(

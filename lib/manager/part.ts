@@ -115,7 +115,7 @@ export class Part {
     this.#phase = { state: 'stopped' };
   }
 
-  /** Whether it must be stopped; a start in progress is awaited first. */
+  /** Whether the part must be stopped; a start in progress is awaited first. */
   async #mustStop(phase: Phase, budget: StopBudget): Promise<boolean> {
     if (phase.state === 'running' || this.#work.isController) return true;
     if (phase.state !== 'starting') return false;

@@ -11,7 +11,7 @@ export const runStopBudgetMs = 25_000;
 /** Budget of a disposal in milliseconds; also for running parts when a start fails. */
 export const disposeBudgetMs = 5_000;
 
-/** @throws RangeError for a budget that is negative or not finite */
+/** Checks a stop budget. @throws RangeError for a budget that is negative or not finite */
 export function requireBudget(budgetMs: number): void {
   if (!Number.isFinite(budgetMs) || budgetMs < 0)
     throw new RangeError(`stop budget is ${budgetMs} ms; give a finite time, 0 or more`);
@@ -49,7 +49,10 @@ export class StopBudget {
     return this.partMs + (leftMs - this.partMs) / 2;
   }
 
-  /** Waits for the stop of `part` within the budget; errors are noted, never thrown. */
+  /**
+   * Waits for `work` of a part within the budget, and returns its outcome. A part that took too long is noted. Never
+   * rejects.
+   */
   async wait<T>(part: string, doing: string, work: Promise<T>): Promise<Outcome<T>> {
     const startedAt = this.#clock.monotonic();
     const outcome = await within(work, (over) => sleep(this.#clock, this.#waitMs, over));

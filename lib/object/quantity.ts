@@ -51,7 +51,7 @@ export function parseMilliQuantity(text: string): bigint | undefined {
   return scaledQuantity(text, 3);
 }
 
-/** The value times 10^`shift`. */
+/** The value times 10^`shift`, rounded up; undefined as for {@link parseQuantity}. */
 function scaledQuantity(text: string, shift: number): bigint | undefined {
   if (text.length > charactersMax) return undefined;
   const match = form.exec(text);

@@ -43,7 +43,7 @@ function afterWord(text: string, at: number): number {
 
 const operators = ['==', '=', '!='] as const;
 
-/** Parses `in (a,b)` from `at` to the end of the text. */
+/** Parses `in (a,b)` or `notin (a,b)` from `at` to the end of the text; undefined for any other text. */
 function setRequirement(text: string, key: string, at: number): Requirement | undefined {
   const end = afterWord(text, at);
   const word = text.slice(at, end);
@@ -56,7 +56,7 @@ function setRequirement(text: string, key: string, at: number): Requirement | un
   return { key, operator: word === 'in' ? 'In' : 'NotIn', values };
 }
 
-/** Parses one requirement in one pass: each character is read a bounded number of times. */
+/** Parses one requirement in one pass: each character is read a bounded number of times. Undefined if it is invalid. */
 function parseRequirement(text: string): Requirement | undefined {
   const negated = text.startsWith('!');
   const from = negated ? afterSpace(text, 1) : 0;

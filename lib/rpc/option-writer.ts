@@ -45,7 +45,7 @@ const ruleNames = [
   'defaultJson',
 ] as const;
 
-/** The rule of a bound: 32 bits if that is enough. */
+/** The name of the rule for a value: a bound that is not a 32-bit integer needs the rule for doubles. */
 function spelled(name: (typeof ruleNames)[number], value: string | number): string {
   if (
     (name !== 'minimum' && name !== 'maximum') ||

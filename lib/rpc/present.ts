@@ -40,7 +40,7 @@ function presentField(field: DescField, value: unknown): unknown {
   }
 }
 
-/** The value of a message field; absent if the value is not such a message. Free JSON is unchanged. */
+/** The value of a message field; undefined if it does not have the form of the message. Free JSON is unchanged. */
 function presentMessage(message: DescMessage, value: unknown): unknown {
   if (message.typeName === 'google.protobuf.Value') return value;
   if (message.typeName === 'google.protobuf.ListValue')

@@ -77,14 +77,17 @@ export class SchemaRegistry {
     return Buffer.from(toBinary(FileDescriptorProtoSchema, file.proto));
   }
 
-  /** @throws TypeError for a name that is not in the descriptor set. */
+  /** Returns the descriptor of a message. @throws TypeError for a name that is not in the descriptor set. */
   message(typeName: string): DescMessage {
     const message = this.#files.getMessage(typeName);
     if (!message) throw new TypeError(`no message ${typeName} in the descriptor set`);
     return message;
   }
 
-  /** @throws StatusError InvalidArgument for bytes that are not a valid message of this type. */
+  /**
+   * Decodes a message to the JSON form of objects.
+   * @throws StatusError InvalidArgument for bytes that are not a valid message of this type.
+   */
   decode(message: DescMessage, bytes: Uint8Array): JsonObject {
     try {
       return this.#asJson(message, fromBinary(message, bytes));

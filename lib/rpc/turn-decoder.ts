@@ -97,7 +97,7 @@ export class TurnDecoder {
     this.#turn = turn;
   }
 
-  /** @throws Error for bytes that are not a valid message of this type */
+  /** Decodes a message to its JSON form. @throws Error for bytes that are not a valid message of this type */
   async json(message: DescMessage, parts: Parts, depth = 1): Promise<unknown> {
     if (depth > depthMax) throw new Error(`is nested deeper than ${depthMax} levels`);
     const isWhole = wellKnown.test(message.typeName) && !isJsonMessage(message);
@@ -110,7 +110,7 @@ export class TurnDecoder {
       : this.#fields(message, parts, depth);
   }
 
-  /** The value of a field is its last occurrence; earlier occurrences of a message field are merged with it. */
+  /** Decodes a `google.protobuf.Value`. Its last field is the value; occurrences of a message field are merged. */
   #value(message: DescMessage, parts: Parts, depth: number): Promise<unknown> {
     let last: WireField | undefined;
     let contents: Uint8Array[] = [];

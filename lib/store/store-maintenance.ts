@@ -61,7 +61,7 @@ export class StoreMaintenance {
     });
   }
 
-  /** Queues background work. */
+  /** Runs `work` after all queued background work; settles like `work`. */
   queued<R>(work: () => Promise<R>): Promise<R> {
     const result = this.#background.then(work);
     this.#background = result.catch(() => undefined);

@@ -43,7 +43,7 @@ export function encodeEntries(entries: Iterable<Entry>): Buffer {
   return Buffer.concat(parts);
 }
 
-/** @throws Error of {@link corrupt} */
+/** Decodes the entries of a table or a log record. @throws Error of {@link corrupt} */
 export function decodeEntries(bytes: Buffer): readonly Entry[] {
   const entries: Entry[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -12,7 +12,7 @@ import type { ObjectStore } from '../store/index.js';
  * The shortest path of transitions between two states, without the first one.
  * @throws TypeError if there is none
  */
-function wayTo({ transitions }: StateMachine, from: string, to: string): readonly string[] {
+function pathTo({ transitions }: StateMachine, from: string, to: string): readonly string[] {
   const ways: (readonly string[])[] = [[from]];
   const seen = new Set([from]);
   for (const way of ways) {
@@ -47,7 +47,7 @@ export async function reachState<T extends ApiObject, S extends string>(
   const stored = fieldsOf(current)[field];
   const from = typeof stored === 'string' ? stored : initial;
   const { uid } = current.metadata;
-  const steps = wayTo(states, from, state).map((next) => ({ [field]: next }));
+  const steps = pathTo(states, from, state).map((next) => ({ [field]: next }));
   await store.transact(
     [...steps, ...(status ? [status] : [])].map((change) => ({
       op: 'updateStatus' as const,

@@ -23,7 +23,7 @@ const limiter = withMethods('a RateLimiter, such as an ItemBackoff', 'when', 'fa
 /** Node.js turns a longer timer into 1 ms, and other clocks may too: longer delays use several timers. */
 const timerMaxMs = 2 ** 31 - 1;
 
-/** Dependencies and order of a {@link RateLimitingQueue}. */
+/** Options of a {@link RateLimitingQueue}. */
 export interface RateLimitingQueueOptions<K> extends WorkQueueOptions<K> {
   readonly clock: Clock;
   readonly limiter: RateLimiter<K>;
@@ -100,7 +100,8 @@ export class RateLimitingQueue<K> {
   }
 
   /**
-   * Adds a key after `delayMs`. It is the same as `add` for 0 or less, and for a key that is already queued.
+   * Adds a key after `delayMs`. Same as `add` for a delay of 0 or less, and for a key that is queued or dirty. Of
+   * several delays of a key the earliest applies, and of several priorities the highest. Dropped after a shutdown.
    * @throws RangeError for a delay that is not finite, or a priority out of range.
    */
   addAfter(key: K, delayMs: number, priority = 0): void {

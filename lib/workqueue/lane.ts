@@ -31,7 +31,7 @@ class AbandonedSlots<K> {
     this.#total += 1;
   }
 
-  /** True once for each abandoned slot, at its turn. */
+  /** Removes one abandoned slot of the key; false if the key has none. */
   take(key: K): boolean {
     if (this.#total === 0) return false;
     const count = this.#counts.get(key);

@@ -82,7 +82,7 @@ export class QueueMetrics<K> {
     this.#longest.set(this.#labels, Math.max(0, ...ages));
   }
 
-  /** Clears waiting keys after a shutdown; processing continues. */
+  /** Forgets waiting keys and sets the depth to 0, after a shutdown. Keys in process are still measured. */
   clear(): void {
     this.#addedAt.clear();
     this.#depth.set(this.#labels, 0);

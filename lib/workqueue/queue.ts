@@ -148,7 +148,7 @@ export class WorkQueue<K> {
     return code !== undefined && stateOf(code) !== processing;
   }
 
-  /** The next key, or undefined when none is ready. */
+  /** Hands out the next key; undefined if none is ready. */
   tryGet(): K | undefined {
     if (this.#length === 0) return undefined;
     this.#handedOut += 1;
@@ -167,7 +167,10 @@ export class WorkQueue<K> {
     return key;
   }
 
-  /** Waits for the next key. After shutdown it returns the queued keys while draining, then the end. */
+  /**
+   * Waits for the next key. While the queue drains it resolves to the queued keys, and then, as after a shutdown, to `{
+   * shutDown: true }`.
+   */
   get(): Promise<Handout<K>> {
     const key = this.tryGet();
     if (key !== undefined)
@@ -183,8 +186,8 @@ export class WorkQueue<K> {
   }
 
   /**
-   * Ends the processing of a key; if it was added meanwhile it goes to the tail. No-op unless the key is being
-   * processed.
+   * Ends the processing of a key. A key that was added meanwhile goes to the tail, unless the queue was shut down.
+   * No-op unless the key is being processed.
    */
   done(key: K): void {
     const code = this.#codes.get(key);

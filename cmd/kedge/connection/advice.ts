@@ -18,7 +18,7 @@ export function causeIn(message: string): string {
   return cause === undefined ? message : `no connection: ${cause}`;
 }
 
-/** The remedy for a connection failure or a refused token. */
+/** The remedy for a connection failure, a refused token or a missing namespace; undefined for any other error. */
 export function adviceOn(
   {
     code,

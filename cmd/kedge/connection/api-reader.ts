@@ -13,7 +13,10 @@ import {
 import { events } from '@kedge/controllers/kinds';
 import { kindNamed } from './api.js';
 
-/** Unreadable objects are skipped; the others are still explained. */
+/**
+ * Resolves to `otherwise` if the caller may not read an object or it does not exist, so that the other objects are
+ * still explained.
+ */
 async function readable<T>(read: Promise<T>, otherwise: T): Promise<T> {
   try {
     return await read;

@@ -82,7 +82,7 @@ export function kindNamed(word: string): AnyKind {
   throw invalid([{ field: 'TYPE', description: `${JSON.stringify(word)} ${why}` }]);
 }
 
-/** The kind of a `kind:` value in a file, which is spelled exactly. */
+/** The kind of a `kind:` value in a file, which is spelled exactly; undefined if there is none. */
 export function kindSpelled(word: string): AnyKind | undefined {
   return allKinds.find((k) => k.kind === word);
 }

@@ -14,7 +14,10 @@ export interface Stuck {
   readonly observed: ObservedObject | undefined;
 }
 
-/** The explanation of an object that is not ready; undefined if the server no longer answers. */
+/**
+ * The explanation of an object that is not ready; undefined if the object was not received, or the server does not
+ * answer.
+ */
 async function explained(client: ApiClient, { observed }: Stuck): Promise<Explanation | undefined> {
   const subject = observed && subjectOf(observed.kind, observed.object);
   if (!subject) return undefined;

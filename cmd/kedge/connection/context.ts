@@ -65,7 +65,7 @@ async function writeContexts(next: Contexts): Promise<void> {
   }
 }
 
-/** Checks this before a token is created, which would be lost. @throws StatusError if contexts can't be stored */
+/** Checks that contexts can be stored, before a token is created that would be lost otherwise. @throws StatusError */
 export async function requireWritable(): Promise<void> {
   await writeContexts(await readContexts());
 }

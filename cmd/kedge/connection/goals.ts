@@ -59,7 +59,7 @@ function conditionsOf(object: JsonObject): readonly Condition[] {
   return (Array.isArray(object.conditions) ? object.conditions : []) as readonly Condition[];
 }
 
-/** Whether an existing object is ready. */
+/** Whether an existing object has reached the goal. */
 export function reached(goal: Goal, object: JsonObject): boolean {
   if (goal.type === 'delete') return false;
   if (goal.type === 'status')
@@ -75,7 +75,7 @@ export function goalText(goal: Goal): string {
   return `has condition ${goal.condition}=${goal.status}`;
 }
 
-/** The state of an object that is not ready. */
+/** The state of an object that has not reached the goal, as text that follows its name. */
 export function presentState(goal: Goal, object: JsonObject): string {
   const conditions = conditionsOf(object);
   const status = textOf(object, 'status');

@@ -30,7 +30,7 @@ function sorted(files: readonly FileDescriptorProto[]): readonly FileDescriptorP
   return [...out];
 }
 
-/** Comments of the messages, fields and enum values of a file. */
+/** Adds the comments of the messages, fields and enum values of a file to `into`, by full name. */
 function commentsOf(file: FileDescriptorProto, into: Map<string, string>): void {
   const byPath = new Map(
     (file.sourceCodeInfo?.location ?? []).map(({ path, leadingComments }) => [

@@ -9,7 +9,10 @@ import { scopeOf, type Target } from './targets.js';
 /** Maximum number of consecutive conflicts. More indicate a writer that writes continuously. */
 const triesMax = 5;
 
-/** Reads one object in the form of a write, with its version. */
+/**
+ * Reads one object in the form of a write, with its version.
+ * @throws StatusError InvalidArgument for a kind whose objects can't be changed
+ */
 export async function readObject(
   client: ApiClient,
   target: Target,

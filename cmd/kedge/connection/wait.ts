@@ -38,7 +38,7 @@ function storageProgress(object: JsonObject): Progress {
 /** After this many consecutive short runs it counts as a crash loop. */
 const crashesMax = 2;
 
-/** The reason of an instance's wait, and whether an operator must act. */
+/** The progress of an instance; it is `stuck` if an operator must act. */
 function instanceProgress(object: JsonObject): Progress {
   const instance = object as unknown as Instance;
   const ready = findCondition(instance.conditions, 'Ready');
@@ -195,7 +195,7 @@ class CastWatch {
     return { label, detail, observed: this.#objects.get(label) };
   }
 
-  /** @throws StatusError if something is stuck or the timeout expired */
+  /** Reports the end of the wait. @throws StatusError if something is stuck or the timeout expired */
   async conclude(client: ApiClient, timedOut: boolean): Promise<void> {
     const verdict = this.#verdict();
     if (verdict?.length === 0) {
@@ -225,7 +225,7 @@ class CastWatch {
 const linesMax = 5;
 const shownMax = 3;
 
-/** The last output of ended instances, which usually explains the end. */
+/** Prints the last output of ended instances, which usually explains the end. */
 async function showOutput(client: ApiClient, watch: CastWatch, signal: AbortSignal): Promise<void> {
   for (const { namespace, name } of watch.ended.slice(0, shownMax)) {
     const lines: string[] = [];
@@ -252,7 +252,7 @@ async function stillStuck(client: ApiClient, watch: CastWatch): Promise<boolean>
   return watch.stuck;
 }
 
-/** Waits until every service and volume of a cast is ready. @throws StatusError with the reasons otherwise */
+/** Waits until every service, volume and snapshot of a cast is ready. @throws StatusError with the reasons otherwise */
 export async function waitForCast(
   client: ApiClient,
   results: readonly CastResult[],

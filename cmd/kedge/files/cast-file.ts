@@ -7,7 +7,7 @@ import type { CastItem } from './cast-items.js';
 
 export type { CastItem } from './cast-items.js';
 
-/** A file in the same folder with a similar name. */
+/** A hint at a file in the same folder with a similar name; empty without one. */
 async function nearFile(path: string): Promise<string> {
   const names = await readdir(dirname(path)).catch(() => []);
   const meant = nearest(basename(path), names);
@@ -71,7 +71,7 @@ export async function readCastFiles(paths: readonly string[]): Promise<readonly 
   return all;
 }
 
-/** The server's violations with their lines in the files. */
+/** Returns the error with the lines of its violations in the files. */
 export function located(error: StatusError, cast: readonly CastItem[]): StatusError {
   if (error.violations.length === 0) return error;
   const violations = error.violations.map((violation): FieldViolation => {

@@ -27,7 +27,7 @@ function inLine(value: unknown): string {
   return pairs.join('; ') || 'none';
 }
 
-/** Lists of objects, such as the statements of a policy, take one line per object. */
+/** Returns a value as text: a list of objects, such as the statements of a policy, as one line per object. */
 function fieldsOf(name: string, value: unknown): readonly { name: string; value: string }[] {
   const title = titleOf(name);
   if (!Array.isArray(value) || !value.some(isJsonObject))
@@ -35,7 +35,7 @@ function fieldsOf(name: string, value: unknown): readonly { name: string; value:
   return value.map((inner, at) => ({ name: `${title} ${at + 1}`, value: inLine(inner) }));
 }
 
-/** The description of an object without a description of the server: its fields as text. */
+/** Describes an object of a kind that the server does not describe: its fields as text. */
 export function descriptionOf(kind: AnyKind, object: JsonObject): Description {
   const { name: _name, namespace: _namespace, status: _status, metadata, ...rest } = object;
   const meta = isJsonObject(metadata) ? metadata : {};

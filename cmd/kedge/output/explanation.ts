@@ -14,7 +14,7 @@ export interface ObjectExplanation {
   readonly lastCall: readonly (readonly [string, string])[];
 }
 
-/** The last call with its result, and the next retry. */
+/** The last call with its result, and the next retry; empty for an object without calls. */
 export function lastCallOf(object: JsonObject): ObjectExplanation['lastCall'] {
   const { lastOperation } = object;
   if (!isJsonObject(lastOperation)) return [];

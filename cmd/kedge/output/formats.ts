@@ -7,7 +7,7 @@ import { evaluateJsonPath, parseJsonPath, type Template } from './jsonpath.js';
 import { requireKnownPaths } from './jsonpath-fields.js';
 import { castable, objectRows, table, type TableOptions } from './output.js';
 
-/** The output options of a command. */
+/** The output format of a command. */
 export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name' | { readonly jsonpath: Template };
 
 const words = ['table', 'wide', 'json', 'yaml', 'name'] as const;

@@ -10,7 +10,7 @@ import {
 
 export type { Path, Segment, Template };
 
-/** Nested ranges multiply the output. */
+/** Maximum characters and items of the output, which nested ranges multiply. */
 const outputMax = 16 * 1024 * 1024;
 const itemsMax = 1_000_000;
 

@@ -4,12 +4,12 @@ import type { JsonObject } from 'kedge/rpc';
 import { printableLine } from '../../terminal-text.js';
 import { isExplained } from './subjects.js';
 
-/** Results go here; everything else goes to standard error. */
+/** Prints a result to standard output. All other text goes to standard error; see {@link note}. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Progress, hints and errors. */
+/** Prints progress, a hint or an error to standard error. */
 export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }

@@ -9,7 +9,7 @@ export type Source =
   /** Names of objects of some kinds. */
   | { readonly type: 'names'; readonly kinds: readonly string[] };
 
-/** `volume/NAME` in a text refers to volumes. */
+/** The kinds that a text names: `volume/NAME` names volumes. */
 function kindsIn(text: string): readonly string[] {
   return [...text.matchAll(/\b([a-z]+)\/NAME/g)].map(([, kind = '']) => kind);
 }

@@ -16,7 +16,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** One key per line (or separated by commas): the first seals, all open. */
+/** Decodes keys, one per line or separated by commas: the first seals, all open. */
 function decodeAll(text: string, source: string): readonly Buffer[] {
   const words = text.split(/[\s,]+/).filter((word) => word !== '');
   return (words.length === 0 ? [''] : words).map((word) => decode(word, source));
@@ -33,7 +33,7 @@ function decode(text: string, source: string): Buffer {
   ]);
 }
 
-/** The keys of a configured file. @throws StatusError that names the setting */
+/** Reads a configured key file. @throws StatusError that names the setting */
 async function textOf(kekFile: string): Promise<string> {
   try {
     return await readFile(kekFile, 'utf8');

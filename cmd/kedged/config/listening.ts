@@ -34,7 +34,7 @@ function isLoopback(host: string): boolean {
 }
 
 /**
- * Certificate and key must be set together. Listening without encryption on a non-loopback address must be
+ * Checks that certificate and key are set together, and that listening without encryption on a non-loopback address is
  * allowed.
  * @throws StatusError InvalidArgument naming every setting that must change
  */

@@ -67,7 +67,7 @@ export async function prepareExampleDirectory(
 }
 
 /**
- * Writes copies of the examples below the data directory, which name the caller's own directory.
+ * Writes copies of the examples to the data directory. In the copies, paths are in `directory`.
  * @returns the folder of the copies
  */
 export async function prepareExamples(

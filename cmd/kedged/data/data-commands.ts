@@ -76,7 +76,10 @@ export function orElsewhere(error: unknown): unknown {
   });
 }
 
-/** A backup in the data directory would be lost with it, and may overwrite a file of the store. */
+/**
+ * Rejects a backup file in the data directory: it would be lost with the directory, and may overwrite a file of the
+ * store.
+ */
 async function requireOutside(dataDirectory: string, file: string): Promise<void> {
   const data = await realpath(dataDirectory);
   const named = dirname(file);

@@ -1,6 +1,6 @@
 import type { EmbeddedStore } from 'kedge';
 
-/** Printed regardless of the log level: the rollback steps are needed when nothing else works. */
+/** Prints a migration regardless of the log level: the rollback steps are needed when nothing else works. */
 export function reportMigration({ migration }: EmbeddedStore): void {
   if (!migration) return;
   const { from, to, copy, wayBack } = migration;

@@ -12,7 +12,10 @@ function say(text: string): void {
 const whileRunning =
   'stop kedged first, which ends its workloads, or end it with SIGKILL, which leaves them running; or try the upgrade on a copy: kedge admin backup FILE, then kedged restore FILE --as-copy --data-directory DIRECTORY';
 
-/** The built-in objects of this release, which the daemon writes at every start. */
+/**
+ * Writes the built-in objects of this release, as the daemon does at every start. Returns the objects that were
+ * changed.
+ */
 async function writeBuiltIn(store: EmbeddedStore): Promise<readonly string[]> {
   // Imported here, so that the daemon does not load them before it opens its store.
   const { policies, seedPolicies } = await import('kedge/server');

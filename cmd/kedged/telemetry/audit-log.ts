@@ -118,7 +118,7 @@ export class AuditLog implements AuditSink {
     this.#writing ??= this.#drain();
   }
 
-  /** Resolves when everything recorded is in the file. */
+  /** Closes the file once everything recorded is in it. */
   async close(): Promise<void> {
     while (this.#writing) await this.#writing;
     await this.#handle?.close();

@@ -37,7 +37,7 @@ export interface EffectObject {
   readonly uid: string;
 }
 
-/** @throws StatusError InvalidArgument for an object without uid. */
+/** Returns the object that an effect is for. @throws StatusError InvalidArgument for an object without uid. */
 export function effectObject(kind: AnyKind, object: ApiObject): EffectObject {
   return { kind, key: keyOf(object), uid: requiredUid(kind, object) };
 }

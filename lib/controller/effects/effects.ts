@@ -51,7 +51,7 @@ export class Effects {
     this.#options = options;
   }
 
-  /** Keys for which an earlier process left effects, in any state. */
+  /** Reads and tracks the effects that an earlier process left, in any state. Returns their keys. */
   async load(): Promise<readonly string[]> {
     const { store, controller } = this.#options;
     const { items } = await store.list(effectRecords);
@@ -187,7 +187,10 @@ export class Effects {
     return begun ?? intent;
   }
 
-  /** @throws StatusError Aborted (EffectTakenOver) when another run finished and removed it. */
+  /**
+   * Replaces the state of an effect.
+   * @throws StatusError Aborted (EffectTakenOver) when another run finished and removed it.
+   */
   async #advance(
     object: EffectObject,
     name: string,
@@ -256,7 +259,8 @@ export class Effects {
   }
 
   /**
-   * The key's run ended. Records of deleted objects are removed; objects without a record are no longer tracked.
+   * Called when a run of the key has ended. Removes the records of deleted objects, and stops tracking objects without
+   * a record.
    */
   async settle(key: string): Promise<void> {
     const objects = this.#tracked.get(key);
@@ -276,7 +280,7 @@ export class Effects {
     if (objects.size === 0) this.#tracked.delete(key);
   }
 
-  /** Whether the object has a record that must be kept. */
+  /** Returns whether the object has a record. The record of a deleted object is removed first. */
   async #remains(object: EffectObject): Promise<boolean> {
     const { store } = this.#options;
     const record = await readRecord(store, object.uid);

@@ -98,7 +98,10 @@ export class Journal {
     this.#uncertain.add(key);
   }
 
-  /** Operations that store the time of the next run; undefined removes it. Empty if nothing changes. */
+  /**
+   * Returns the operations that store the time of the next run and the failures, and the state after them. An undefined
+   * value is removed. There are no operations if nothing changes.
+   */
   schedule(
     key: string,
     dueAt: number | undefined,
@@ -111,7 +114,10 @@ export class Journal {
     return { operations: this.#change(key, next), next };
   }
 
-  /** Operations after a run that ended and whose object has the outcome. */
+  /**
+   * Returns the operations with which the transaction of a run stores the time of the next run and removes everything
+   * else.
+   */
   settled(key: string, dueAt: number | undefined): readonly Operation[] {
     return this.#change(key, { dueAt, failures: undefined, effects: undefined });
   }

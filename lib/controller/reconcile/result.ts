@@ -70,7 +70,10 @@ export function isWait(value: unknown): value is Result & { readonly type: Wait 
   );
 }
 
-/** @throws StatusError InvalidArgument for a result that {@link checkedResult} would turn into a retry. */
+/**
+ * Checks a result.
+ * @throws StatusError InvalidArgument for a result that {@link checkedResult} would turn into a retry.
+ */
 export function requireResult(value: Result): void {
   const problem = problemOf(value);
   if (problem !== undefined) throw invalidResult(problem);

@@ -122,7 +122,7 @@ export class RunContext implements ReconcileContext {
     this.#abort?.abort();
   }
 
-  /** Ends the run. */
+  /** Ends the run: cancels its timer, and reports a timeout that was not reported yet. */
   end(): void {
     this.#cancelTimer?.();
     const { clock, timeoutMs } = this.#init;
@@ -134,7 +134,11 @@ export class RunContext implements ReconcileContext {
     this.#timedOut = true;
   }
 
-  /** Checks at run time for callers that bypass the types: these give a reconciler without a store no `txn`. */
+  /**
+   * Returns the durable parts of runs.
+   * @throws TypeError without a store, for callers that bypass the types: these give a reconciler without a store no
+   * `txn`
+   */
   #store(): Durability {
     const { durability } = this.#init;
     if (!durability) throw new TypeError('txn and effect need a store: pass one to newController');

@@ -148,7 +148,7 @@ function preconditionOf({ object, version, generation, paths }: Read): Precondit
   };
 }
 
-/** The check of a list that the store supports, so that a new match is detected. */
+/** The check with which the store detects new matches of a list; undefined if it can't detect them. */
 function scopeOf(
   kind: AnyKind,
   { index, value, namespace }: ReadSelection,

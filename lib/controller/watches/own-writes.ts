@@ -31,7 +31,7 @@ export class OwnWrites {
     }
   }
 
-  /** True when everything from `before` to `after` was written by runs of that key. */
+  /** True when everything from `before` to `after` was written by runs of that key. These versions are then removed. */
   explain(key: string, { object, before, after }: Step): boolean {
     const id = `${key} ${object}`;
     const chain = this.#chains.get(id);

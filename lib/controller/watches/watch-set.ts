@@ -39,7 +39,10 @@ export class WatchSet {
     await Promise.all([...this.#informers.keys()].map((watch) => watch.waitForSync()));
   }
 
-  /** @param map the keys that an object queues; absent: its own key */
+  /**
+   * Adds a watch.
+   * @param map the keys that an object queues; absent: its own key
+   */
   add<T extends ApiObject>(
     informer: SharedInformer<T>,
     map: WatchMap<T> | undefined,

@@ -95,7 +95,8 @@ export function registerWatch<T extends ApiObject>(options: WatchOptions<T>): Ha
       addKeys(keys, map, entry.object, before);
       return keys;
     }
-    if ('told' in notification && notification.told) addKeys(keys, map, notification.told.object);
+    if ('delivered' in notification && notification.delivered)
+      addKeys(keys, map, notification.delivered.object);
     if ('before' in notification) addKeys(keys, map, notification.before.object);
     addKeys(keys, map, entry.object);
     return keys;

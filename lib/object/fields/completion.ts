@@ -32,7 +32,7 @@ function mappedEntries(values: Values, inner: Complete): Values {
   return changed ? Object.fromEntries(items) : values;
 }
 
-/** Free JSON. Its depth is limited where clients write it. */
+/** Completes free JSON, in which -0 becomes 0. Its depth is limited where clients write it. */
 function completeJson(value: unknown): unknown {
   if (Array.isArray(value)) return mapped(value, completeJson);
   return isRecord(value) ? mappedEntries(value, completeJson) : withoutNegativeZero(value);
@@ -114,11 +114,11 @@ function completeObject(fields: Fields): (values: Values) => Values {
 
 /** The completion of objects of a declared kind; a number -0 becomes 0. */
 export interface Completion {
-  /** Fields that clients write: absent ones get their default or zero value. */
+  /** Fills in absent fields that clients write, with their default or zero value. */
   completeSpec(values: Values): Values;
   /** Like {@link completeSpec}, for status fields. */
   completeStatus(values: Values): Values;
-  /** The given status fields of `values`; absent ones stay absent. */
+  /** Completes the status fields that `values` has; absent ones stay absent. */
   completeGiven(values: Values): Values;
 }
 

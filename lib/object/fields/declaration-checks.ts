@@ -191,7 +191,7 @@ class Checker {
   }
 }
 
-/** @throws TypeError that names the first invalid field, with the remedy. */
+/** Checks the declared fields of a kind. @throws TypeError that names the first invalid field, with the remedy. */
 export function checkFields(kind: string, fields: Fields, limits: DeclarationLimits): void {
   new Checker(limits).object(kind, fields, 1);
 }

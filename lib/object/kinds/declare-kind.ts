@@ -59,7 +59,7 @@ export interface DeclaredKind<
   readonly declaration: KindDeclaration;
 }
 
-/** @throws TypeError for fields that the field functions did not create. */
+/** Checks that all fields were created by the field functions. @throws TypeError that names the first other value */
 function requireFields(kind: string, given: Readonly<Record<'fields' | 'status', unknown>>): void {
   for (const [part, fields] of Object.entries(given)) {
     if (typeof fields !== 'object' || fields === null)
@@ -74,7 +74,7 @@ function requireFields(kind: string, given: Readonly<Record<'fields' | 'status',
   }
 }
 
-/** @throws TypeError for states that are not values of their field. */
+/** Checks that the states are values of their field. @throws TypeError that names the first other state */
 function requireStates(kind: string, status: Fields, states: StateMachine | undefined): void {
   const shape = states && status[states.field]?.shape;
   if (!states || !shape) return;

@@ -29,8 +29,8 @@ class KindChecks {
     this.#given = given;
   }
 
-  fail(property: string, value: unknown, wayOut: string): never {
-    throw new TypeError(`${this.#kind}.${property}: ${shown(value)} can't be used; ${wayOut}`);
+  fail(property: string, value: unknown, remedy: string): never {
+    throw new TypeError(`${this.#kind}.${property}: ${shown(value)} can't be used; ${remedy}`);
   }
 
   /** A list of distinct strings; an absent list is empty. */
@@ -158,8 +158,9 @@ class KindChecks {
 }
 
 /**
+ * Checks the name of a kind.
  * @param call name of the called function, for the message
- * @throws TypeError for an invalid name of a kind.
+ * @throws TypeError for an invalid name
  */
 export function checkKindName(call: string, given: unknown): void {
   if (typeof given !== 'object' || given === null)
@@ -171,7 +172,7 @@ export function checkKindName(call: string, given: unknown): void {
     );
 }
 
-/** @throws TypeError that names the property, its value and the remedy, for an invalid kind. */
+/** Checks the properties of a kind. @throws TypeError that names the property, its value and the remedy */
 export function checkKind<T extends ApiObject>(init: KindInit<T>): void {
   checkKindName('defineKind', init);
   const checks = new KindChecks(init.kind, init as unknown as Given);

@@ -66,7 +66,8 @@ export class Admission {
 
   /**
    * Validates one write on top of the staged writes of `judgement`, and stages it.
-   * @throws StatusError InvalidArgument with every violation
+   * @throws StatusError InvalidArgument with every violation, NotFound for an update of a missing object; errors of the
+   * rules
    */
   async prepareNext(judgement: Judgement, request: WriteRequest): Promise<PreparedWrite> {
     const { object, found: misshapen } = this.#shape(request);
@@ -164,7 +165,10 @@ export class Admission {
     return keyFor(request.served.kind, object.namespace, object.name);
   }
 
-  /** @param current the object of this name after the previous writes */
+  /**
+   * Applies the rules of the kind to a write of valid shape. Returns the write and its violations.
+   * @param current the object of this name after the previous writes
+   */
   async #admit(
     context: AdmissionContext,
     request: WriteRequest,

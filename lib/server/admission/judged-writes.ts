@@ -56,6 +56,7 @@ export class JudgedWrites {
   }
 
   /**
+   * Validates a request, commits its writes, and returns its answer.
    * @param judge decides only by reads through the given judgement; it may run several times
    * @throws StatusError of `judge`; Aborted (Contention) if its reads changed at each attempt
    */

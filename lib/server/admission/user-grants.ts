@@ -28,7 +28,10 @@ export function withGrants(served: ServedKind, nodes: AnyKind | undefined): Serv
   return { ...served, rules: { ...rules, prepare } };
 }
 
-/** An object in the same transaction has no uid yet: the grant is bound at its first use. */
+/**
+ * Returns the uids of the granted policies. A policy of the same transaction has no uid yet: its grant is bound at the
+ * first use.
+ */
 async function policyUidsOf(
   context: AdmissionContext,
   user: User,

@@ -41,7 +41,7 @@ export class WritePlanner {
     return staging.has(kind, key) ? staging.get(kind, key) : judgement.stored(kind, key);
   }
 
-  /** @throws StatusError NotFound */
+  /** Returns the object after the operations planned so far. @throws StatusError NotFound */
   async require(served: ServedKind, key: ObjectKey, judgement: Judgement): Promise<ApiObject> {
     const object = await this.find(served, key, judgement);
     if (!object) throw notFound({ kind: served.kind.kind, ...key });
@@ -53,7 +53,10 @@ export class WritePlanner {
     return this.#options.objectAccess?.filterFor(identity) !== undefined;
   }
 
-  /** @throws StatusError PermissionDenied for an object that the caller may not access */
+  /**
+   * Checks the access to an object.
+   * @throws StatusError PermissionDenied for an object that the caller may not access
+   */
   requireAccess(
     { identity }: CallContext,
     resource: string,
@@ -64,7 +67,10 @@ export class WritePlanner {
     return requireObject(filter, identity, resource, verb, object);
   }
 
-  /** @throws StatusError PermissionDenied that names the fields that the caller may not change */
+  /**
+   * Checks the changed fields.
+   * @throws StatusError PermissionDenied that names the fields that the caller may not change
+   */
   requireChange({ identity }: CallContext, resource: string, change: ObjectChange): Promise<void> {
     const filter = this.#options.objectAccess?.filterFor(identity);
     return requireChange(filter, identity, resource, change);
@@ -84,7 +90,7 @@ export class WritePlanner {
     return write;
   }
 
-  /** Discloses an existing object only to callers that may access it. */
+  /** Prepares a write. The error for an existing object discloses it only to callers that may access it. */
   async #prepared(
     context: CallContext,
     request: WriteRequest & { readonly mode: 'create' | 'update' },
@@ -103,7 +109,7 @@ export class WritePlanner {
     }
   }
 
-  /** The status fields to set, those in `given` or named by `mask`, and their object. */
+  /** Returns the status fields to set, which are in `given` or named by `mask`, and their object. */
   async status(
     context: CallContext,
     served: ServedKind,

@@ -14,9 +14,10 @@ export interface GivenStatus {
 }
 
 /**
- * The status fields that a controller sends and its message has. A field of a declared kind that `mask` names and the
- * object lacks becomes empty: protobuf does not transmit empty values.
- * @throws StatusError InvalidArgument if they do not match the message.
+ * Returns the status fields that a controller sends. A field of a declared kind that `mask` names and the object lacks
+ * becomes empty: protobuf does not transmit empty values.
+ * @throws StatusError InvalidArgument for a status field that the message does not have, and for values that do not
+ * match the message.
  */
 export function statusIn(
   { schemas, inputs }: { readonly schemas: SchemaRegistry; readonly inputs: InputSchemas },

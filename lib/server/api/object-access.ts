@@ -63,7 +63,7 @@ function labelOf({ namespace, name }: ApiObject): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
-/** @throws StatusError PermissionDenied */
+/** Checks that the filter allows an access. No filter allows every access. @throws StatusError PermissionDenied */
 export async function requireObject(
   filter: ObjectFilter | undefined,
   identity: Identity,
@@ -79,7 +79,10 @@ export async function requireObject(
   });
 }
 
-/** @throws StatusError PermissionDenied with every field that the identity may not change in this way */
+/**
+ * Checks that the filter allows the changed fields of a write.
+ * @throws StatusError PermissionDenied with every field that the identity may not change in this way
+ */
 export async function requireChange(
   filter: ObjectFilter | undefined,
   identity: Identity,

@@ -25,10 +25,10 @@ import { parseToken, secretMatches } from './token-format.js';
 
 /** Authenticates callers by the `authorization` header. {@link Authenticator} is the built-in one. */
 export interface Authentication {
-  /** @throws StatusError Unauthenticated */
+  /** Returns the identity of a caller. @throws StatusError Unauthenticated */
   authenticate(header: string | undefined): Promise<Identity>;
   /**
-   * Checks whether an authenticated caller may still call, for open streams. Absent: until the expiry.
+   * Authenticates the caller of an open stream again. Absent: the caller stays authenticated until its token expires.
    * @throws StatusError Unauthenticated
    */
   recheck?(identity: Identity): Promise<Identity>;
@@ -88,6 +88,7 @@ export class Authenticator implements Authentication {
   }
 
   /**
+   * Authenticates a caller by a bearer token, and records the use of the token.
    * @param header the value of `authorization`, `Bearer <token>`
    * @throws StatusError Unauthenticated, with one message for every kind of wrong token
    */
@@ -160,7 +161,11 @@ export class Authenticator implements Authentication {
     };
   }
 
-  /** A token is valid as long as its parent token. */
+  /**
+   * Returns the identity of the parent token, without which a token is not valid; undefined for a token without a
+   * parent.
+   * @throws StatusError Unauthenticated
+   */
   async #makerOf(token: Token, left: number): Promise<Identity | undefined> {
     const { maker: id, makerUid } = token;
     if (makerUid === undefined) return undefined;
@@ -183,7 +188,7 @@ export class Authenticator implements Authentication {
     return expiresAt !== undefined && Date.parse(expiresAt) <= this.#clock.now();
   }
 
-  /** Runs in the background: it is not awaited, and a failure does not affect access. */
+  /** Records the use of a token in the background: the write is not awaited, and its failure does not affect access. */
   #noteUse(token: Token): void {
     const now = this.#clock.now();
     const noted = this.#noted.get(token.name) ?? Date.parse(token.lastUsedAt || '1970-01-01');

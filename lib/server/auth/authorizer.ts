@@ -28,7 +28,7 @@ function allows(rule: PolicyRule, access: Access): boolean {
 /** Decides on the access of an identity. {@link Authorizer} is the built-in one. */
 export interface AccessControl {
   can(identity: Identity, access: Access): Promise<boolean>;
-  /** @throws StatusError PermissionDenied */
+  /** Resolves if the identity has the right. @throws StatusError PermissionDenied */
   require(identity: Identity, access: Access): Promise<void>;
 }
 
@@ -80,7 +80,10 @@ export class Authorizer implements AccessControl {
     return false;
   }
 
-  /** @throws StatusError PermissionDenied that names subject, verb, resource and namespace. */
+  /**
+   * Resolves if the caller and the creators of its token have a right.
+   * @throws StatusError PermissionDenied that names subject, verb, resource and namespace.
+   */
   async require(identity: Identity, access: Access): Promise<void> {
     if (await this.can(identity, access)) return;
     throw denied(identity, access);

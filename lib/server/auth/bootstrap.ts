@@ -11,7 +11,7 @@ function creation<T extends ApiObject>(kind: Kind<T>, object: Omit<T, 'metadata'
   return { op: 'create', kind: kind, object: object as NewObject<ApiObject> };
 }
 
-/** The root user; it is created if it does not exist. */
+/** Returns the root user, which is created if it does not exist. */
 async function rootUser(store: ObjectStore): Promise<User> {
   const known = await store.get(users, { name: rootName });
   if (known) return known;
@@ -70,7 +70,7 @@ export async function isBootstrapped(store: ObjectStore): Promise<boolean> {
   return (await store.get(systemStates, { name: 'bootstrapped' })) !== undefined;
 }
 
-/** Creates a further root token, for the owner of the data directory. */
+/** Creates a further root token, for the owner of the data directory. Returns the text of the token. */
 export async function recoverRoot(store: ObjectStore): Promise<string> {
   const token = makeToken();
   await store.transact(rootTokenOperations(await rootUser(store), token, 'recover-root'));

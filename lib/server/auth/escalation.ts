@@ -12,7 +12,8 @@ export type Can = (
 ) => Promise<boolean>;
 
 /**
- * Prevents privilege escalation: the accesses of a rule beyond the granter's own rights, as violations of `field`.
+ * Prevents privilege escalation: returns the first access of a rule that the granter does not have, as a violation of
+ * `field`; an empty list if the granter has all of them.
  */
 export async function escalations(
   can: Can,

@@ -24,7 +24,7 @@ export interface Made {
   readonly metadata: { readonly uid: string; readonly createdAt: string };
 }
 
-/** The uid of the object that had the name at the time `at`; later objects do not count. */
+/** The uid of the object that had the name at the time `at`; empty without one. Later objects do not count. */
 export function uidThen(object: Made | undefined, at: string): string {
   const meant = object && Date.parse(object.metadata.createdAt) <= Date.parse(at);
   return meant ? object.metadata.uid : '';
@@ -62,7 +62,10 @@ export async function bindPolicies(
   return policyUids;
 }
 
-/** The uid of a token's user; empty without one. */
+/**
+ * Binds a token that was stored with only its user's name to the uid of that user. Returns the uid of the token's user;
+ * empty if the token is older than the user.
+ */
 export async function bindToken(
   { store, onFailure }: GrantBinding,
   token: Token,

@@ -34,7 +34,10 @@ export function nodesOf(identity: Identity): string {
     .join(' ');
 }
 
-/** @throws StatusError FailedPrecondition for a caller whose token has the maximum number of ancestors. */
+/**
+ * Checks that a caller may create a further token.
+ * @throws StatusError FailedPrecondition (TooManyMakers) if its own token has the maximum number of ancestors
+ */
 export function requireTokenDepth(identity: Identity): void {
   let count = 1;
   for (let { maker } = identity; maker; { maker } = maker) count += 1;

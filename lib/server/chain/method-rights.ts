@@ -111,7 +111,9 @@ export class MethodRights {
   }
 }
 
-/** The verb of a method without an explicit right: `read`, or the method's name. */
+/**
+ * The verb of a method without an explicit right: `get` if it only reads, otherwise the method's name in lower case.
+ */
 function verbOf(method: MethodInfo, access: MethodAccess): string {
   if (access.type === 'authenticated' && access.reads) return 'get';
   return (method.id.split('.')[1] ?? '').toLowerCase();

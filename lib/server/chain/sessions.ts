@@ -65,7 +65,10 @@ export class Sessions {
     this.#options = options;
   }
 
-  /** Runs a stream while its holder has the right. */
+  /**
+   * Runs a stream while its holder has the right.
+   * @throws StatusError ResourceExhausted (TooManyStreams), Unauthenticated or PermissionDenied when the right ends
+   */
   async *run<T>(
     identity: Identity,
     access: Access | undefined,

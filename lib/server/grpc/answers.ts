@@ -68,7 +68,10 @@ export class AnswerEncoder {
     this.#schemas = schemas;
   }
 
-  /** @param mayKeep false for answers that must not stay in memory, such as revealed secrets */
+  /**
+   * Encodes an answer of a method.
+   * @param mayKeep false for answers that must not stay in memory, such as revealed secrets
+   */
   encode(method: MethodInfo, answer: JsonObject, mayKeep = true): Buffer {
     const verb = method.standard?.verb;
     if (verb === 'Watch') return this.#watch(method.output, answer);

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/index.js';
 
-/** Calls that start at once, and in each later turn; twice as many before the next read of a socket. */
+/** Maximum calls that start in one turn. Between two reads of a socket at most twice as many start. */
 const callsPerTurn = 32;
 /** The first calls of a server, and how many of them start per turn: until its code is compiled a call costs 2 ms. */
 const coldCalls = 512;

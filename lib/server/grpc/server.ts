@@ -222,7 +222,7 @@ export class GrpcServer {
     call: ServerDuplexStream<Buffer, Buffer>,
   ): AsyncIterable<JsonObject> {
     const { schemas, clock } = this.#options;
-    // The request may end while it is still being answered.
+    // The end of this loop must not destroy the stream, which still carries answers.
     for await (const bytes of call.iterator({ destroyOnReturn: false }))
       yield await readRequest(schemas, method, bytes as Buffer, clock);
   }

@@ -28,7 +28,11 @@ async function canI(
   return { allowed: allowing.length > 0, policies: allowing };
 }
 
-/** @throws StatusError PermissionDenied for a call from another machine, or one that a proxy or browser forwarded */
+/**
+ * Checks that a call comes from this machine.
+ * @throws StatusError PermissionDenied (LoopbackOnly) for a call from another machine, or one that a proxy or browser
+ * forwarded
+ */
 function requireOnMachine({ peer, indirection }: CallContext): void {
   const why = peer.loopback ? indirection?.() : `the call came from ${peer.address}`;
   if (why === undefined) return;
@@ -40,8 +44,9 @@ function requireOnMachine({ peer, indirection }: CallContext): void {
 }
 
 /**
- * The parent of a new token: the token of the call, which the commit checks. Undefined if tokens are not objects.
- * @throws StatusError Unauthenticated if it was revoked meanwhile
+ * Returns the parent of a new token: the token of the call, which the commit checks. Undefined if tokens are not
+ * objects.
+ * @throws StatusError Unauthenticated if it was revoked meanwhile, FailedPrecondition (TooManyMakers)
  */
 async function makerOf(judgement: Judgement): Promise<TokenMaker | undefined> {
   const { tokenId: id, tokenUid: uid, expiresAt } = judgement.identity;

@@ -108,7 +108,10 @@ async function requireRights(
   }
 }
 
-/** An object with an invalid key can't exist; its violations are reported with all others. */
+/**
+ * Returns the stored object, if any. An object with an invalid key can't exist; its violations are reported with all
+ * others.
+ */
 async function found(
   judgement: Judgement,
   kind: AnyKind,

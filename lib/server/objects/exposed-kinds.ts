@@ -51,6 +51,7 @@ export class ExposedKinds {
   }
 
   /**
+   * Returns the kind for a verb.
    * @param field the field that the error names
    * @throws StatusError InvalidArgument for a kind that is not served, Unimplemented for a verb that its service does
    * not have

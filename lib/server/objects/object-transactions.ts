@@ -40,12 +40,15 @@ export class ObjectTransactions {
     this.#plans = new OperationPlans(options);
   }
 
-  /** @throws StatusError the error of the first operation that is refused; then nothing is written. */
+  /**
+   * Validates the operations, commits them, and returns the answer.
+   * @throws StatusError the error of the first operation that is refused; then nothing is written.
+   */
   async transact(context: CallContext, operations: readonly GivenOperation[]): Promise<JsonObject> {
     const { store, writes } = this.#options;
     let kindChecks: readonly Operation[] | undefined;
     return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-      // A check of a kind that failed never holds again, so further attempts start with it.
+      // A check of a kind that failed never holds again, so a further attempt first repeats these checks.
       if (kindChecks) await store.transact(kindChecks);
       const plan = await this.#plan(context, operations, judgement);
       const planned = plan.flatMap((step) => (step.type === 'store' ? [step.operation] : []));
@@ -117,7 +120,7 @@ export class ObjectTransactions {
     if (checks.length > 0) await this.#options.store.transact(checks);
   }
 
-  /** The bytes that an operation adds to the answer: a small check is answered with a whole object. */
+  /** The characters that an operation adds to the answer, which has a whole object even for a small check. */
   #charactersOf({ served }: GivenOperation, step: Planned): number {
     const object = step.type === 'store' ? step.object : step.result?.object;
     return object ? JSON.stringify(this.#options.resources.show(served, object)).length : 0;

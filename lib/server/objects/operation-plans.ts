@@ -50,6 +50,7 @@ export class OperationPlans {
   }
 
   /**
+   * Validates one operation and plans it.
    * @param touches number of operations of the transaction on the object of each id
    * @throws StatusError the error of a refused operation
    */

@@ -4,7 +4,7 @@ export interface Weight<V> {
   readonly max: number;
 }
 
-/** Recently used results, by the object from which they were computed. Bounded: the oldest is evicted first. */
+/** Recently computed results, by the object from which they were computed. Bounded: the oldest is evicted first. */
 export class RecentCache<K extends object, V> {
   readonly #max: number;
   readonly #weight: Weight<V>;

@@ -174,7 +174,7 @@ function pageBytesOf({ pageBytes }: JsonObject): number {
   return Math.min(asked, limits.listMessageBytes);
 }
 
-/** Undefined if there is none: then no object needs to be read. */
+/** The label selector of a request; undefined if it has none: then no labels need to be read. */
 function selectorOf(request: JsonObject): LabelSelector | undefined {
   const text = textOf(request, 'labelSelector');
   return text === '' ? undefined : parseLabelSelector(text);

@@ -87,8 +87,8 @@ async function seen(
 }
 
 /**
- * A change for a caller with access to some objects: an object that becomes visible is added; one that becomes
- * invisible is deleted, with its last visible state.
+ * Returns a change as a caller with access to some objects sees it; undefined if the caller sees neither state. An
+ * object that becomes visible is added; one that becomes invisible is deleted, with its last visible state.
  */
 async function seenAs(
   event: WatchEvent<ApiObject>,

@@ -34,8 +34,8 @@ export function located(error: unknown, at: number): unknown {
 }
 
 /**
- * For a kind whose own service has no Update, only finalizers are written, so that controllers in other processes can
- * release its objects.
+ * Checks that an operation changes only finalizers, because the kind's own service has no Update. Controllers in other
+ * processes need finalizers to release its objects.
  * @param before the stored object
  * @param shown the same object in the form of the API
  * @throws StatusError Unimplemented that names the other fields that the operation would change

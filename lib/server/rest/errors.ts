@@ -46,7 +46,7 @@ export async function discardBody(incoming: IncomingMessage): Promise<void> {
   }
 }
 
-/** Converts fastify's own refusals to errors of the API. */
+/** Converts fastify's own refusals to errors of the API. Any other value is returned unchanged. */
 export function transportError(thrown: unknown): unknown {
   if (thrown instanceof StatusError) return thrown;
   const { statusCode, message } = thrown as { statusCode?: number; message?: string };

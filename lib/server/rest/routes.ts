@@ -1,6 +1,6 @@
 import type { MethodInfo } from '../../rpc/index.js';
 
-/** Returns the methods that a path supports, for the error about another method. */
+/** Finds the HTTP methods that a path supports, for the error about an unsupported one. */
 export class RouteMatcher {
   readonly #routes: readonly { readonly method: string; readonly form: RegExp }[];
 
@@ -9,7 +9,7 @@ export class RouteMatcher {
     this.#routes = all.map(({ method, path }) => ({ method, form: formOf(path) }));
   }
 
-  /** HTTP methods of a path; none for an unknown path. */
+  /** Returns the HTTP methods of a path, sorted; none for an unknown path. */
   methodsOf(path: string): readonly string[] {
     const decoded = path.split('/').map(decodedSegment).join('/');
     const found = this.#routes.filter(({ form }) => form.test(decoded)).map((r) => r.method);
@@ -17,7 +17,9 @@ export class RouteMatcher {
   }
 }
 
-/** Decodes a segment; an encoded slash is part of the name, not a separator. */
+/**
+ * Decodes a segment; an encoded slash is part of the name, not a separator. A malformed segment is returned unchanged.
+ */
 function decodedSegment(segment: string): string {
   try {
     return decodeURIComponent(segment).replaceAll('/', '\u0001');

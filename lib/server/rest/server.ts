@@ -273,7 +273,9 @@ export class RestServer {
     return sendError(request, reply, error);
   }
 
-  /** Authenticate before 404, so that paths are not disclosed. */
+  /**
+   * Answers a request of an unknown path or method. The caller is authenticated first, so that paths are not disclosed.
+   */
   async #notFound(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = request.url.split('?')[0] ?? '';
     const allowed = this.#matcher.methodsOf(path);

@@ -4,7 +4,7 @@ import { formatCursor, parseCursor } from '../../object/index.js';
 import type { JsonObject } from '../../rpc/index.js';
 import type { StreamWriter } from './stream-writer.js';
 
-/** Proxies close idle connections: sends a comment at this interval. */
+/** Interval of comments on an idle stream, which proxies would close otherwise. */
 const heartbeatMs = 15_000;
 
 /** A server-sent event. */

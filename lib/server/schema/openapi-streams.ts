@@ -47,7 +47,7 @@ function sequence(description: string, items: JsonSchema): JsonSchema {
   return { type: 'array', description, items };
 }
 
-/** The events of a watch that has such messages over gRPC. */
+/** The schema of the events of a watch whose gRPC messages are `output`. */
 export function watchStream(output: DescMessage, reference: MessageSchema): JsonSchema {
   const field = output.fields.find(({ jsonName }) => jsonName === 'events');
   const change = field?.message;
@@ -63,13 +63,13 @@ export function watchStream(output: DescMessage, reference: MessageSchema): Json
   });
 }
 
-/** The events of another stream of such messages. */
+/** The schema of the events of any other stream whose gRPC messages are `output`. */
 export function messageStream(output: DescMessage, reference: MessageSchema): JsonSchema {
   const message = eventSchema({ description: 'The next message.', data: reference(output) });
   return sequence('Server-sent events with their fields.', { anyOf: [message, failure] });
 }
 
-/** A stream of such messages with one document per line. */
+/** The schema of a stream of `output` messages, one JSON document per line. */
 export function lineStream(output: DescMessage, reference: MessageSchema): JsonSchema {
   return sequence('One JSON document per line.', reference(output));
 }

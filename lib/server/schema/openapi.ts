@@ -86,7 +86,10 @@ class DocumentWriter {
     return { ...schema, ...type, ...fallback };
   }
 
-  /** @param watch the method whose events a list answers with if `watch` is set */
+  /**
+   * Describes the operation of a method that has a route.
+   * @param watch the method whose events a list answers with if `watch` is set
+   */
   operation(method: MethodInfo, watch: MethodInfo | undefined): JsonObject {
     const { input, route } = method;
     const inPath = new Set([...(route?.path ?? '').matchAll(/\{(\w+)\}/g)].map((m) => m[1]));

@@ -36,7 +36,7 @@ export class TurnParser {
     this.#turn = turn;
   }
 
-  /** @throws Error for a text that is not JSON, and errors of the parser */
+  /** Parses the text. @throws Error for a text that is not JSON, and errors of the parser */
   async value(): Promise<unknown> {
     const start = this.#text.search(/[^ \t\n\r]/);
     const end = this.#ends.get(start);

@@ -12,8 +12,8 @@ const systemLookup: AddressLookup = async (host) =>
 const absentCodes = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT']);
 
 /**
- * Listens on one address, or on each of `localhost`, which often has two. The limits of connections apply to all of
- * them together.
+ * Listens on one address, or on each address of `localhost`, which often has two. The limits of connections apply to
+ * all of them together.
  */
 export class Listener {
   readonly #server: Server;

@@ -86,7 +86,7 @@ export class TlsSource {
     this.#logger = logger;
   }
 
-  /** @throws StatusError InvalidArgument that names the unusable file. */
+  /** Reads the files and starts to follow them. @throws StatusError InvalidArgument that names the unusable file. */
   static async open(files: TlsFiles, clock: Clock, logger: Logger): Promise<TlsSource> {
     const seen = await stamp(files).catch(() => '');
     const source = new TlsSource(files, await load(files), clock, logger);

@@ -3,7 +3,7 @@ import { failedPrecondition, type StatusError } from '../../base/index.js';
 import { backupFormat, frameTypes } from './backup.js';
 import { systemErrorCode } from '../directory/file-system.js';
 
-/** Length and type of the header's frame, which precede its text. */
+/** Bytes before the text of the header: length and type of its frame. */
 const frameHeadBytes = 5;
 const beginning = `{"format":"${backupFormat.replace(/\d+$/, '')}`;
 
@@ -26,7 +26,8 @@ export async function requireBackupTarget(path: string): Promise<void> {
   });
   if (!found) return;
   if (found.isSymbolicLink()) throw refused(path, 'a symbolic link');
-  if (!found.isFile()) throw refused(path, found.isDirectory() ? 'a directory' : 'no regular file');
+  if (!found.isFile())
+    throw refused(path, found.isDirectory() ? 'a directory' : 'not a regular file');
   // An empty file, for example of mktemp, may be replaced.
   if (found.size === 0) return;
   const file = await open(path, 'r');

@@ -77,7 +77,10 @@ function recordFrame(kind: string, entry: LazyObject, at: number): Buffer {
   return frame(frameTypes.record, address, record.bytes);
 }
 
-/** Writes a backup to `sink` piece by piece; other work runs between two pieces. */
+/**
+ * Writes a backup to `sink` piece by piece, and returns its counts. Other work runs between two pieces. Rejects if
+ * `sink` rejects.
+ */
 export async function writeBackup(
   source: BackupSource,
   sink: (bytes: Buffer) => Promise<void>,

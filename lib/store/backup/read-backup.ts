@@ -43,7 +43,10 @@ function damaged(path: string, detail: string): StatusError {
   });
 }
 
-/** Adds the backup and a remedy to the system error of a read. */
+/**
+ * Returns the error of a read for the caller: a system error becomes FailedPrecondition (BackupUnreadable) with a
+ * remedy, and any other error is returned unchanged.
+ */
 function unreadable(path: string, error: unknown): unknown {
   const code = systemErrorCode(error);
   if (code === undefined) return error;
@@ -94,7 +97,8 @@ async function* frames(
 
 /**
  * Reads a backup completely, record by record.
- * @throws StatusError DataLoss if a byte differs from the written one.
+ * @throws StatusError DataLoss (BackupDamaged) if a byte differs from the written one, FailedPrecondition
+ * (BackupFormat, BackupUnreadable); errors of `onRecord`
  */
 export async function readBackup(
   path: string,
@@ -147,7 +151,10 @@ function recordIn(
   }
 }
 
-/** The JSON object of a header or trailer, with members of these types. */
+/**
+ * Parses the JSON object of a header or trailer, with members of these types.
+ * @throws StatusError DataLoss (BackupDamaged)
+ */
 function parse<T>(path: string, body: Buffer, members: { readonly [name in keyof T]?: string }): T {
   let value: unknown;
   try {
@@ -170,7 +177,7 @@ export function objectIn({ kind, json }: DecodedRecord): BackedUpObject {
 /**
  * Reads a backup file completely and returns its description; passes every object to `onObject`, if given.
  * @throws StatusError DataLoss (BackupDamaged) if a byte differs from the written one, FailedPrecondition
- * (BackupFormat) for another format; errors of `onObject`
+ * (BackupFormat) for another format, (BackupUnreadable) if the file can't be read; errors of `onObject`
  */
 export async function verifyBackup(
   path: string,

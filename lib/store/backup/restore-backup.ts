@@ -27,11 +27,11 @@ import type { BackupReport, EmbeddedStore } from '../contract/object-store.js';
 const recordsAtOnce = 200;
 
 /**
- * Writes a backup of a running store to a file, atomically and durably. The file has mode 0600. It replaces an
- * existing backup; any other file is refused. It is first written to `<path>.<uuid>.partial`: of two concurrent
- * backups to one path the later one wins. A killed process leaves such a partial file.
- * @throws StatusError FailedPrecondition (NotABackup) if `path` is not a backup, Unavailable (BackupUnwritable);
- * errors of the store's backup
+ * Writes a backup of a running store to a file, atomically and durably. The file has mode 0600. It replaces an existing
+ * backup; any other file is refused. The backup is first written to `<path>.<uuid>.partial`: of two concurrent backups
+ * to one path the later one wins. A killed process leaves such a partial file.
+ * @throws StatusError FailedPrecondition (NotABackup) if `path` is not a backup, Unavailable (BackupUnwritable); errors
+ * of the store's backup
  */
 export async function backupToFile(
   store: Pick<EmbeddedStore, 'backup'>,
@@ -58,7 +58,7 @@ export async function backupToFile(
   }
 }
 
-function wayOut(path: string, code: string): string {
+function remedyOf(path: string, code: string): string {
   const folder = dirname(path);
   switch (code) {
     case 'ENOENT':
@@ -75,14 +75,17 @@ function wayOut(path: string, code: string): string {
   }
 }
 
-/** Adds the backup and a remedy to the system error of a write. */
+/**
+ * Returns the error of a write for the caller: a system error becomes Unavailable (BackupUnwritable) with a remedy, and
+ * any other error is returned unchanged.
+ */
 function unwritable(path: string, error: unknown): unknown {
   const code = systemErrorCode(error);
   if (error instanceof StatusError || code === undefined) return error;
   return new StatusError({
     code: 'Unavailable',
     reason: 'BackupUnwritable',
-    message: `backup ${path} can't be written (${messageOf(error)}), and its partial file was removed; ${wayOut(path, code)}`,
+    message: `backup ${path} can't be written (${messageOf(error)}), and its partial file was removed; ${remedyOf(path, code)}`,
     cause: error,
   });
 }
@@ -156,7 +159,7 @@ function rewriting(rewrite: RestoreOptions['rewrite']): Rewrite {
     });
 }
 
-/** The record of the object in the restored store: with a new version. */
+/** The record of the object in the restored store. Its resourceVersion is the revision of its new address. */
 function restoredRecord(
   record: DecodedRecord,
   address: { readonly revision: number; readonly index: number; readonly count: number },
@@ -172,11 +175,12 @@ function restoredRecord(
  * Restores a backup, all or nothing: after a crash at any moment the directory has the previous or the complete
  * restored store. The backup is read twice, so that a damaged one changes nothing.
  *
- * The restored store has a new store id, and its revision is 2^32 above those of the backup and of the replaced
- * store. All its objects have that revision, and everything before counts as compacted: earlier cursors and
- * resourceVersions are invalid.
- * @throws StatusError DataLoss (BackupDamaged), FailedPrecondition (NotEmpty, RevisionUnknown,
- * RevisionsExhausted, DirectoryLocked)
+ * The restored store has a new store id, and its revision is 2^32 above those of the backup and of the replaced store.
+ * All its objects have that revision, and everything before counts as compacted: earlier cursors and resourceVersions
+ * are invalid.
+ * @throws StatusError DataLoss (BackupDamaged), FailedPrecondition (BackupFormat, BackupUnreadable, NotEmpty,
+ * RevisionUnknown, RevisionsExhausted, DirectoryLocked), InvalidArgument for an invalid `afterRevision`; errors of
+ * `rewrite`
  */
 export async function restoreBackup(
   path: string,

@@ -18,15 +18,17 @@ export interface StoreReader {
   readonly revision: number;
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
   /**
+   * Returns the selected objects in key order, at one revision.
    * @throws StatusError OutOfRange (PageTokenExpired) for a page token that is too old or from before the store was
-   * opened; InvalidArgument for a token of another list, an invalid page size, and an unknown index;
-   * FailedPrecondition (IndexIncomplete) while the function of the index throws for a stored object.
+   * opened; InvalidArgument for a token of another list, an invalid page size, and an unknown index; FailedPrecondition
+   * (IndexIncomplete) while the function of the index throws for a stored object.
    */
   list<T extends ApiObject, I extends string = string>(
     kind: Kind<T, string, I>,
     options?: ListOptions<NoInfer<I> | 'namespace'>,
   ): Promise<ListResult<T>>;
   /**
+   * Delivers the changes after the start position until `signal` aborts. The first read of the result starts the watch.
    * @throws StatusError OutOfRange if the start is compacted (Compacted), newer than the store (Ahead) or of another
    * store's history (OtherStore); InvalidArgument for an invalid revision or cursor (InvalidCursor).
    */
@@ -37,7 +39,7 @@ export interface StoreReader {
 
 /** Writes. A resolved promise means durable. */
 export interface StoreWriter {
-  /** @throws StatusError AlreadyExists */
+  /** Creates an object and returns it as stored. @throws StatusError AlreadyExists */
   create<T extends ApiObject, N extends Scope, C>(
     kind: Kind<T, string, string, N, C>,
     object: NoInfer<NewObject<T, N, C>>,
@@ -58,7 +60,10 @@ export interface StoreWriter {
     kind: Kind<T, string, string, Scope, C>,
     object: NoInfer<NewObject<T, Scope, C>>,
   ): Promise<T>;
-  /** Replaces the given status fields and keeps the others. Unguarded without `precondition`. */
+  /**
+   * Replaces the given status fields and keeps the others. Unguarded without `precondition`.
+   * @throws StatusError NotFound if the object does not exist; Aborted (Conflict) if `precondition` does not hold.
+   */
   updateStatus<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,
     key: ObjectKey,

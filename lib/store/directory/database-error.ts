@@ -10,7 +10,7 @@ export class DamageError extends Error {}
  */
 const heldTexts = /Resource temporarily unavailable|already held by process|being used by another/i;
 
-/** Whether LevelDB was refused because its database is open elsewhere. */
+/** Whether LevelDB refused to open a database because this or another process has it open. */
 export function isHeldElsewhere(cause: unknown): boolean {
   return systemErrorCode(cause) === 'LEVEL_LOCKED' && heldTexts.test(messageOf(cause));
 }

@@ -70,7 +70,7 @@ export class HighWaterMark {
     this.#clock = clock;
   }
 
-  /** The content of the file at the opening. */
+  /** Opens the file and returns its content. A missing file is not created. */
   async read(): Promise<MarkState> {
     try {
       this.#file = await this.#files.open(this.#path, 'r+');

@@ -33,7 +33,9 @@ export interface HolderSocket {
   close(): Promise<void>;
 }
 
-/** The text of the listening process; undefined if none listens. */
+/**
+ * Resolves to the text that the listening process sent, possibly incomplete or empty; undefined if no process listens.
+ */
 function ask(path: string): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     let text = '';

@@ -13,8 +13,8 @@ export class OpeningMark {
   }
 
   /**
-   * Creates the file. If it exists already, an opening was aborted: LevelDB aborts the process on some damaged
-   * tables, so every block is checked first.
+   * Creates the file. If it exists already, an opening was aborted, and `check` runs first: LevelDB aborts the process
+   * on some damaged tables, so `check` reads every block.
    */
   async set(check: () => Promise<void>): Promise<void> {
     const diedOpening = await this.#files.exists(this.#path);

@@ -12,7 +12,9 @@ export class SerialWrites {
   #last: Promise<void> = Promise.resolve();
   #failure: StatusError | undefined;
 
-  /** @param settle runs after every write before it is acknowledged; undefined for nothing */
+  /**
+   * @param settle called after every write, before the write is acknowledged; returns undefined if no wait is needed
+   */
   constructor(settle: () => Promise<void> | undefined) {
     this.#settle = settle;
   }
@@ -22,7 +24,10 @@ export class SerialWrites {
     this.#failure = undefined;
   }
 
-  /** @throws StatusError Unavailable (WriteFailed) after a failed write; errors of `work` */
+  /**
+   * Runs `work` after all earlier writes.
+   * @throws StatusError Unavailable (WriteFailed) after a failed write; errors of `work`
+   */
   run(work: () => Promise<void>): Promise<void> {
     // A lone writer does not await, because that would add a turn to its write.
     const before = this.#count > 0 ? this.#last : undefined;
@@ -33,7 +38,7 @@ export class SerialWrites {
 
   async #perform(work: () => Promise<void>, before: Promise<void> | undefined): Promise<void> {
     try {
-      // Its error goes to its own caller and is kept here.
+      // The error of the earlier write goes to its own caller; `#failure` refuses this write.
       if (before) await before.catch(() => undefined);
       if (this.#failure) throw this.#failure;
       await work();

@@ -12,7 +12,7 @@ export class WrongValues extends TypeError {
  * `limits.indexValuesMax` values or `limits.indexValueCharactersMax` characters of one
  */
 export function indexValues(of: IndexFunction<ApiObject>, object: ApiObject): readonly string[] {
-  const given: unknown = awaitedByNobody(of(object));
+  const given: unknown = requireNoPromise(of(object));
   if (!Array.isArray(given)) throw new WrongValues('a value that is not a list');
   const { indexValuesMax, indexValueCharactersMax } = limits;
   if (given.length > indexValuesMax)
@@ -28,8 +28,8 @@ export function indexValues(of: IndexFunction<ApiObject>, object: ApiObject): re
   return values.length > 1 ? [...new Set(values)] : [...values];
 }
 
-/** @throws WrongValues for a promise: its rejection would end the process */
-function awaitedByNobody(given: unknown): unknown {
+/** Returns the value unless it is a promise. @throws WrongValues for a promise: its rejection would end the process */
+function requireNoPromise(given: unknown): unknown {
   try {
     return requireSynchronous('it', given);
   } catch {

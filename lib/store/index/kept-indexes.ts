@@ -22,7 +22,10 @@ export interface KeptIndex {
   filled?: Promise<void>;
 }
 
-/** The change of an object's values in an index; undefined if the function throws. */
+/**
+ * The change of an object's values in an index. `before` and `after` are undefined if the function throws for that
+ * state.
+ */
 export interface IndexedChange {
   readonly index: KeptIndex;
   readonly before: readonly string[] | undefined;
@@ -50,7 +53,7 @@ function valuesOrNone(index: KeptIndex, object: ApiObject): readonly string[] | 
 export class KeptIndexes {
   readonly #kinds = new Map<string, KindIndexes>();
 
-  /** Learns the indexes of a kind; `revision` is the last one whose changes they do not track. */
+  /** Learns the indexes of a kind. Changes up to `revision` are not tracked for them. */
   learn({ kind, indexes }: AnyKind, revision: number): void {
     // A kind that is only a name has no indexes.
     if (indexes === undefined) return;

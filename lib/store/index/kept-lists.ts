@@ -28,12 +28,12 @@ const bytesOfReference = 8;
 const settleBytes = 1_048_576;
 
 /**
- * Unfinished lists by name. Their memory is bounded: by number, per caller and in total, by idle time, and by
- * bytes. Eviction removes the least recently used list of the caller with the most, so that no caller's lists evict
- * those of others.
+ * Unfinished lists by name. Their memory is bounded: by number, per caller and in total, by idle time, and by bytes.
+ * Above a limit, the caller with the most lists or bytes loses its least recently used list, so that no caller's lists
+ * evict those of others.
  *
- * A snapshot shares its objects with the store until they are replaced, so it keeps alive the objects of its kind
- * that were replaced since.
+ * A snapshot shares its objects with the store until they are replaced, so it keeps alive the objects of its kind that
+ * were replaced since.
  */
 export class KeptLists<L extends Keepable> {
   readonly #clock: Clock;
@@ -127,7 +127,7 @@ export class KeptLists<L extends Keepable> {
     return greatest;
   }
 
-  /** The bytes of a list if it shared none with others. */
+  /** The bytes that a list would keep alive if it were the only one. */
   #bytesOf({ list, referenceBytes }: Kept<L>): number {
     return referenceBytes + this.replacedOf(list.kind) - list.replacedBefore;
   }

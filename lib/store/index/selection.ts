@@ -71,8 +71,8 @@ export class Selection {
   }
 
   /**
-   * The change for a watcher. The previous state decides whether the watcher knows the object, also for a deletion:
-   * its last write may have changed selected fields.
+   * Returns the change for a watcher; undefined if the selection has neither state. The previous state decides whether
+   * the watcher knows the object, also for a deletion: its last write may have changed selected fields.
    * @param before the replaced state; may be absent if the key alone decides
    */
   event(change: Change, before: LazyObject | undefined): WatchEvent<ApiObject> | undefined {

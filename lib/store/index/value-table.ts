@@ -24,7 +24,7 @@ export class ValueTable {
     return [...(this.#keys.get(value) ?? [])].sort();
   }
 
-  /** An object that is missing here; undefined if there is none. */
+  /** The key of an object for which the index function throws; undefined if there is none. */
   get fault(): string | undefined {
     const { value } = this.#faults.values().next();
     return value;

@@ -14,7 +14,7 @@ export interface DatabaseBatch {
 
 /** Entries of a range in key order, at the time of its creation. */
 export interface DatabaseIterator {
-  /** The next entries, at most `count`; none at the end. */
+  /** Resolves to the next entries, at most `count`; to an empty list at the end. */
   nextv(count: number): Promise<readonly (readonly [Buffer, Buffer])[]>;
   close(): Promise<void>;
 }

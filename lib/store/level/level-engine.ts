@@ -147,7 +147,7 @@ export class LevelEngine implements ReplaceableEngine {
     await this.#names.open();
   }
 
-  /** Migrates a log of an earlier version, after a copy of it. */
+  /** Copies a log of an earlier version, then migrates it. */
   async #migrate(from: number, state: EngineState): Promise<Migration> {
     const { directory, copiedBeforeMigration: alsoCopied = [] } = this.#options;
     // Check the log first: if it is damaged, an earlier migration's copy, which may be intact, must not be replaced.
@@ -157,7 +157,7 @@ export class LevelEngine implements ReplaceableEngine {
     const files = this.#files;
     const { storeId, checkpoint } = state;
     const copied = await copyStore({ files, directory, version: from, alsoCopied });
-    // Noted before the first step: after a kill behind the last step nothing else records the migration.
+    // Noted before the first step: after a kill that follows the last step nothing else records the migration.
     const migration = await noteMigration(files, directory, storeId, copied);
     await this.#openDatabase();
     for (let version = from; version < schemaVersion; version += 1) {

@@ -11,7 +11,7 @@ export interface ScannedLog {
   readonly database: () => Database;
   /** The path of the database, for errors. */
   readonly path: string;
-  /** Called at the end. */
+  /** Called once the last record was read. */
   readonly ended: () => Promise<void>;
 }
 

@@ -126,7 +126,10 @@ export interface CopyRoom {
   readonly free: number | undefined;
 }
 
-/** @throws StatusError ResourceExhausted (NoRoomForCopy) */
+/**
+ * Returns the space that a copy needs and the free space.
+ * @throws StatusError ResourceExhausted (NoRoomForCopy) if the free space is too small
+ */
 export async function requireRoom(
   options: CopyOptions,
   names: readonly string[],

@@ -112,8 +112,8 @@ export class CommitPipeline<C extends Commit> {
   }
 
   /**
-   * True if all writers wait for one batch, and the disk would then wait even longer for all writers. The batch is
-   * then split: one half is prepared while the other is written.
+   * True if the writers run in lockstep: all of them wait for one batch, and then the disk waits for all of them,
+   * longer than for a write. The batch is then split: one half is prepared while the other is written.
    */
   #inLockstep(): boolean {
     if (this.#queue.length < lockstepMin) return false;

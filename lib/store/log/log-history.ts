@@ -80,7 +80,7 @@ export class LogHistory {
     this.#passed(step);
   }
 
-  /** Resolves a failed step: `mark` is the mark of the reopened log. */
+  /** Sets the outcome of a failed step according to `mark`, the mark of the reopened log. */
   settle(mark: Checkpoint): void {
     if (this.#step && mark.revision > this.#checkpoint.revision) this.#passed(this.#step);
     this.#step = undefined;

@@ -62,7 +62,7 @@ export class LossCount {
     this.#missing -= 1;
   }
 
-  /** The losses, after all records. */
+  /** Returns the losses; called once, after the last record. */
   end(mark: MarkState): SalvageLosses {
     this.#endRevision();
     const highWater = mark.type === 'mark' ? mark.revision : 0;

@@ -130,7 +130,10 @@ async function openRepaired(folder: string, rescued: readonly TableEntry[]): Pro
   }
 }
 
-/** Entries without values that a compaction dropped: each key of the log is written once and deleted once. */
+/**
+ * Returns the entries whose keys were not deleted by a compaction: each key of the log is written once and deleted
+ * once.
+ */
 async function undeleted(
   folder: string,
   rescued: readonly TableEntry[],
@@ -179,7 +182,7 @@ interface Readable {
   readonly damagedRecords: number;
 }
 
-/** The last readable version of every object. */
+/** Reads the last readable version of every object, and passes each readable record to `onRecord`. */
 async function readRecords(
   database: Database,
   onRecord: (record: DecodedRecord) => void,
@@ -213,7 +216,7 @@ async function readRecords(
   }
 }
 
-/** Decodes a record; undefined for a damaged one, which is counted. The others are still read. */
+/** Decodes a record; undefined if it is damaged. */
 function readable(key: Buffer, bytes: Buffer): DecodedRecord | undefined {
   const address = decodeKey(key);
   if (!address) return undefined;

@@ -14,7 +14,10 @@ const magic = 0xdb4775248b80fb57n;
 const trailerBytes = 5;
 const checksumMask = 0xa282ead8;
 
-/** The content of a block with a valid checksum. */
+/**
+ * Returns the decompressed content of a block.
+ * @throws Error that names the position, for a wrong checksum and for a block outside the file
+ */
 function readBlock(table: Buffer, { offset, size }: BlockHandle): Buffer {
   const end = offset + size;
   if (end + trailerBytes > table.length - footerBytes)
@@ -60,7 +63,7 @@ function layoutOf(table: Buffer): {
   return { data: handlesIn(index), others: handlesIn(metaIndex) };
 }
 
-/** @throws Error that names the damage of one table. */
+/** Checks every block of a table. @throws Error that names the damage */
 export function checkTable(table: Buffer): void {
   const { data, others } = layoutOf(table);
   for (const handle of [...others, ...data]) readBlock(table, handle);

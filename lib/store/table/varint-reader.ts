@@ -18,7 +18,7 @@ export class VarintReader {
     return this.position >= this.#bytes.length;
   }
 
-  /** @throws Error without a valid number. */
+  /** Reads the next number. @throws Error for an invalid or truncated number */
   varint(): number {
     let value = 0;
     for (let scale = 1; scale <= 2 ** 49; scale *= 128) {

@@ -6,7 +6,7 @@ import { decodeRecord } from '../record/record-codec.js';
 import type { Published } from './watch-ring.js';
 
 /**
- * The revisions after `revision`, read from the log, up to the size of one batch.
+ * Reads the revisions after `revision` from the log, up to the size of one batch.
  * @param visible the last revision that watchers may see
  */
 export async function readChanges(

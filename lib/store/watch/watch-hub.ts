@@ -139,7 +139,7 @@ export class WatchHub {
 
   /**
    * Yields batches for one kind until the signal aborts.
-   * @throws StatusError OutOfRange, InvalidArgument
+   * @throws StatusError OutOfRange, InvalidArgument for the start; DataLoss for a hole in the log
    */
   async *watch(kind: string, options: HubWatch): AsyncIterable<WatchBatch<ApiObject>> {
     const { signal, bookmarkMs, withPrevious = false } = options;

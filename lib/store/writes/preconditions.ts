@@ -28,9 +28,9 @@ export function tooManyFields(count: number): string | undefined {
 }
 
 /**
- * The stored object of an operation.
- * @throws StatusError NotFound, Aborted (Conflict) for another object or version than in the precondition, and
- * errors of {@link requireState}
+ * Returns the stored object of an operation, if the precondition holds.
+ * @throws StatusError NotFound, Aborted (Conflict) for another object or version than in the precondition, and errors
+ * of {@link requireState}
  */
 export function requireCurrent(
   operation: ObjectOperation,

@@ -95,7 +95,7 @@ export class RecentChanges {
     return this.#young.size + this.#old.size;
   }
 
-  /** Clears all changes, because some noted writes may have failed. */
+  /** Forgets all changes up to `revision`, because some noted writes may have failed. */
   reset(revision: number): void {
     this.#kinds.clear();
     this.#young = new Generation();

@@ -89,7 +89,10 @@ export class SpaceGuard {
     return this.#error;
   }
 
-  /** @throws StatusError ResourceExhausted (DiskFull) for a write without enough space. */
+  /**
+   * Accepts a write, and subtracts its bytes from the remaining ones while the disk is nearly full.
+   * @throws StatusError ResourceExhausted (DiskFull) for a write without enough space.
+   */
   requireRoom({ changes, bytes }: WriteSet, operations: readonly Operation[]): void {
     if (!this.#error) return;
     this.#askAgain();

@@ -6,8 +6,9 @@ import { resourceOf, keyOfOperation } from './operation-key.js';
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
+ * Checks that the kind's states allow the transition from `before` to `after`.
  * @param before undefined for a creation; an object from before its kind had states is in the initial one
- * @throws StatusError FailedPrecondition (IllegalTransition) for a transition that the kind's states do not have.
+ * @throws StatusError FailedPrecondition (IllegalTransition)
  */
 export function requireMove(
   operation: ObjectOperation,
@@ -31,7 +32,10 @@ export function requireMove(
   );
 }
 
-/** @throws StatusError FailedPrecondition (IllegalTransition) in a state that is not removable. */
+/**
+ * Checks that an object may be removed in its last state.
+ * @throws StatusError FailedPrecondition (IllegalTransition)
+ */
 export function requireRemovable(operation: ObjectOperation, last: Fields): void {
   const { states } = operation.kind;
   if (!states?.removable) return;

@@ -157,7 +157,7 @@ function isStatus({ op }: ObjectOperation, { changed }: Applied): boolean {
   return !changed || op === 'updateStatus';
 }
 
-/** Checked against writes before this transaction, regardless of the check's position. */
+/** Checks a kind against the writes before this transaction, regardless of the position of the check in it. */
 function stageCheck(check: KindCheck, { kept, recent, revision }: WriteContext): Applied {
   kept.learn(check.kind, revision - 1);
   requireUnchanged(check, { kept, recent, revision: revision - 1 });
@@ -251,7 +251,7 @@ function typeOf({ before, after }: Staged): ChangeType {
   return !after.exists ? 'DELETED' : before ? 'MODIFIED' : 'ADDED';
 }
 
-/** @throws StatusError InvalidArgument (ObjectTooLarge) */
+/** Encodes the record of one change. @throws StatusError InvalidArgument (ObjectTooLarge) */
 function recordOf(
   staged: Staged,
   index: number,

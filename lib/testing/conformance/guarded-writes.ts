@@ -101,7 +101,7 @@ export const guardedWriteTests: readonly ConformanceTest[] = [
         return { ...made, metadata: Object.fromEntries(kept) as unknown as typeof made.metadata };
       };
       const bare = thing('a', 2) as typeof made;
-      for (const [attempt, field, wayOut] of [
+      for (const [attempt, field, remedy] of [
         [store.update(things, bare), 'metadata.uid', /call overwrite/],
         [store.update(things, without('uid')), 'metadata.uid', /call overwrite/],
         [
@@ -130,7 +130,7 @@ export const guardedWriteTests: readonly ConformanceTest[] = [
           error.violations.map((violation) => violation.field),
           [field],
         );
-        assert.match(error.message, wayOut);
+        assert.match(error.message, remedy);
       }
       assert.deepEqual(await store.get(things, key('a')), made);
     },

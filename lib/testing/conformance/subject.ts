@@ -108,7 +108,7 @@ export async function refused(code: StatusCode, promise: Promise<unknown>): Prom
   });
 }
 
-/** The batches of a watch until `enough` returns true. */
+/** Collects the batches of a watch until `enough` returns true. */
 export async function collect(
   store: ObjectStore,
   options: WatchStart & Pick<WatchOptions, 'namespace' | 'labels' | 'fields'>,

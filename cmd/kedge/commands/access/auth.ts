@@ -27,7 +27,10 @@ const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources]
 /** Maximum number of concurrent requests. */
 const atOnce = 16;
 
-/** Refuses misspelt words: their answer would be "no". @throws StatusError InvalidArgument */
+/**
+ * Rejects a verb or a resource that does not exist: the answer would be "no".
+ * @throws StatusError InvalidArgument with a suggestion
+ */
 function requireKnownAccess(verb: string, resource: string): void {
   if (verb !== '*' && !verbs.some((known) => known === verb)) {
     const meant = nearest(verb, verbs);

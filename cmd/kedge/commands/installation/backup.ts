@@ -15,7 +15,10 @@ function incomplete(detail: string): StatusError {
   });
 }
 
-/** Streams the daemon's backup. @throws StatusError unless it is complete. */
+/**
+ * Passes the bytes of the daemon's backup to `sink`, and returns the last message.
+ * @throws StatusError if the backup is incomplete
+ */
 async function received(
   client: ApiClient,
   signal: AbortSignal,

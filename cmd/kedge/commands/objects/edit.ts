@@ -73,8 +73,8 @@ function written(object: JsonObject): JsonObject {
 }
 
 /**
- * Writes the edited object. A status change meanwhile is not a conflict, for example that of a crash-looping
- * workload.
+ * Writes the edited object. A status change meanwhile is not a conflict, for example that of a crash-looping workload.
+ * @returns whether the write changed anything
  * @throws StatusError Aborted if another writer changed the object itself
  */
 async function putEdited(

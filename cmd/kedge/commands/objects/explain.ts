@@ -59,7 +59,7 @@ class Explanation {
     return this.#schema.comment(`${field.parent.typeName}.${field.name}`);
   }
 
-  /** The field at a path. @throws StatusError NotFound with a suggestion */
+  /** The field at a path; undefined for an empty path. @throws StatusError NotFound with a suggestion */
   find(kind: string, path: readonly string[]): DescField | undefined {
     let message: DescMessage | undefined = this.#schema.message;
     let field: DescField | undefined;

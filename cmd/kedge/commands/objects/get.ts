@@ -134,8 +134,8 @@ function causesIn(world: World): CauseColumn {
 }
 
 /**
- * If an object has a problem, its dependencies are read once for the whole table. Without problems the column is
- * omitted.
+ * Returns the content of the column with causes; undefined, which omits the column, if no object has a problem. The
+ * dependencies of all objects are read once.
  */
 async function causesOf(
   client: ApiClient,

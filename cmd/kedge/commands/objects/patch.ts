@@ -15,7 +15,11 @@ interface PatchOptions {
   readonly dryRun?: boolean;
 }
 
-/** A patch that names another object would be rejected, or have a different effect than its text suggests. */
+/**
+ * Rejects a patch with a name or namespace: it would be refused later, or have a different effect than its text
+ * suggests.
+ * @throws StatusError InvalidArgument
+ */
 function requireSameName(patch: JsonObject): void {
   for (const field of ['name', 'namespace'])
     if (field in patch) throw invalid([{ field, description: "can't be changed" }]);

@@ -28,7 +28,10 @@ function pair(text: string, before: Readonly<Record<string, string>>): Record<st
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
-/** A factory of driver instances that share no state. */
+/**
+ * Returns a factory of driver instances that share no state.
+ * @throws StatusError InvalidArgument for an unknown driver, or a module without one
+ */
 async function makerOf(
   name: string,
   settings: StorageSettings,

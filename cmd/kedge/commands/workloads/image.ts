@@ -82,7 +82,7 @@ async function* messages(node: string, pieces: AsyncIterable<Buffer>): AsyncIter
   for await (const piece of pieces) yield { data: piece.toString('base64') };
 }
 
-/** Progress on standard error, in steps of 10 %, or of 100 MiB for a pipe of unknown size. */
+/** Prints progress to standard error, in steps of 10 %, or of 100 MiB for a pipe of unknown size. */
 class ShownProgress {
   readonly #sizeBytes: number;
   #step = 0;
