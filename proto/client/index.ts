@@ -21,19 +21,19 @@ import { typedServices, type TypedServices } from './typed-methods.js';
 export type { Stored, TypedResources } from './resources.js';
 export type { Request, TypedMethod, TypedServices } from './typed-methods.js';
 
-/** Where and as whom to call. */
+/** The server and the credentials of a client. */
 export type KedgeClientOptions = Omit<ApiClientOptions, 'schemas' | 'packageName'>;
 
 let registry: SchemaRegistry | undefined;
 
-/** The schemas of the API, read once. */
+/** Returns the schemas of the API, which are read once. */
 export function apiSchemas(): SchemaRegistry {
   registry ??= new SchemaRegistry(descriptorSet);
   return registry;
 }
 
 interface KedgeClientParts extends TypedResources {
-  /** For methods by name with JSON, and for streams of requests. */
+  /** Calls methods by name with JSON, also those with a stream of requests. */
   readonly api: ApiClient;
   /** Every method of every service, typed. */
   readonly methods: TypedServices;
@@ -41,10 +41,10 @@ interface KedgeClientParts extends TypedResources {
   [Symbol.dispose](): void;
 }
 
-/** A client; {@link kedgeClient} makes one. */
+/** A typed client. Create it with {@link kedgeClient}. */
 export type KedgeClient = KedgeClientParts;
 
-/** Makes a client. Nothing is sent before the first call. */
+/** Creates a client. Nothing is sent before the first call. */
 export function kedgeClient(options: KedgeClientOptions): KedgeClient {
   const api = new ApiClient({ ...options, schemas: apiSchemas(), packageName: 'api' });
   return {

@@ -2,7 +2,7 @@ import type { ApiClient, CallOptions } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { serviceDefinitions } from '../gen/services.js';
 
-/** A request of which fields may be left out; enum values are their names. */
+/** A request: all fields are optional, and enum values are their names. */
 export type Request<T> = T extends readonly (infer Item)[]
   ? readonly Request<Item>[]
   : T extends Buffer | Uint8Array
@@ -17,7 +17,7 @@ interface Codec<Q, A> {
   readonly responseDeserialize: (value: Buffer) => A;
 }
 
-/** One method as a function of its request. Asked with a stream: see ApiClient.duplex. */
+/** One method as a function of its request; `never` for a method with a stream of requests: use ApiClient.duplex. */
 export type TypedMethod<D> = D extends { readonly requestStream: true }
   ? never
   : D extends Codec<infer Q, infer A> & { readonly responseStream: true }
@@ -28,7 +28,7 @@ export type TypedMethod<D> = D extends { readonly requestStream: true }
 
 type Definitions = typeof serviceDefinitions;
 
-/** Every unary and answering method of every service. */
+/** The methods of every service, except those with a stream of requests. */
 export type TypedServices = {
   readonly [S in keyof Definitions]: {
     readonly [M in keyof Definitions[S]]: TypedMethod<Definitions[S][M]>;
@@ -54,7 +54,7 @@ function typedMethod(api: ApiClient, definition: AnyDefinition): unknown {
     decode(await api.callBytes(id, request, options));
 }
 
-/** The methods of all services over a client. */
+/** Returns the methods of all services over a client. */
 export function typedServices(api: ApiClient): TypedServices {
   const services = Object.entries(serviceDefinitions).map(([service, methods]) => {
     const all = Object.entries(methods) as readonly (readonly [string, AnyDefinition])[];

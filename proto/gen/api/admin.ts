@@ -83,7 +83,7 @@ export interface User_LabelsEntry {
   value: string;
 }
 
-/** The rights that it grants. Rules only allow: without a matching rule access is denied. */
+/** A set of rights. Rules only allow: access without a matching rule is denied. */
 export interface Policy {
   name: string;
   labels: { [key: string]: string };
@@ -144,9 +144,9 @@ export interface UpdateUserRequest {
 export interface DeleteUserRequest {
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
@@ -188,9 +188,9 @@ export interface UpdatePolicyRequest {
 export interface DeletePolicyRequest {
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
@@ -202,8 +202,8 @@ export interface Registry {
     | ObjectMeta
     | undefined;
   /**
-   * Host with an optional port and path; *.example.com matches every subdomain. Of several that contain an image, a
-   * path wins over a host, and a host over a wildcard.
+   * Host with an optional port and path; *.example.com matches every subdomain. If several registries match an
+   * image, a path takes precedence over a host, and a host over a wildcard.
    */
   registry: string;
   auth?: Registry_Auth | undefined;
@@ -260,8 +260,8 @@ export interface Registry_Auth {
   type: Registry_AuthType;
   username: string;
   /**
-   * This, token and docker_config_json: a literal, sealed in the store and masked in answers, or a secret
-   * reference secret:<name>.<namespace>.svc/<key>.
+   * A literal, which is sealed in the store and masked in answers, or a secret reference
+   * secret:<name>.<namespace>.svc/<key>. The same applies to token and docker_config_json.
    */
   password: string;
   token: string;
@@ -315,9 +315,9 @@ export interface DeleteRegistryRequest {
   name: string;
   /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
@@ -369,9 +369,9 @@ export interface RotateKeysResponse {
 
 export interface WatchUsersRequest {
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -438,9 +438,9 @@ export function watchUsersResponse_Event_TypeToNumber(object: WatchUsersResponse
 
 export interface WatchPoliciesRequest {
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -507,9 +507,9 @@ export function watchPoliciesResponse_Event_TypeToNumber(object: WatchPoliciesRe
 
 export interface WatchRegistriesRequest {
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -2213,7 +2213,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: BootstrapResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): BootstrapResponse => BootstrapResponse.decode(value),
   },
-  /** Bootstrap by the name in the specification; gRPC only. */
+  /** The same as Bootstrap, under its name in the specification; gRPC only. */
   adminBootstrap: {
     path: "/api.AdminService/AdminBootstrap" as const,
     requestStream: false as const,
@@ -2263,7 +2263,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: User): Buffer => notServed(),
     responseDeserialize: (value: Buffer): User => User.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   deleteUser: {
     path: "/api.AdminService/DeleteUser" as const,
     requestStream: false as const,
@@ -2273,7 +2273,10 @@ export const AdminServiceService = {
     responseSerialize: (_value: User): Buffer => notServed(),
     responseDeserialize: (value: Buffer): User => User.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watchUsers: {
     path: "/api.AdminService/WatchUsers" as const,
     requestStream: false as const,
@@ -2323,7 +2326,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: Policy): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Policy => Policy.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   deletePolicy: {
     path: "/api.AdminService/DeletePolicy" as const,
     requestStream: false as const,
@@ -2333,7 +2336,10 @@ export const AdminServiceService = {
     responseSerialize: (_value: Policy): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Policy => Policy.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watchPolicies: {
     path: "/api.AdminService/WatchPolicies" as const,
     requestStream: false as const,
@@ -2406,7 +2412,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: Registry): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Registry => Registry.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   deleteRegistry: {
     path: "/api.AdminService/DeleteRegistry" as const,
     requestStream: false as const,
@@ -2417,7 +2423,10 @@ export const AdminServiceService = {
     responseSerialize: (_value: Registry): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Registry => Registry.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watchRegistries: {
     path: "/api.AdminService/WatchRegistries" as const,
     requestStream: false as const,
@@ -2440,7 +2449,8 @@ export const AdminServiceService = {
   },
   /**
    * Streams all objects at one revision as the bytes of a backup file, while writes continue. A stream that ends
-   * without done is no backup. The key-encryption key is not in it. Over REST the answer is server-sent events.
+   * without done is not a complete backup. A backup does not contain the key-encryption key. Over REST the answer is
+   * server-sent events.
    */
   backup: {
     path: "/api.AdminService/Backup" as const,
@@ -2470,7 +2480,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: BootstrapResponse) => void,
   ): ClientUnaryCall;
-  /** Bootstrap by the name in the specification; gRPC only. */
+  /** The same as Bootstrap, under its name in the specification; gRPC only. */
   adminBootstrap(
     request: BootstrapRequest,
     callback: (error: ServiceError | null, response: BootstrapResponse) => void,
@@ -2547,7 +2557,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: User) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   deleteUser(
     request: DeleteUserRequest,
     callback: (error: ServiceError | null, response: User) => void,
@@ -2563,7 +2573,10 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: User) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watchUsers(request: WatchUsersRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchUsersResponse>;
   watchUsers(
     request: WatchUsersRequest,
@@ -2634,7 +2647,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Policy) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   deletePolicy(
     request: DeletePolicyRequest,
     callback: (error: ServiceError | null, response: Policy) => void,
@@ -2650,7 +2663,10 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Policy) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watchPolicies(
     request: WatchPoliciesRequest,
     options?: Partial<CallOptions>,
@@ -2756,7 +2772,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Registry) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   deleteRegistry(
     request: DeleteRegistryRequest,
     callback: (error: ServiceError | null, response: Registry) => void,
@@ -2772,7 +2788,10 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Registry) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watchRegistries(
     request: WatchRegistriesRequest,
     options?: Partial<CallOptions>,
@@ -2800,7 +2819,8 @@ export interface AdminServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Streams all objects at one revision as the bytes of a backup file, while writes continue. A stream that ends
-   * without done is no backup. The key-encryption key is not in it. Over REST the answer is server-sent events.
+   * without done is not a complete backup. A backup does not contain the key-encryption key. Over REST the answer is
+   * server-sent events.
    */
   backup(request: BackupRequest, options?: Partial<CallOptions>): ClientReadableStream<BackupResponse>;
   backup(

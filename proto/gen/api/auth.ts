@@ -23,13 +23,13 @@ export interface CanIRequest {
   verb: string;
   /** Plural name of a kind. */
   resource: string;
-  /** Default: default; "-" asks about all namespaces. */
+  /** Default: the namespace default. "-" means all namespaces. */
   namespace: string;
 }
 
 export interface CanIResponse {
   allowed: boolean;
-  /** Policies that allow it. */
+  /** Policies that allow the access. */
   policies: string[];
 }
 
@@ -56,18 +56,18 @@ export interface Token {
   subject: string;
   description: string;
   /**
-   * Seconds until it expires, limited to the remaining time of the token with which it is created; 0 means until
-   * that one expires.
+   * Seconds until it expires, at most the remaining time of its parent, which is the token that created it. 0: it
+   * expires with its parent.
    */
   ttlSeconds: number;
   expiresAt: string;
-  /** To the minute. */
+  /** Time of the last use, accurate to a minute. */
   lastUsedAt: string;
   /** The token itself, returned only by Create. */
   token: string;
   /**
-   * Id of the token with which it was created: it is invalid without that one. Empty: created on the machine
-   * itself.
+   * Id of the parent token, which created this one. A token is invalid without its parent. Empty: created on the
+   * machine itself.
    */
   maker: string;
 }
@@ -109,17 +109,17 @@ export interface CreateTokenRequest {
 export interface DeleteTokenRequest {
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
 export interface WatchTokensRequest {
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -820,7 +820,7 @@ export const AuthServiceService = {
     responseSerialize: (_value: Token): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Token => Token.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   deleteToken: {
     path: "/api.AuthService/DeleteToken" as const,
     requestStream: false as const,
@@ -830,7 +830,10 @@ export const AuthServiceService = {
     responseSerialize: (_value: Token): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Token => Token.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watchTokens: {
     path: "/api.AuthService/WatchTokens" as const,
     requestStream: false as const,
@@ -917,7 +920,7 @@ export interface AuthServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Token) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   deleteToken(
     request: DeleteTokenRequest,
     callback: (error: ServiceError | null, response: Token) => void,
@@ -933,7 +936,10 @@ export interface AuthServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Token) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watchTokens(request: WatchTokensRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchTokensResponse>;
   watchTokens(
     request: WatchTokensRequest,

@@ -9,7 +9,10 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 
 /** The store's metadata of every object. Times are RFC 3339, UTC. */
 export interface ObjectMeta {
-  /** In an update or a status update: that of the stored object, if given; another one is a conflict. */
+  /**
+   * In an update or a status update, if given: the uid that the stored object must have; otherwise the call is a
+   * conflict.
+   */
   uid: string;
   /**
    * The version of this object. Opaque: compare it only for equality. Versions and watch cursors are not
@@ -108,7 +111,7 @@ export interface Description {
   fields: Description_Field[];
   conditions: Condition[];
   references: Description_Reference[];
-  /** What to do next. */
+  /** The next steps. */
   hints: string[];
   /** Recent events, the newest first. */
   events: Description_RecentEvent[];

@@ -70,7 +70,7 @@ export interface CreateConfigmapRequest {
     | undefined;
   /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** Create the namespace if it does not exist. */
+  /** Creates the namespace if it does not exist. */
   ensureNamespace: boolean;
 }
 
@@ -89,18 +89,18 @@ export interface DeleteConfigmapRequest {
   name: string;
   /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
 export interface WatchConfigmapsRequest {
   namespace: string;
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -698,7 +698,7 @@ export const ConfigmapServiceService = {
     responseSerialize: (_value: Configmap): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Configmap => Configmap.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete: {
     path: "/api.ConfigmapService/Delete" as const,
     requestStream: false as const,
@@ -709,7 +709,10 @@ export const ConfigmapServiceService = {
     responseSerialize: (_value: Configmap): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Configmap => Configmap.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch: {
     path: "/api.ConfigmapService/Watch" as const,
     requestStream: false as const,
@@ -790,7 +793,7 @@ export interface ConfigmapServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Configmap) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete(
     request: DeleteConfigmapRequest,
     callback: (error: ServiceError | null, response: Configmap) => void,
@@ -806,7 +809,10 @@ export interface ConfigmapServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Configmap) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch(request: WatchConfigmapsRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchConfigmapsResponse>;
   watch(
     request: WatchConfigmapsRequest,

@@ -35,9 +35,9 @@ export interface Event {
   /** RFC 3339, UTC. */
   firstSeenAt: string;
   lastSeenAt: string;
-  /** The component that reports it. */
+  /** The component that reports the event. */
   source: string;
-  /** Number of further events of its reason that were not written, because there were too many. */
+  /** Number of further events with this reason that were not written because of the rate limit. */
   dropped: number;
 }
 
@@ -118,7 +118,7 @@ export interface CreateEventRequest {
     | undefined;
   /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** Create the namespace if it does not exist. */
+  /** Creates the namespace if it does not exist. */
   ensureNamespace: boolean;
 }
 
@@ -137,18 +137,18 @@ export interface DeleteEventRequest {
   name: string;
   /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
 export interface WatchEventsRequest {
   namespace: string;
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -854,7 +854,7 @@ export const EventServiceService = {
     responseSerialize: (_value: Event): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Event => Event.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete: {
     path: "/api.EventService/Delete" as const,
     requestStream: false as const,
@@ -864,7 +864,10 @@ export const EventServiceService = {
     responseSerialize: (_value: Event): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Event => Event.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch: {
     path: "/api.EventService/Watch" as const,
     requestStream: false as const,
@@ -935,7 +938,7 @@ export interface EventServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Event) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete(request: DeleteEventRequest, callback: (error: ServiceError | null, response: Event) => void): ClientUnaryCall;
   delete(
     request: DeleteEventRequest,
@@ -948,7 +951,10 @@ export interface EventServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Event) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch(request: WatchEventsRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchEventsResponse>;
   watch(
     request: WatchEventsRequest,

@@ -46,7 +46,7 @@ export interface ExecRequest {
   resize?:
     | TerminalSize
     | undefined;
-  /** Name such as SIGINT, to the command and its children. */
+  /** Name of a signal for the command and its children, such as SIGINT. */
   signal?: string | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface ExecResponse {
 
 /** The exit of the command. */
 export interface ExecResponse_Exit {
-  /** 128 plus the signal's number if a signal ended the command. */
+  /** The exit code; 128 plus the signal's number if a signal ended the command. */
   code: number;
   /** Name of the signal that ended the command. */
   signal: string;
@@ -230,8 +230,8 @@ export const ExecResponse_Exit: Pick<MessageFns<ExecResponse_Exit>, 'decode'> = 
 export type ExecServiceService = typeof ExecServiceService;
 export const ExecServiceService = {
   /**
-   * Runs a command with input, terminal, resizing and signals. The first message must be start.
-   * gRPC only: over REST there is Run.
+   * Runs a command with input, terminal, resizing and signals. The first message must be start. gRPC only; over REST
+   * use Run.
    */
   exec: {
     path: "/api.ExecService/Exec" as const,
@@ -242,7 +242,7 @@ export const ExecServiceService = {
     responseSerialize: (_value: ExecResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ExecResponse => ExecResponse.decode(value),
   },
-  /** Runs a command without input. Over REST its output comes as server-sent events. */
+  /** Runs a command without input. Over REST its output is sent as server-sent events. */
   run: {
     path: "/api.ExecService/Run" as const,
     requestStream: false as const,
@@ -256,13 +256,13 @@ export const ExecServiceService = {
 
 export interface ExecServiceClient extends Client {
   /**
-   * Runs a command with input, terminal, resizing and signals. The first message must be start.
-   * gRPC only: over REST there is Run.
+   * Runs a command with input, terminal, resizing and signals. The first message must be start. gRPC only; over REST
+   * use Run.
    */
   exec(): ClientDuplexStream<ExecRequest, ExecResponse>;
   exec(options: Partial<CallOptions>): ClientDuplexStream<ExecRequest, ExecResponse>;
   exec(metadata: Metadata, options?: Partial<CallOptions>): ClientDuplexStream<ExecRequest, ExecResponse>;
-  /** Runs a command without input. Over REST its output comes as server-sent events. */
+  /** Runs a command without input. Over REST its output is sent as server-sent events. */
   run(request: RunExecRequest, options?: Partial<CallOptions>): ClientReadableStream<ExecResponse>;
   run(request: RunExecRequest, metadata?: Metadata, options?: Partial<CallOptions>): ClientReadableStream<ExecResponse>;
 }

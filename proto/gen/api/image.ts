@@ -33,20 +33,20 @@ export interface Image {
   id: string;
   /** Such as redis:7. */
   tags: string[];
-  /** repository@sha256:...; none if it came from no registry. */
+  /** repository@sha256:...; empty for an image that is not from a registry. */
   digests: string[];
   sizeBytes: bigint;
-  /** When it was built. RFC 3339, UTC. */
+  /** Time of its build. RFC 3339, UTC. */
   createdAt: string;
   origin: Image_Origin;
-  /** When Kedge pulled or loaded it, or last started a container from it. RFC 3339, UTC. */
+  /** The last time at which Kedge pulled or loaded it, or started a container from it. RFC 3339, UTC. */
   usedAt: string;
   /** Instances of the node that need it: <namespace>/<name>. */
   instances: string[];
 }
 
 export const Image_Origin = {
-  /** ORIGIN_UNSPECIFIED - Another user of the engine brought it. Kedge never removes it. */
+  /** ORIGIN_UNSPECIFIED - Another user of the engine pulled or loaded it. Kedge never removes it. */
   ORIGIN_UNSPECIFIED: "ORIGIN_UNSPECIFIED",
   pulled: "pulled",
   loaded: "loaded",
@@ -88,7 +88,7 @@ export interface LoadImageRequest {
   start?:
     | LoadImageRequest_Start
     | undefined;
-  /** A piece of the tar, at most 1 MiB. */
+  /** A piece of the archive, at most 1 MiB. */
   data?: Uint8Array | undefined;
 }
 
@@ -106,7 +106,7 @@ export interface LoadImageResponse {
 }
 
 export interface LoadImageResponse_Progress {
-  /** Bytes of the tar that the engine has taken. */
+  /** Bytes of the archive that the engine has received. */
   receivedBytes: bigint;
   /** The engine's message, such as Loading layer. */
   text: string;
@@ -120,14 +120,14 @@ export interface LoadImageResponse_Loaded {
 export interface PruneImagesRequest {
   /** Empty, or the node of the server. */
   node: string;
-  /** Tells what would be removed. */
+  /** Returns the images that would be removed, and removes nothing. */
   dryRun: boolean;
 }
 
 export interface PruneImagesResponse {
   /** The removed images, in order. */
   removed: Image[];
-  /** The sum of their sizes. Layers that other images share remain. */
+  /** The sum of the sizes of the removed images. Layers that other images use are kept. */
   sizeBytes: bigint;
 }
 
@@ -506,7 +506,7 @@ export const PruneImagesResponse: Pick<MessageFns<PruneImagesResponse>, 'decode'
  */
 export type ImageServiceService = typeof ImageServiceService;
 export const ImageServiceService = {
-  /** Every image of the engine of a node, the newest first. */
+  /** Lists the images of a node's engine, the newest first. */
   list: {
     path: "/api.ImageService/List" as const,
     requestStream: false as const,
@@ -517,8 +517,8 @@ export const ImageServiceService = {
     responseDeserialize: (value: Buffer): ListImagesResponse => ListImagesResponse.decode(value),
   },
   /**
-   * Loads images from a tar that docker save wrote. The first message must be start, the others are the tar. Images that
-   * have a name of the tar lose it. Needs the verb load on images. gRPC only.
+   * Loads images from a tar archive that docker save wrote. The first message must be start; the others contain the
+   * archive. A tag of the archive moves from the image that had it. Needs the verb load on images. gRPC only.
    */
   load: {
     path: "/api.ImageService/Load" as const,
@@ -545,7 +545,7 @@ export const ImageServiceService = {
 } as const;
 
 export interface ImageServiceClient extends Client {
-  /** Every image of the engine of a node, the newest first. */
+  /** Lists the images of a node's engine, the newest first. */
   list(
     request: ListImagesRequest,
     callback: (error: ServiceError | null, response: ListImagesResponse) => void,
@@ -562,8 +562,8 @@ export interface ImageServiceClient extends Client {
     callback: (error: ServiceError | null, response: ListImagesResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Loads images from a tar that docker save wrote. The first message must be start, the others are the tar. Images that
-   * have a name of the tar lose it. Needs the verb load on images. gRPC only.
+   * Loads images from a tar archive that docker save wrote. The first message must be start; the others contain the
+   * archive. A tag of the archive moves from the image that had it. Needs the verb load on images. gRPC only.
    */
   load(): ClientDuplexStream<LoadImageRequest, LoadImageResponse>;
   load(options: Partial<CallOptions>): ClientDuplexStream<LoadImageRequest, LoadImageResponse>;

@@ -54,7 +54,7 @@ export interface Instance {
   template?:
     | Instance_Template
     | undefined;
-  /** From the service: the time that it must run before it is ready. */
+  /** From the service: seconds that it must run before it is ready. */
   minReadySeconds?: number | undefined;
   status: Instance_Status;
   conditions: Condition[];
@@ -147,7 +147,7 @@ export function instance_StatusToNumber(object: Instance_Status): number {
   }
 }
 
-/** The part of a service that its instances have. */
+/** The fields of a service that its instances have too. */
 export interface Instance_Template {
   runtime: Service_Runtime;
   image: string;
@@ -182,10 +182,10 @@ export interface Instance_Template_NodeSelectorEntry {
   value: string;
 }
 
-/** A port of the node that leads to a port of the workload. */
+/** A port of the node that is forwarded to a port of the workload. */
 export interface Instance_HostPort {
   name: string;
-  /** Address of the node; empty if the workload itself listens there. */
+  /** Address of the node; empty if the workload itself listens on the node. */
   address: string;
   hostPort: number;
   port: number;
@@ -205,17 +205,20 @@ export interface Instance_Mount {
 
 /** The backoff of its starts; in its status, so that it survives a restart of the agent. */
 export interface Instance_Backoff {
-  /** Consecutive runs that ended soon. */
+  /** Consecutive runs that ended after a short time. */
   crashes: number;
   /** Consecutive failed starts. */
   failedStarts: number;
   /** The last counted run. */
   run: number;
-  /** After a failed start: the earliest time of the next one. */
+  /** After a failed start: the earliest time of the next start. */
   nextStartAt: string;
-  /** Generation of the instance that failed to start; another one starts immediately. */
+  /** Generation of the instance whose start failed. Another generation is started immediately. */
   generation: number;
-  /** Runs that the container engine ended when it was restarted. They are no restarts of the workload. */
+  /**
+   * Number of runs that the container engine ended when it was restarted. They do not count as restarts of the
+   * workload.
+   */
   engineEnds: number;
 }
 
@@ -257,18 +260,18 @@ export interface DeleteInstanceRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
 export interface WatchInstancesRequest {
   namespace: string;
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -1678,7 +1681,7 @@ export const InstanceServiceService = {
     responseSerialize: (_value: Instance): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Instance => Instance.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete: {
     path: "/api.InstanceService/Delete" as const,
     requestStream: false as const,
@@ -1689,7 +1692,10 @@ export const InstanceServiceService = {
     responseSerialize: (_value: Instance): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Instance => Instance.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch: {
     path: "/api.InstanceService/Watch" as const,
     requestStream: false as const,
@@ -1772,7 +1778,7 @@ export interface InstanceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Instance) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete(
     request: DeleteInstanceRequest,
     callback: (error: ServiceError | null, response: Instance) => void,
@@ -1788,7 +1794,10 @@ export interface InstanceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Instance) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch(request: WatchInstancesRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchInstancesResponse>;
   watch(
     request: WatchInstancesRequest,

@@ -19,17 +19,17 @@ import {
 export interface GetLogsRequest {
   namespace: string;
   name: string;
-  /** Continue with new lines until the caller ends the stream. */
+  /** Continues with new lines until the caller ends the stream. */
   follow: boolean;
-  /** Start with this number of last lines of each instance; 0 means all. */
+  /** Number of last lines of each instance at the start; 0 means all. */
   tail: number;
-  /** Resume after this position of a line; tail is ignored then. Over REST also: Last-Event-ID. */
+  /** The position of a line after which to resume; tail is then ignored. Over REST also: Last-Event-ID. */
   after: string;
   /** Only lines of this last period, such as 30s, 5m, 2h or 1d, accurate to half a minute. */
   since: string;
-  /** The output of the run before the last one instead, as far as it is kept; not with follow, after or since. */
+  /** Returns the output of the run before the last one, as far as it is kept. Not with follow, after or since. */
   previous: boolean;
-  /** Only lines that were written before this last period, such as 5m; not with follow, after or previous. */
+  /** Only lines that were written before this last period, such as 5m. Not with follow, after or previous. */
   until: string;
 }
 
@@ -38,7 +38,10 @@ export interface LogLine {
   content: string;
   /** The position for resuming; covers all instances that are read. */
   position: string;
-  /** When it was written, in RFC 3339; of a process the latest time, accurate to half a minute. Empty if unknown. */
+  /**
+   * Time at which the line was written, RFC 3339; for a process the latest possible time, accurate to half a minute.
+   * Empty if unknown.
+   */
   time: string;
 }
 
@@ -139,7 +142,7 @@ export const LogLine: Pick<MessageFns<LogLine>, 'decode'> = {
 /** Output of workloads. */
 export type LogServiceService = typeof LogServiceService;
 export const LogServiceService = {
-  /** Lines of an instance, or of all instances of a service. */
+  /** Streams the lines of an instance, or of all instances of a service. */
   get: {
     path: "/api.LogService/Get" as const,
     requestStream: false as const,
@@ -152,7 +155,7 @@ export const LogServiceService = {
 } as const;
 
 export interface LogServiceClient extends Client {
-  /** Lines of an instance, or of all instances of a service. */
+  /** Streams the lines of an instance, or of all instances of a service. */
   get(request: GetLogsRequest, options?: Partial<CallOptions>): ClientReadableStream<LogLine>;
   get(request: GetLogsRequest, metadata?: Metadata, options?: Partial<CallOptions>): ClientReadableStream<LogLine>;
 }

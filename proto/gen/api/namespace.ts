@@ -110,19 +110,19 @@ export interface UpdateNamespaceRequest {
 export interface DeleteNamespaceRequest {
   name: string;
   dryRun: boolean;
-  /** Delete the content first. */
+  /** Deletes the objects in the namespace first. */
   cascade: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
 export interface WatchNamespacesRequest {
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -646,7 +646,7 @@ export const NamespaceServiceService = {
     responseSerialize: (_value: Namespace): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Namespace => Namespace.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete: {
     path: "/api.NamespaceService/Delete" as const,
     requestStream: false as const,
@@ -657,7 +657,10 @@ export const NamespaceServiceService = {
     responseSerialize: (_value: Namespace): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Namespace => Namespace.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch: {
     path: "/api.NamespaceService/Watch" as const,
     requestStream: false as const,
@@ -735,7 +738,7 @@ export interface NamespaceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Namespace) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete(
     request: DeleteNamespaceRequest,
     callback: (error: ServiceError | null, response: Namespace) => void,
@@ -751,7 +754,10 @@ export interface NamespaceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Namespace) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch(request: WatchNamespacesRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchNamespacesResponse>;
   watch(
     request: WatchNamespacesRequest,

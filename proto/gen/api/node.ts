@@ -34,7 +34,7 @@ export interface Node {
   conditions: Condition[];
   /** The process that is the agent of this node. Each start of an agent has a new id. */
   agentId: string;
-  /** What the machine has, as quantities: cpu, memory and pids. The requests of its instances are at most this. */
+  /** Resources of the machine, as quantities: cpu, memory and pids. The requests of its instances do not exceed them. */
   capacity: { [key: string]: string };
 }
 
@@ -125,17 +125,17 @@ export interface UpdateNodeStatusRequest {
 export interface DeleteNodeRequest {
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
 export interface WatchNodesRequest {
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -821,7 +821,7 @@ export const NodeServiceService = {
     responseSerialize: (_value: Node): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete: {
     path: "/api.NodeService/Delete" as const,
     requestStream: false as const,
@@ -831,7 +831,10 @@ export const NodeServiceService = {
     responseSerialize: (_value: Node): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch: {
     path: "/api.NodeService/Watch" as const,
     requestStream: false as const,
@@ -925,7 +928,7 @@ export interface NodeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Node) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete(request: DeleteNodeRequest, callback: (error: ServiceError | null, response: Node) => void): ClientUnaryCall;
   delete(
     request: DeleteNodeRequest,
@@ -938,7 +941,10 @@ export interface NodeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Node) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch(request: WatchNodesRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchNodesResponse>;
   watch(
     request: WatchNodesRequest,

@@ -43,7 +43,7 @@ export interface Secret_DataEntry {
 export interface GetSecretRequest {
   namespace: string;
   name: string;
-  /** Return the values in plaintext; needs the verb reveal. */
+  /** Returns the values in plaintext; needs the verb reveal. */
   reveal: boolean;
 }
 
@@ -72,7 +72,7 @@ export interface CreateSecretRequest {
     | undefined;
   /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** Create the namespace if it does not exist. */
+  /** Creates the namespace if it does not exist. */
   ensureNamespace: boolean;
 }
 
@@ -87,18 +87,18 @@ export interface DeleteSecretRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
 export interface WatchSecretsRequest {
   namespace: string;
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -696,7 +696,7 @@ export const SecretServiceService = {
     responseSerialize: (_value: Secret): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Secret => Secret.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete: {
     path: "/api.SecretService/Delete" as const,
     requestStream: false as const,
@@ -706,7 +706,10 @@ export const SecretServiceService = {
     responseSerialize: (_value: Secret): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Secret => Secret.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch: {
     path: "/api.SecretService/Watch" as const,
     requestStream: false as const,
@@ -783,7 +786,7 @@ export interface SecretServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Secret) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete(
     request: DeleteSecretRequest,
     callback: (error: ServiceError | null, response: Secret) => void,
@@ -799,7 +802,10 @@ export interface SecretServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Secret) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch(request: WatchSecretsRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchSecretsResponse>;
   watch(
     request: WatchSecretsRequest,

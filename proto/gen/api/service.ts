@@ -39,18 +39,18 @@ export interface Service {
   runtime: Service_Runtime;
   /** The image of a container. */
   image: string;
-  /** Program and arguments; of a container they replace the entry point of the image. Required for a process. */
+  /** Program and arguments. For a container they replace the entry point of the image. Required for a process. */
   command: string[];
-  /** Further arguments; of a container without command they replace the default command of the image. */
+  /** Further arguments. For a container without command they replace the default command of the image. */
   args: string[];
   workingDir: string;
   env: { [key: string]: string };
   envFrom: Service_EnvFrom[];
-  /** When a workload that ended by itself starts again; default Always. */
+  /** When a workload that ended by itself is restarted; default Always. */
   restartPolicy?: Service_RestartPolicy | undefined;
   nodeSelector: { [key: string]: string };
   volumes: VolumeMount[];
-  /** Time from SIGTERM to SIGKILL at a stop; default 30. */
+  /** Seconds from SIGTERM to SIGKILL at a stop; default 30. */
   terminationGracePeriodSeconds?:
     | number
     | undefined;
@@ -65,20 +65,21 @@ export interface Service {
   /** Keys of configmaps as files, which follow the configmap while the workload runs. */
   configmapMounts: DataMount[];
   /**
-   * The user of a command: a user name, uid or uid:gid. Names and default of a container are those of its image. Those
-   * of a process are the users of its node and the user of kedged; only a kedged that runs as root can change it, and a
-   * uid alone has the groups of the node's user, else the group of the same number.
+   * The user of a command: a user name, uid or uid:gid. For a container, names and the default are those of its
+   * image. For a process, names are those of its node, and the default is the user of kedged; only a kedged that
+   * runs as root can use another user. A process with a uid alone has the groups of the node's user of that uid,
+   * else the group of the same number.
    */
   user: string;
   /**
-   * The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default of a container:
-   * those of the engine without net_raw and mknod. Default of a process: for root those that act on its own files,
-   * processes and ports, and none for every other user.
+   * The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default for a
+   * container: those of the engine without net_raw and mknod. Default for a process: none, except for root, which
+   * has those for its own files, processes and ports.
    */
   capabilities: string[];
   /**
-   * An instance is ready once it has run for this time; default 2, 0 as soon as it runs. A change restarts no
-   * instance.
+   * Seconds that an instance must run before it is ready; default 2. 0: it is ready as soon as it runs. A change
+   * does not restart instances.
    */
   minReadySeconds?:
     | number
@@ -186,9 +187,9 @@ export function service_RestartPolicyToNumber(object: Service_RestartPolicy): nu
 
 export const Service_ImagePull = {
   IMAGE_PULL_UNSPECIFIED: "IMAGE_PULL_UNSPECIFIED",
-  /** missing - If the node does not have the image. */
+  /** missing - Pulls the image if the node does not have it. */
   missing: "missing",
-  /** always - Before each start. */
+  /** always - Pulls the image before each start. */
   always: "always",
   never: "never",
 } as const;
@@ -343,7 +344,7 @@ export function service_StatusToNumber(object: Service_Status): number {
   }
 }
 
-/** Sets every key of a secret or a configmap as an environment variable: exactly one of them. */
+/** Sets every key of a secret or of a configmap as an environment variable. Exactly one of both fields must be set. */
 export interface Service_EnvFrom {
   secret: string;
   prefix: string;
@@ -353,11 +354,12 @@ export interface Service_EnvFrom {
 /** A port on which a workload listens. */
 export interface Service_Port {
   name: string;
-  /** The port on which the workload listens. Others reach it under this number, too. */
+  /** The port on which the workload listens. Other workloads connect to the same port number. */
   port: number;
   /**
-   * The port of the node that leads to it, on the address that runtime.hostPortAddress of the node names. A node has
-   * each port and protocol once. A workload in the network of the node has its port there.
+   * The port of the node that is forwarded to it, on the address of the setting runtime.hostPortAddress of the
+   * node. Only one instance can use a port and protocol of a node. In the network of the node the workload listens
+   * on the node's port itself: host_port is omitted, or equals port.
    */
   hostPort?:
     | number
@@ -400,7 +402,7 @@ export function service_Port_ProtocolToNumber(object: Service_Port_Protocol): nu
   }
 }
 
-/** What a workload needs and may use. */
+/** The requests and limits of a workload. */
 export interface Service_Resources {
   /** Processors: 500m is half of one. */
   cpu?:
@@ -417,17 +419,17 @@ export interface Service_Resources {
   /** Size of /dev/shm of a container; default 64Mi. */
   sharedMemory: string;
   /**
-   * Whether a node that can't enforce the limits refuses the workload; by default it runs without them, and its
-   * condition LimitsEnforced says so.
+   * Whether a node that can't enforce the limits refuses the workload. By default the workload runs without
+   * limits, and its condition LimitsEnforced reports this.
    */
   strict: boolean;
 }
 
 /** Kubernetes quantities. */
 export interface Service_Resources_Amount {
-  /** What a node must have free to run the workload; default: the limit. */
+  /** The amount that must be free on a node to run the workload; default: the limit. */
   request: string;
-  /** What the workload may use; default: what the node has. */
+  /** The maximum that the workload may use; default: the capacity of the node. */
   limit: string;
 }
 
@@ -471,7 +473,7 @@ export interface VolumeMount {
   fsUser?:
     | number
     | undefined;
-  /** Group of the mount's root directory. When it becomes another one, the group may also write. */
+  /** Group of the mount's root directory. When the group is changed, the new group also gets write access. */
   fsGroup?: number | undefined;
 }
 
@@ -497,11 +499,14 @@ export interface VolumeMount_ClaimTemplate_ParametersEntry {
 
 /** The reclaim policies of a replica's volume after the replica is removed, in place of the defaults. */
 export interface VolumeMount_ClaimTemplate_Retention {
-  /** When the service is scaled down; default retain: after scaling up again, an ordinal has its data. */
+  /**
+   * The policy when the service is scaled down; default retain: after scaling up again, an ordinal has its
+   * earlier data.
+   */
   whenScaled?:
     | Volume_ReclaimPolicy
     | undefined;
-  /** When the service is deleted; default: the volume's reclaim policy. */
+  /** The policy when the service is deleted; default: the volume's reclaim policy. */
   whenDeleted?: Volume_ReclaimPolicy | undefined;
 }
 
@@ -550,7 +555,7 @@ export interface CreateServiceRequest {
     | undefined;
   /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** Create the namespace if it does not exist. */
+  /** Creates the namespace if it does not exist. */
   ensureNamespace: boolean;
 }
 
@@ -571,18 +576,18 @@ export interface DeleteServiceRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
 export interface WatchServicesRequest {
   namespace: string;
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -2445,7 +2450,7 @@ export const ServiceServiceService = {
     responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete: {
     path: "/api.ServiceService/Delete" as const,
     requestStream: false as const,
@@ -2455,7 +2460,10 @@ export const ServiceServiceService = {
     responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch: {
     path: "/api.ServiceService/Watch" as const,
     requestStream: false as const,
@@ -2579,7 +2587,7 @@ export interface ServiceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Service) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete(
     request: DeleteServiceRequest,
     callback: (error: ServiceError | null, response: Service) => void,
@@ -2595,7 +2603,10 @@ export interface ServiceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Service) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch(request: WatchServicesRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchServicesResponse>;
   watch(
     request: WatchServicesRequest,

@@ -157,7 +157,7 @@ export interface CreateSnapshotRequest {
     | undefined;
   /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** Create the namespace if it does not exist. */
+  /** Creates the namespace if it does not exist. */
   ensureNamespace: boolean;
 }
 
@@ -178,18 +178,18 @@ export interface DeleteSnapshotRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
 export interface WatchSnapshotsRequest {
   namespace: string;
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -1193,7 +1193,7 @@ export const SnapshotServiceService = {
     responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete: {
     path: "/api.SnapshotService/Delete" as const,
     requestStream: false as const,
@@ -1204,7 +1204,10 @@ export const SnapshotServiceService = {
     responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch: {
     path: "/api.SnapshotService/Watch" as const,
     requestStream: false as const,
@@ -1329,7 +1332,7 @@ export interface SnapshotServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Snapshot) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete(
     request: DeleteSnapshotRequest,
     callback: (error: ServiceError | null, response: Snapshot) => void,
@@ -1345,7 +1348,10 @@ export interface SnapshotServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Snapshot) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch(request: WatchSnapshotsRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchSnapshotsResponse>;
   watch(
     request: WatchSnapshotsRequest,

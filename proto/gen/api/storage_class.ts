@@ -31,7 +31,10 @@ export interface StorageClass {
   reclaimPolicy: Volume_ReclaimPolicy;
   default: boolean;
   allowedTopologies: TopologySelector[];
-  /** Named by [storage].defaultStorageClass: it is the default as long as no class has default true. */
+  /**
+   * Whether the setting [storage].defaultStorageClass names this class. It is the default as long as no class has
+   * default true.
+   */
   configuredDefault: boolean;
 }
 
@@ -156,19 +159,19 @@ export interface UpdateStorageClassRequest {
 export interface DeleteStorageClassRequest {
   name: string;
   dryRun: boolean;
-  /** Delete although volumes use it; they keep their driverParameters. */
+  /** Deletes the class although volumes use it. The volumes keep their driverParameters. */
   force: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
 export interface WatchStorageClassesRequest {
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -992,7 +995,7 @@ export const StorageClassServiceService = {
     responseSerialize: (_value: StorageClass): Buffer => notServed(),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete: {
     path: "/api.StorageClassService/Delete" as const,
     requestStream: false as const,
@@ -1003,7 +1006,10 @@ export const StorageClassServiceService = {
     responseSerialize: (_value: StorageClass): Buffer => notServed(),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch: {
     path: "/api.StorageClassService/Watch" as const,
     requestStream: false as const,
@@ -1092,7 +1098,7 @@ export interface StorageClassServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: StorageClass) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete(
     request: DeleteStorageClassRequest,
     callback: (error: ServiceError | null, response: StorageClass) => void,
@@ -1108,7 +1114,10 @@ export interface StorageClassServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: StorageClass) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch(
     request: WatchStorageClassesRequest,
     options?: Partial<CallOptions>,

@@ -59,16 +59,19 @@ export interface Volume {
     | undefined;
   /** Uids of snapshots that are being created from it. */
   snapshotsInFlight: string[];
-  /** Set once the driver is asked to delete the data. The reclaim policy can't be changed while it may do so. */
+  /**
+   * Set when the driver is called to delete the data. The reclaim policy can't be changed while the driver may
+   * delete it.
+   */
   dataDeletion?:
     | Volume_DataDeletion
     | undefined;
-  /** What its file system has used, as its node last measured it; of a directory, the sum of its files. */
+  /** Used bytes of its file system, as last measured by its node. For a directory: the sum of its files. */
   usedBytes: string;
-  /** Size of its file system; of a directory, that of the disk which it shares. */
+  /** Bytes of its file system. For a directory: those of the disk on which it is. */
   totalBytes: string;
   usedInodes: string;
-  /** Empty where the file system makes as many as it has room for. */
+  /** Inodes of its file system; empty if the file system creates inodes as needed. */
   totalInodes: string;
 }
 
@@ -299,7 +302,7 @@ export interface Volume_Operation {
   /** Succeeded, Started, Pending while it is in progress, or the class of the error. */
   outcome: string;
   message: string;
-  /** Empty without an automatic retry. */
+  /** Time of the next automatic retry; empty if there is none. */
   nextTryAt: string;
 }
 
@@ -353,7 +356,7 @@ export interface CreateVolumeRequest {
     | undefined;
   /** Runs admission without storing the object. */
   dryRun: boolean;
-  /** Create the namespace if it does not exist. */
+  /** Creates the namespace if it does not exist. */
   ensureNamespace: boolean;
 }
 
@@ -374,18 +377,18 @@ export interface DeleteVolumeRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
-  /** The stored version; another one is a conflict. Over REST also: If-Match. */
+  /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;
-  /** The uid of the stored object; a conflict if another object has the name. */
+  /** The uid that the stored object must have; otherwise the call is a conflict. */
   uid: string;
 }
 
 export interface WatchVolumesRequest {
   namespace: string;
   /**
-   * The watch cursor after which to resume, from a list or a watch message; a revision alone refers to the
-   * receiving store. Empty: the watch starts with the present state as ADDED events in messages without a
-   * resourceVersion, followed by a message without events that has their cursor.
+   * The watch cursor after which to resume, from a list or a watch message. A revision alone refers to the receiving
+   * store. Empty: the watch starts with the present state, as ADDED events in messages without a resourceVersion. A
+   * message without events follows, which has the cursor of that state.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -464,7 +467,7 @@ export interface RetryProvisionVolumeRequest {
 export interface DetachVolumeRequest {
   namespace: string;
   name: string;
-  /** Also from a node that does not answer. */
+  /** Detaches the volume also from a node that does not answer. */
   force: boolean;
 }
 
@@ -1822,7 +1825,7 @@ export const VolumeServiceService = {
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete: {
     path: "/api.VolumeService/Delete" as const,
     requestStream: false as const,
@@ -1832,7 +1835,10 @@ export const VolumeServiceService = {
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch: {
     path: "/api.VolumeService/Watch" as const,
     requestStream: false as const,
@@ -1864,8 +1870,9 @@ export const VolumeServiceService = {
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /**
-   * Detaches a volume from the instance that has claimed it. Without force only if that instance was deleted. With
-   * force also from a node that does not answer: use it only if that node is certainly down.
+   * Detaches a volume from the instance that has claimed it. Without force this is refused unless that instance was
+   * deleted. With force the volume is also detached from a node that does not answer: use it only if that node is
+   * certainly down.
    */
   detach: {
     path: "/api.VolumeService/Detach" as const,
@@ -1979,7 +1986,7 @@ export interface VolumeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
-  /** Deletes an object; the returned object exists until its finalizers are removed. */
+  /** Deletes an object. If it has finalizers, it exists until they are removed. */
   delete(
     request: DeleteVolumeRequest,
     callback: (error: ServiceError | null, response: Volume) => void,
@@ -1995,7 +2002,10 @@ export interface VolumeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
-  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  /**
+   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
+   * ?watch=true.
+   */
   watch(request: WatchVolumesRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchVolumesResponse>;
   watch(
     request: WatchVolumesRequest,
@@ -2035,8 +2045,9 @@ export interface VolumeServiceClient extends Client {
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
   /**
-   * Detaches a volume from the instance that has claimed it. Without force only if that instance was deleted. With
-   * force also from a node that does not answer: use it only if that node is certainly down.
+   * Detaches a volume from the instance that has claimed it. Without force this is refused unless that instance was
+   * deleted. With force the volume is also detached from a node that does not answer: use it only if that node is
+   * certainly down.
    */
   detach(
     request: DetachVolumeRequest,

@@ -8,7 +8,7 @@ export type RegistryAuthType = 'basic' | 'token' | 'dockerconfigjson';
 export interface RegistryAuth {
   readonly type: RegistryAuthType;
   readonly username?: string;
-  /** This, token and docker_config_json: a literal, sealed in the store and masked in answers, or a secret reference secret:<name>.<namespace>.svc/<key>. */
+  /** A literal, which is sealed in the store and masked in answers, or a secret reference secret:<name>.<namespace>.svc/<key>. The same applies to token and docker_config_json. */
   readonly password?: string;
   readonly token?: string;
   readonly dockerConfigJson?: string;
@@ -19,7 +19,7 @@ export const registryAuthSensitive = ['password', 'token', 'dockerConfigJson'] a
 
 /** Registries of images, with credentials. */
 export interface Registry extends ApiObject {
-  /** Host with an optional port and path; *.example.com matches every subdomain. Of several that contain an image, a path wins over a host, and a host over a wildcard. */
+  /** Host with an optional port and path; *.example.com matches every subdomain. If several registries match an image, a path takes precedence over a host, and a host over a wildcard. */
   readonly registry: string;
   readonly auth?: RegistryAuth;
 }

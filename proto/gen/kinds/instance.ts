@@ -2,7 +2,7 @@
 import type { ApiObject, Condition } from 'kedge';
 import type { DataMount, ServiceEnvFrom, ServiceImagePull, ServiceNetwork, ServicePort, ServicePortProtocol, ServiceResources, ServiceRestartPolicy, ServiceRuntime, VolumeMount } from './service.js';
 
-/** The part of a service that its instances have. */
+/** The fields of a service that its instances have too. */
 export interface InstanceTemplate {
   readonly runtime?: ServiceRuntime;
   readonly image?: string;
@@ -46,24 +46,24 @@ export interface InstanceMount {
 
 /** The backoff of its starts; in its status, so that it survives a restart of the agent. */
 export interface InstanceBackoff {
-  /** Consecutive runs that ended soon. */
+  /** Consecutive runs that ended after a short time. */
   readonly crashes?: number;
   /** Consecutive failed starts. */
   readonly failedStarts?: number;
   /** The last counted run. */
   readonly run?: number;
-  /** After a failed start: the earliest time of the next one. */
+  /** After a failed start: the earliest time of the next start. */
   readonly nextStartAt?: string;
-  /** Generation of the instance that failed to start; another one starts immediately. */
+  /** Generation of the instance whose start failed. Another generation is started immediately. */
   readonly generation?: number;
-  /** Runs that the container engine ended when it was restarted. They are no restarts of the workload. */
+  /** Number of runs that the container engine ended when it was restarted. They do not count as restarts of the workload. */
   readonly engineEnds?: number;
 }
 
-/** A port of the node that leads to a port of the workload. */
+/** A port of the node that is forwarded to a port of the workload. */
 export interface InstanceHostPort {
   readonly name: string;
-  /** Address of the node; empty if the workload itself listens there. */
+  /** Address of the node; empty if the workload itself listens on the node. */
   readonly address?: string;
   readonly hostPort: number;
   readonly port: number;
@@ -78,7 +78,7 @@ export interface Instance extends ApiObject {
   /** Node that it is bound to; empty until it is scheduled. */
   readonly node?: string;
   readonly template: InstanceTemplate;
-  /** From the service: the time that it must run before it is ready. */
+  /** From the service: seconds that it must run before it is ready. */
   readonly minReadySeconds?: number;
   readonly status?: InstancePhase;
   readonly conditions?: readonly Condition[];

@@ -16,7 +16,7 @@ export interface Node extends ApiObject {
   readonly conditions?: readonly Condition[];
   /** The process that is the agent of this node. Each start of an agent has a new id. */
   readonly agentId?: string;
-  /** What the machine has, as quantities: cpu, memory and pids. The requests of its instances are at most this. */
+  /** Resources of the machine, as quantities: cpu, memory and pids. The requests of its instances do not exceed them. */
   readonly capacity?: Readonly<Record<string, string>>;
 }
 

@@ -5,7 +5,7 @@ import type { VolumeAccessMode, VolumeReclaimPolicy } from './volume.js';
 /** Values of Service.Runtime. */
 export type ServiceRuntime = 'container' | 'process';
 
-/** Sets every key of a secret or a configmap as an environment variable: exactly one of them. */
+/** Sets every key of a secret or of a configmap as an environment variable. Exactly one of both fields must be set. */
 export interface ServiceEnvFrom {
   readonly secret?: string;
   readonly prefix?: string;
@@ -23,9 +23,9 @@ export interface VolumeMountClaim {
 
 /** The reclaim policies of a replica's volume after the replica is removed, in place of the defaults. */
 export interface VolumeMountClaimTemplateRetention {
-  /** When the service is scaled down; default retain: after scaling up again, an ordinal has its data. */
+  /** The policy when the service is scaled down; default retain: after scaling up again, an ordinal has its earlier data. */
   readonly whenScaled?: VolumeReclaimPolicy;
-  /** When the service is deleted; default: the volume's reclaim policy. */
+  /** The policy when the service is deleted; default: the volume's reclaim policy. */
   readonly whenDeleted?: VolumeReclaimPolicy;
 }
 
@@ -48,7 +48,7 @@ export type VolumeMount = ({ readonly claim: VolumeMountClaim; readonly claimTem
   readonly subPath?: string;
   /** Owner of the mount's root directory, and of nothing below it, such as 100 for the postgres user of an image. Not for local-host, whose directories belong to the users of the node. */
   readonly fsUser?: number;
-  /** Group of the mount's root directory. When it becomes another one, the group may also write. */
+  /** Group of the mount's root directory. When the group is changed, the new group also gets write access. */
   readonly fsGroup?: number;
 };
 
@@ -79,9 +79,9 @@ export type ServicePortProtocol = 'TCP' | 'UDP';
 /** A port on which a workload listens. */
 export interface ServicePort {
   readonly name: string;
-  /** The port on which the workload listens. Others reach it under this number, too. */
+  /** The port on which the workload listens. Other workloads connect to the same port number. */
   readonly port: number;
-  /** The port of the node that leads to it, on the address that runtime.hostPortAddress of the node names. A node has each port and protocol once. A workload in the network of the node has its port there. */
+  /** The port of the node that is forwarded to it, on the address of the setting runtime.hostPortAddress of the node. Only one instance can use a port and protocol of a node. In the network of the node the workload listens on the node's port itself: host_port is omitted, or equals port. */
   readonly hostPort?: number;
   /** Default TCP. */
   readonly protocol?: ServicePortProtocol;
@@ -89,13 +89,13 @@ export interface ServicePort {
 
 /** Kubernetes quantities. */
 export interface ServiceResourcesAmount {
-  /** What a node must have free to run the workload; default: the limit. */
+  /** The amount that must be free on a node to run the workload; default: the limit. */
   readonly request?: string;
-  /** What the workload may use; default: what the node has. */
+  /** The maximum that the workload may use; default: the capacity of the node. */
   readonly limit?: string;
 }
 
-/** What a workload needs and may use. */
+/** The requests and limits of a workload. */
 export interface ServiceResources {
   /** Processors: 500m is half of one. */
   readonly cpu?: ServiceResourcesAmount;
@@ -105,7 +105,7 @@ export interface ServiceResources {
   readonly pids?: number;
   /** Size of /dev/shm of a container; default 64Mi. */
   readonly sharedMemory?: string;
-  /** Whether a node that can't enforce the limits refuses the workload; by default it runs without them, and its condition LimitsEnforced says so. */
+  /** Whether a node that can't enforce the limits refuses the workload. By default the workload runs without limits, and its condition LimitsEnforced reports this. */
   readonly strict?: boolean;
 }
 
@@ -119,18 +119,18 @@ export interface Service extends ApiObject {
   readonly runtime?: ServiceRuntime;
   /** The image of a container. */
   readonly image?: string;
-  /** Program and arguments; of a container they replace the entry point of the image. Required for a process. */
+  /** Program and arguments. For a container they replace the entry point of the image. Required for a process. */
   readonly command?: readonly string[];
-  /** Further arguments; of a container without command they replace the default command of the image. */
+  /** Further arguments. For a container without command they replace the default command of the image. */
   readonly args?: readonly string[];
   readonly workingDir?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly envFrom?: readonly ServiceEnvFrom[];
-  /** When a workload that ended by itself starts again; default Always. */
+  /** When a workload that ended by itself is restarted; default Always. */
   readonly restartPolicy?: ServiceRestartPolicy;
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly volumes?: readonly VolumeMount[];
-  /** Time from SIGTERM to SIGKILL at a stop; default 30. */
+  /** Seconds from SIGTERM to SIGKILL at a stop; default 30. */
   readonly terminationGracePeriodSeconds?: number;
   /** Replicas; default 1. */
   readonly scale?: number;
@@ -140,11 +140,11 @@ export interface Service extends ApiObject {
   readonly secretMounts?: readonly DataMount[];
   /** Keys of configmaps as files, which follow the configmap while the workload runs. */
   readonly configmapMounts?: readonly DataMount[];
-  /** The user of a command: a user name, uid or uid:gid. Names and default of a container are those of its image. Those of a process are the users of its node and the user of kedged; only a kedged that runs as root can change it, and a uid alone has the groups of the node's user, else the group of the same number. */
+  /** The user of a command: a user name, uid or uid:gid. For a container, names and the default are those of its image. For a process, names are those of its node, and the default is the user of kedged; only a kedged that runs as root can use another user. A process with a uid alone has the groups of the node's user of that uid, else the group of the same number. */
   readonly user?: string;
-  /** The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default of a container: those of the engine without net_raw and mknod. Default of a process: for root those that act on its own files, processes and ports, and none for every other user. */
+  /** The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default for a container: those of the engine without net_raw and mknod. Default for a process: none, except for root, which has those for its own files, processes and ports. */
   readonly capabilities?: readonly string[];
-  /** An instance is ready once it has run for this time; default 2, 0 as soon as it runs. A change restarts no instance. */
+  /** Seconds that an instance must run before it is ready; default 2. 0: it is ready as soon as it runs. A change does not restart instances. */
   readonly minReadySeconds?: number;
   /** When the image of a container is pulled; default missing. */
   readonly imagePull?: ServiceImagePull;

@@ -37,7 +37,7 @@ export interface Snapshot extends ApiObject {
   readonly topology?: Readonly<Record<string, string>>;
   /** Uid of its source: a later volume of the same name is another one. */
   readonly sourceUid?: string;
-  /** The inputs of the last failure: a change retries the snapshot. */
+  /** The inputs of the last failed call. The snapshot is retried when they change. */
   readonly failedWith?: string;
 }
 

@@ -26,7 +26,7 @@ export interface StorageClass extends ApiObject {
   readonly reclaimPolicy?: VolumeReclaimPolicy;
   readonly default?: boolean;
   readonly allowedTopologies?: readonly TopologySelector[];
-  /** Named by [storage].defaultStorageClass: it is the default as long as no class has default true. */
+  /** Whether the setting [storage].defaultStorageClass names this class. It is the default as long as no class has default true. */
   readonly configuredDefault?: boolean;
 }
 

@@ -36,7 +36,7 @@ export interface VolumeOperation {
   /** Succeeded, Started, Pending while it is in progress, or the class of the error. */
   readonly outcome: string;
   readonly message: string;
-  /** Empty without an automatic retry. */
+  /** Time of the next automatic retry; empty if there is none. */
   readonly nextTryAt: string;
 }
 
@@ -83,18 +83,18 @@ export interface Volume extends ApiObject {
   readonly snapshotsInFlight?: readonly string[];
   /** Deleted before it was usable: there is no data to retain. */
   readonly neverUsed?: boolean;
-  /** When a probe first found it missing at the provider; a second probe decides. */
+  /** Time of the probe that first found it missing at the provider; a second probe decides. */
   readonly missingSince?: string;
-  /** The inputs of the last failure: a change retries the volume. */
+  /** The inputs of the last failed call. The volume is retried when they change. */
   readonly failedWith?: string;
-  /** Set once the driver is asked to delete the data. The reclaim policy can't be changed while it may do so. */
+  /** Set when the driver is called to delete the data. The reclaim policy can't be changed while the driver may delete it. */
   readonly dataDeletion?: VolumeDataDeletion;
-  /** What its file system has used, as its node last measured it; of a directory, the sum of its files. */
+  /** Used bytes of its file system, as last measured by its node. For a directory: the sum of its files. */
   readonly usedBytes?: string;
-  /** Size of its file system; of a directory, that of the disk which it shares. */
+  /** Bytes of its file system. For a directory: those of the disk on which it is. */
   readonly totalBytes?: string;
   readonly usedInodes?: string;
-  /** Empty where the file system makes as many as it has room for. */
+  /** Inodes of its file system; empty if the file system creates inodes as needed. */
   readonly totalInodes?: string;
 }
 
