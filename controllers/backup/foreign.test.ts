@@ -72,7 +72,7 @@ describe('a restored cluster', () => {
     }
     expect((await store.list(storageRootRecords)).items).to.deep.equal([]);
     await store.verify();
-    // A copy of the copy: one record each, and volumes of the copy are foreign there.
+    // In a copy of the copy, the copy's own volume is foreign too. Each foreign object has one record.
     await store.create(volumes, volume('later'));
     await backupToFile(store, path);
     await using second = await copied('copy');

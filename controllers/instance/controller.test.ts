@@ -31,7 +31,7 @@ const namespace = 'default';
 describe('what is on a node', () => {
   let clock: FakeClock;
   let store: ObjectStore;
-  /** What the instance and the node controller commit through. */
+  /** The store of the instance controller and the node controller. Their commits can be overtaken. */
   let raced: OvertakenStore;
   let manager: Manager;
   let driver: PlayedDriver;
@@ -107,7 +107,7 @@ describe('what is on a node', () => {
   const volume = () => store.get(volumes, { namespace, name: 'v' });
   const instance = () => store.get(instances, { namespace, name: 'i' });
   const node = () => store.get(nodes, { name: 'n' });
-  /** As a machine that lost its power: nothing is said any more. */
+  /** Stops the heartbeats and leaves the node Ready, like a machine that lost its power. */
   const silence = async () => {
     await registration.stop(1_000);
     const { metadata, conditions = [] } = (await node())!;
@@ -199,7 +199,7 @@ describe('what is on a node', () => {
       operation.op === 'delete' && operation.kind.kind === instances.kind;
     const isLetGo = (operation: Operation) =>
       operation.op === 'update' && operation.kind.kind === instances.kind;
-    /** How often the race occurred. */
+    /** Number of times that a commit was overtaken. */
     let raceCount = 0;
     const race = (isMeant: (operation: Operation) => boolean, other: () => Promise<unknown>) => {
       raceCount = 0;

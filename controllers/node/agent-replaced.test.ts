@@ -55,7 +55,7 @@ describe('two processes that register as the agent of one node', () => {
   const node = async () => (await store.get(nodes, { name }))!;
   const becomesSilent = () => store.updateStatus(nodes, { name }, { status: 'NotReady' });
 
-  /** The store, out of reach while `isCut` holds. */
+  /** Returns a store whose calls are rejected while `isCut` returns true. */
   function cutOff(isCut: () => boolean): ObjectStore {
     return new Proxy(store, {
       get: (target, property) => {
@@ -68,7 +68,7 @@ describe('two processes that register as the agent of one node', () => {
     });
   }
 
-  /** Whether a start returned. */
+  /** Starts a registration without waiting. `started` is set once the start has returned. */
   function begun(registration: NodeRegistration): { started: boolean } {
     const state = { started: false };
     void registration.start().then(() => {

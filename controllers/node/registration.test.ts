@@ -42,7 +42,7 @@ function registration(
   });
 }
 
-/** The store, with something else done behind the first read of the registration. */
+/** Returns a store that runs `race` after the first read, before it returns the read object. */
 function withRace(store: ObjectStore, race: () => Promise<unknown>): ObjectStore {
   let raced = false;
   const get: ObjectStore['get'] = async (kind, key) => {
@@ -119,7 +119,7 @@ describe('node registration', () => {
     const engine = Object.assign(new MemoryEngine(), { freeBytes: () => Promise.resolve(free) });
     const clock = new FakeClock();
     await using store = await openStore({ engine, clock });
-    // The free space is checked at each write.
+    // The store checks its free space at each write, so it is full after this one.
     await store.create(nodes, { name: 'other' });
     await settle();
     expect(store.health().state).to.equal('full');

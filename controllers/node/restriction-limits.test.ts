@@ -15,7 +15,7 @@ import type { Snapshot } from '../snapshot/kind.js';
 import { type Volume, type VolumeStatus, volumes } from '../volume/kind.js';
 import { nodeRestriction } from './restriction.js';
 
-/** Drivers of which only `cloud` takes credentials. */
+/** Two drivers. Only `cloud` has a sensitive parameter. */
 const drivers = {
   names: ['cloud', 'disk'],
   get: (name: string) => {

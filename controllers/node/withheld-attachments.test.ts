@@ -18,7 +18,7 @@ function volume(fields: Partial<Volume>): Volume {
   return { namespace: 'default', name: 'v', metadata, status: 'Available', ...spec, ...fields };
 }
 
-/** The fields that the node `near` is refused; every claim is of an instance of it. */
+/** Returns the changed fields that the node `near` may not write. All claims belong to instances of this node. */
 function refused(
   before: Partial<Volume>,
   after: Partial<Volume>,

@@ -17,7 +17,7 @@ function condition(type: string, status: Condition['status']): Condition {
   return { type, status, reason: 'R', message: '', lastTransitionAt: '' };
 }
 
-/** Fields of a volume that its node may not change so. */
+/** Returns the changed fields of a volume that its node may not write. */
 function ofVolume(before: Partial<Volume>, after: Partial<Volume>, owned = true): string[] {
   const known = { namespace: 'default', name: 'v', metadata, ...before } as Volume;
   const write = { node: 'n', before: known, after: { ...known, ...after } };

@@ -14,7 +14,7 @@ import {
 
 const entries = Object.entries(policyValues) as [PolicyName, PolicyValue][];
 
-/** What is wrong with a configuration, as text by key. */
+/** Returns the violations of a configuration, by key. */
 function wrong(given: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
   const read = readPolicy((key) => given[key]);
   if (read.type === 'valid') return {};

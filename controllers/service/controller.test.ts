@@ -29,7 +29,7 @@ const claimTemplate = { size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
 
 describe('a service and its instances', () => {
   let clock: FakeClock;
-  /** As a user has it: nothing here is counted or overtaken. */
+  /** The store of users and tests. Only commits through `raced` are counted or overtaken. */
   let store: ObjectStore;
   let raced: OvertakenStore;
   let manager: Manager;
@@ -93,7 +93,7 @@ describe('a service and its instances', () => {
       'data-db-2',
     ]);
     expect(await store.get(services, key)).to.include({ status: 'Pending', currentInstances: 3 });
-    // One creates them and writes the status, and one binds each.
+    // One commit creates the instances and writes the status, and one per instance places it.
     expect(raced.commits).to.equal(4);
     await clock.advance(10 * 60_000);
     expect(raced.commits).to.equal(4);
@@ -116,7 +116,7 @@ describe('a service and its instances', () => {
       const service = (await store.get(services, key))!;
       await store.update(services, { ...service, scale });
       await settle();
-      // The agent of the node releases instances that are not wanted.
+      // Removes the finalizers of deleted instances, as the agent of their node does.
       for (const { metadata, ...instance } of await made())
         if (metadata.deletionRequestedAt !== undefined)
           await store.update(instances, { ...instance, metadata: { ...metadata, finalizers: [] } });

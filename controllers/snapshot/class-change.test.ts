@@ -22,7 +22,7 @@ describe('a snapshot whose deletion fails because of its class', () => {
     await change({ token: 'secret:missing/key' });
     await world.store.deleteByName(snapshots, key);
     await settle();
-    // The waits have become long.
+    // Enough failures for long waits between attempts.
     await world.clock.advance(3_600_000);
     expect(await world.store.get(snapshots, key)).to.include({ status: 'Failed' });
   });

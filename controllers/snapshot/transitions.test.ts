@@ -14,7 +14,7 @@ const snapshot = async (world: StorageWorld): Promise<Snapshot> =>
 const count = (world: StorageWorld, call: string): number =>
   world.driver.calls.filter((one) => one === call).length;
 
-/** A snapshot of the volume `v`, which need not be there. */
+/** Creates a snapshot of the volume `v`, which may be missing. */
 async function create(world: StorageWorld): Promise<void> {
   await world.store.create(snapshots, {
     ...key,
@@ -34,7 +34,7 @@ async function failing(world: StorageWorld, on: StorageWorld['driver']['failsOn'
   await made(world);
 }
 
-/** Deletes the secret with which its source was provisioned. */
+/** Creates a snapshot of a volume whose secret was deleted after its provisioning. */
 async function withoutSecret(world: StorageWorld): Promise<void> {
   await world.writeSecret('token', 'value');
   await world.createVolume({ parameters: { token: 'secret:token/key' } });
@@ -42,7 +42,7 @@ async function withoutSecret(world: StorageWorld): Promise<void> {
   await create(world);
 }
 
-/** As a change of the object by a user does. */
+/** Changes the labels of the snapshot like a user, which causes another attempt. */
 async function retry(world: StorageWorld): Promise<void> {
   await world.store.update(snapshots, { ...(await snapshot(world)), labels: { again: 'yes' } });
   await settle();

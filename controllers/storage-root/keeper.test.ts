@@ -68,7 +68,7 @@ describe('the keeper of a storage root', () => {
       expect(called).to.equal(false);
       expect(await keeper.probe()).to.include({ type: 'refused', reason: expected });
       expect(keeper.health()).to.have.property('healthy', false);
-      // The second time as the empty mount point of the disk.
+      // In the second round the root is an empty directory, like the mount point of an unmounted disk.
       if (expected === 'StorageRootMissing') {
         expect(await readdir(base)).to.deep.equal(['volumes.away']);
         await mkdir(path);
@@ -120,7 +120,7 @@ describe('the keeper of a storage root', () => {
     const uses: Promise<DriverError>[] = [];
     for (let begun = 0; begun < 100; begun += 1) {
       uses.push(refusal(keeper.use(() => Promise.resolve())));
-      // One begins while another one finds out.
+      // The next use begins while an earlier one checks the mark.
       await stat(base);
     }
     for (const { message } of await Promise.all(uses)) expect(message).to.contain('cluster-id');
@@ -153,7 +153,7 @@ describe('the keeper of a storage root', () => {
     await mkdir(join(path, uid));
     await writeFile(join(path, uid, 'x'), 'kept');
     expect(await names()).to.have.members(['.kedge', uid]);
-    // Only once: the next directory without a mark is a mount point, regardless of its content.
+    // Adopted only once: later, a directory without a mark counts as a mount point, regardless of its content.
     await rm(join(path, '.kedge'), { recursive: true });
     expect(await make().probe()).to.include({ reason: 'StorageRootUnmarked' });
   });

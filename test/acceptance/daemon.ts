@@ -37,9 +37,9 @@ export interface DaemonOptions {
   /** The main file of a kedged with other drivers and the same addresses. Default: that of this project. */
   readonly program?: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** Program and arguments that wrap it, such as setpriv. */
+  /** Program and arguments that start the daemon's program, such as setpriv. */
   readonly prefix?: readonly string[];
-  /** False: no token was created yet. */
+  /** Whether to create the first token. Default: true, except with the argument --local. */
   readonly bootstrap?: boolean;
   /** Runs before the first start with the path of the data directory, which does not exist yet. */
   readonly prepare?: (data: string) => Promise<void>;
@@ -78,7 +78,7 @@ export class TestDaemon {
     this.#options = options;
   }
 
-  /** Starts one and bootstraps it. */
+  /** Starts a daemon and creates its first token, unless the options exclude that. */
   static async start(options: DaemonOptions = {}): Promise<TestDaemon> {
     const daemon = new TestDaemon(await mkdtemp(join(tmpdir(), 'kedge-test-')), options);
     await options.prepare?.(daemon.data);
@@ -95,9 +95,9 @@ export class TestDaemon {
       NO_COLOR: '1',
       KEDGE_STORAGE_HOST_PATH_ALLOWLIST: join(this.home, 'host'),
       KEDGE_STORAGE_ALLOW_CREATE_MISSING: 'true',
-      // Not the engine of the machine.
+      // Excludes the engine of the machine.
       KEDGE_RUNTIME_DOCKER_SOCKET: join(this.home, 'no-engine.sock'),
-      // Not the providers on the internet: nothing listens there. A configuration file names an endpoint of its own.
+      // Excludes the real providers: nothing listens at this address. A configuration file must name an endpoint.
       ...(this.#options.arguments?.includes('--config')
         ? {}
         : {
@@ -195,24 +195,24 @@ export class TestDaemon {
     return ended;
   }
 
-  /** Resolves when the API answers (again). */
+  /** Resolves when the API answers, for example after a restart. */
   async answering(): Promise<void> {
     await eventually('kedged to answer', async () => (await this.rest('GET', '/')).status > 0);
   }
 
-  /** Kills it with SIGKILL and starts it again. */
+  /** Kills the daemon with SIGKILL and starts it again. */
   async crash(): Promise<void> {
     await this.end('SIGKILL');
     await this.run();
   }
 
-  /** Stops it and removes its files. */
+  /** Stops the daemon with SIGTERM and removes its files. */
   async dispose(): Promise<void> {
     await this.end('SIGTERM');
     await rm(this.home, { recursive: true, force: true });
   }
 
-  /** One REST call; `token: null` sends none. */
+  /** Makes one REST call; without a token if `token` is null. */
   async rest(
     method: string,
     path: string,
@@ -231,7 +231,7 @@ export class TestDaemon {
     return { status: response.status, body: parse(text) };
   }
 
-  /** A call that must succeed. */
+  /** Makes a REST call and returns the body of its answer. @throws Error unless the status is 200 */
   async ok(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
     const answer = await this.rest(method, path, body);
     if (answer.status !== 200)

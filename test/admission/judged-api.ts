@@ -36,12 +36,12 @@ export interface Answer {
 
 /** A write that was validated and waits for its commit. */
 export interface HeldWrite {
-  /** Resolves when the write was validated and waits. */
+  /** Resolves when the write was validated and waits for {@link release}. */
   readonly judged: Promise<void>;
   release(): void;
 }
 
-/** The subject of a check, to remove it from a transaction. */
+/** Selects checks of a transaction by the kind and the index that they read. */
 export interface CheckOf {
   readonly kind: string;
   /** The index of a kind check; absent for object checks and kinds without an index. */
@@ -51,7 +51,7 @@ export interface CheckOf {
 /** Options of a {@link JudgedApi}. */
 export interface JudgedApiOptions {
   readonly clock?: Clock;
-  /** Checks to remove from its transactions, as if the rule that needs them had not recorded its read. */
+  /** Checks to remove from all transactions, as if the rule that needs them had not recorded its read. */
   readonly without?: CheckOf;
   /** Receives every required right. */
   readonly authorizing?: (access: Access) => void;

@@ -3,7 +3,7 @@ import { Sealer, secrets, storageClasses } from '@kedge/controllers';
 import { expect } from 'chai';
 import { JudgedApi } from './judged-api.js';
 
-/** Its key is unknown to the API. */
+/** Seals with a key that the API does not have. */
 const lost = new Sealer(randomBytes(32));
 const sealed = (): string => lost.seal('old', 'somewhere');
 const path = '/v1/namespaces/default/secrets/s';

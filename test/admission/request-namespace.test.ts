@@ -12,7 +12,7 @@ const schemas = new SchemaRegistry(descriptorSet);
 const hasText = ({ input }: MethodInfo, name: string): boolean =>
   input.fields.some((field) => field.name === name && field.fieldKind === 'scalar');
 const isExec = ({ clientStreaming }: MethodInfo): boolean => clientStreaming;
-/** Cluster-scoped although its message is shared, and requests about rights, which act on no object. */
+/** Services whose requests have a namespace field, but act on objects of no namespace or on no object. */
 const clusterWide = [
   'AuthService',
   // Images belong to a node.

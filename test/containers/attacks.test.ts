@@ -184,7 +184,7 @@ describe('attacks from containers', function () {
         await writeFile(join(sources.get(`${name}-0`)?.get('own') ?? '', 'go'), '');
       }
 
-      /** The attacks that succeed in a container whose engine is told to leave a measure out. */
+      /** Runs the attacks of a measure in a container without this measure. Returns the names of those that succeed. */
       function withoutMeasure(measure: Measure, as: Attack['as']): string[] {
         const chosen = attacks.filter((each) => each.measure === measure && each.as === as);
         const bind = (path: string, options = ''): string[] => [
@@ -274,7 +274,7 @@ describe('attacks from containers', function () {
 
       for (const [mount] of mounts)
         it(`a subPath that is a link is not followed: ${mount}`, async () => {
-          // What the engine does by itself:
+          // The engine alone follows the link:
           const source = sources.get('by-0-0')?.get(mount) ?? '';
           const followed = [
             '--volume',

@@ -1,4 +1,4 @@
-/** What keeps an attack from a container, and how docker is told to leave it out. */
+/** The measure that prevents an attack from a container. The tests can start a container without it. */
 export type Measure =
   | 'no view of the machine'
   | 'namespaces of processes'
@@ -29,7 +29,7 @@ export interface Attack {
    */
   readonly script: string;
   readonly measure: Measure;
-  /** The user who gains from it; default root. */
+  /** The user as whom the attack runs; default root. */
   readonly as?: 'user';
 }
 

@@ -22,7 +22,7 @@ const silent: Logger = {
   child: () => silent,
 };
 
-/** What a claim is for, the directory below the test's, and the file that shows that it is reached. */
+/** The targets of claims. A claim has reached one if it can read `file` in the directory `path`. */
 const targets = [
   { name: 'socket', path: 'engine', file: 'docker.sock' },
   { name: 'data', path: 'data', file: 'kek' },
@@ -31,7 +31,7 @@ const targets = [
 ] as const;
 
 const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
-/** The number of claims that are shown to succeed without the denylist; all by `npm run soak -- container-attacks`. */
+/** Number of claims whose success without the denylist is tested; all with `npm run soak -- container-attacks`. */
 const shown = process.env['KEDGE_CONTAINER_CLAIMS'] ?? '2';
 
 const ways = ['directly', 'by a link', 'by a mount'] as const;
@@ -64,7 +64,7 @@ describe('attacks by claims of local-host volumes', function () {
     if (sockets) await rm(sockets, { recursive: true });
   });
 
-  /** A daemon that allows its whole home, where `engine` leads to the directory of the engine's socket. */
+  /** Starts a daemon whose allowlist has its home and the directory of the engine's socket. */
   async function daemonOf(who: string, program?: string): Promise<TestDaemon> {
     const isRoot = who === 'root';
     const environment: Record<string, string> = {};

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Runtime, WorkloadSpec, WorkloadState } from '@kedge/controllers';
 import { eventually } from 'kedge/testing';
 
-/** What the tests of limits need of the suite. */
+/** The parts of a conformance suite that the tests of limits use. */
 export interface LimitedWorkloads {
   /** The specification of a shell that runs a script. */
   readonly shell: (script: string, more: Partial<WorkloadSpec>) => WorkloadSpec;
@@ -11,7 +11,7 @@ export interface LimitedWorkloads {
   readonly logOf: (id: string) => Promise<readonly string[]>;
 }
 
-/** The guarantees of a runtime that holds workloads to their limits. */
+/** Defines the tests of a runtime that enforces the limits of workloads. */
 export function limitConformance(workloads: LimitedWorkloads): void {
   const { shell, runtime, logOf } = workloads;
   const observe = (spec: WorkloadSpec): Promise<WorkloadState> => runtime().observe(spec.id);

@@ -10,21 +10,21 @@ const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const isWhole = process.env['KEDGE_CONTAINER_KILLS'] === 'all';
 const whole = { containers: 50, daemonKills: 20, engineKills: 5 };
 const size = isWhole ? whole : { containers: 6, daemonKills: 3, engineKills: 1 };
-/** Services that are replaced before each kill, so that it finds starts in progress. */
+/** Number of services that are replaced before each kill, so that starts are in progress at that time. */
 const replaced = Math.ceil(size.containers / 10);
-/** Processes of workloads have their name as this argument and its suffix. */
+/** Prefix of an argument that the processes of workloads have. The name of the service follows it. */
 const mark = `kedge-kills-${process.pid}-`;
 /** Prints consecutive numbers. */
 const script = 'n=0; while :; do n=$((n+1)); echo "line $n"; sleep 0.5; done';
 
-/** Init processes of containers by their service, as the kernel knows them. */
+/** Counts the init processes of containers on the machine by service. */
 function processes(): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
     try {
       const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
       const name = words.find((word) => word.startsWith(mark))?.slice(mark.length);
-      // Its arguments are those of the shell. That forks, so its own name is seen twice at times.
+      // Counts docker-init, which has the shell's arguments too. A shell that forks would be counted twice at times.
       if (!words[0]?.endsWith('/docker-init') || name === undefined) continue;
       found.set(name, (found.get(name) ?? 0) + 1);
     } catch {
@@ -117,10 +117,10 @@ describe(`containers whose daemon and engine are killed: ${sizes}, seed ${seed}`
       .map((what) => ({ what, rank: random.next() }))
       .sort((a, b) => a.rank - b.rank);
     while (living.length < size.containers) await create();
-    /** Containers at their first sight, by instance. */
+    /** Ids of containers by instance, after the previous kill. */
     let seen: ReadonlyMap<string, string> = new Map();
     for (const [index, { what }] of kills.entries()) {
-      // The first kill finds all in their start.
+      // At the first kill all services are starting.
       if (index > 0) await replaceSome();
       await anyMoment();
       if (what === 'daemon') await daemon.crash();

@@ -31,7 +31,11 @@ describe('a copy of a cluster on the machine and the engine of its original', fu
 
   const environment = () => ({ KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath });
 
-  /** @param not a container whose id a restored instance has until its node has looked */
+  /**
+   * Waits until an instance is Running.
+   * @param not the container of the original instance, whose id a restored instance has until its node reports another
+   * one
+   */
   const running = (daemon: TestDaemon, name: string, not?: unknown) =>
     eventually(
       `${name} Running`,
@@ -99,7 +103,7 @@ describe('a copy of a cluster on the machine and the engine of its original', fu
       uidOf(plainBefore),
     ]);
     expect(containers()).to.have.length(2).and.include(name);
-    // The first start of each succeeded: the name was free.
+    // Each has number 1: its first start succeeded, because its name was free.
     for (const container of containers())
       expect(container).to.match(new RegExp(`^kedge-[0-9a-f]{8}-${uidOf(boxedBefore)}-1$`));
     const of = copy;
@@ -109,7 +113,7 @@ describe('a copy of a cluster on the machine and the engine of its original', fu
     expect(copyPid).to.not.equal(pid);
     expect([await isAlive(pid), await isAlive(copyPid)]).to.deep.equal([true, true]);
 
-    // What the copy removes is its own.
+    // The copy removes only its own containers.
     for (const service of ['boxed', 'plain']) {
       await copy.ok('DELETE', `${base}/services/${service}`);
       await eventually(

@@ -41,7 +41,7 @@ function busyboxPath(): string | undefined {
 export interface RealEngineOptions {
   /** Additional arguments of dockerd. */
   readonly args?: readonly string[];
-  /** False: a restart of dockerd ends all containers. */
+  /** Whether containers survive a restart of dockerd. Default: true. */
   readonly liveRestore?: boolean;
 }
 
@@ -129,7 +129,7 @@ export class RealEngine {
     });
   }
 
-  /** Kills dockerd, or stops it in order; with live-restore containers continue to run. */
+  /** Ends dockerd: SIGKILL kills it, SIGTERM stops it gracefully. With live-restore, containers continue to run. */
   async killDockerd(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
     await end(this.#dockerd, signal);
     this.#dockerd = undefined;

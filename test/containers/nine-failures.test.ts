@@ -14,18 +14,18 @@ const base = '/v1/namespaces/default';
 /** A user without rights, but in the group of the engine's socket. */
 const uid = 12_345;
 
-/** A failure, and the words that `kedge why` says about its cause and its remedy. */
+/** A failure, and the words about its cause and remedy that `kedge why` must print. */
 interface Failure {
   readonly name: string;
-  /** The socket of kedged leads to it. Default: the real engine. */
+  /** The engine at the socket that kedged is configured with. Default: the real engine. */
   readonly engine?: 'none' | 'unreadable' | 'old';
-  /** What the service has besides its name. */
+  /** The fields of the service besides its name. */
   readonly service?: () => object;
-  /** Makes it, and returns the function that ends it. */
+  /** Causes the failure. Returns the function that removes the cause. */
   readonly given?: () => Promise<() => Promise<unknown>>;
   readonly cause: readonly string[];
   readonly remedy: readonly string[];
-  /** True: the instance runs by itself once the failure has ended. */
+  /** Whether the instance runs without further action once the cause is removed. */
   readonly heals?: boolean;
 }
 

@@ -70,7 +70,7 @@ describe('real software in containers', function () {
       throw new Error(`${JSON.stringify(server)}\n${String(log)}`, { cause: error });
     });
     const server = await running('postgres-0');
-    // The volume is an image of its own.
+    // The volume is a separate image.
     const [{ source = '' } = {}] = server.mounts as { source: string }[];
     expect(
       spawnSync('findmnt', ['-no', 'FSTYPE', '--target', source], { encoding: 'utf8' }).stdout,
@@ -79,7 +79,7 @@ describe('real software in containers', function () {
     engine.docker('kill', '--signal', 'KILL', String(server.containerId));
     await running('postgres-0', 1);
     await eventually('further visits', () => visits() > before + 2, 120_000);
-    // An acknowledged row is never lost: the count has no way back.
+    // The count never decreases, because acknowledged rows are never lost.
     const all = engine.docker('logs', String(client.containerId));
     const counts = [...all.matchAll(/visits: (\d+)/g)].map((match) => Number(match[1]));
     expect(counts).to.deep.equal([...counts].sort((a, b) => a - b));

@@ -1,7 +1,7 @@
 /**
- * Providers that behave like the real ones, for tests and for `npm run emulators`: wire formats, scopes, actions
- * that take time, pages, rate limits, placement rules and error bodies. Time and randomness are injected, and
- * every request is checked against a schema that was written apart from the emulators.
+ * Emulators of the providers, for tests and for `npm run emulators`. They have the providers' data formats, scopes,
+ * actions that take time, pages, rate limits, rules of placement and error bodies. Clock and randomness are injected.
+ * Every request is checked against a schema of the provider's definition, which was written independently.
  */
 import { type Clock, type Random, systemClock, systemRandom } from 'kedge';
 import { Cloud1 } from './cloud1/machine.js';
@@ -21,19 +21,19 @@ export interface EmulatorOptions {
   readonly provider: ProviderName;
   /** Droplets or servers. Default: none. */
   readonly instances?: readonly Instance[];
-  /** Default: one named "test" with the secret "test-token" that may do everything. */
+  /** Default: one token with the name "test", the secret "test-token" and all rights. */
   readonly tokens?: readonly Token[];
   /** Default: the machine's clock. */
   readonly clock?: Clock;
   /** Default: the system's randomness. */
   readonly random?: Random;
-  /** Default: devices that only remember their changes. */
+  /** Default: {@link RecordedDevices}. */
   readonly devices?: Devices;
-  /** How long an action takes, milliseconds; default 1000. */
+  /** Duration of an action, milliseconds; default 1000. */
   readonly actionMs?: number;
-  /** Volumes that the account or project can have; default 100. */
+  /** Maximum number of volumes of the account or project; default 100. */
   readonly volumesMax?: number;
-  /** Requests a token has, or a project. Default: the provider's. */
+  /** Maximum number of requests per token (cloud1) or project (cloud2). Default: the provider's limits. */
   readonly requestsMax?: { readonly hour: number; readonly minute: number };
   /** Default: a free port. */
   readonly port?: number;
@@ -53,7 +53,7 @@ export interface RunningEmulator {
   /** The log of requests. */
   readonly requests: Emulator['requests'];
   inventory(): Promise<readonly string[]>;
-  /** The form of the whole state, for a restart. */
+  /** Returns the complete state as JSON data, for a restart. */
   save(): unknown;
   close(): Promise<void>;
 }
@@ -73,7 +73,7 @@ function machineOf(options: EmulatorOptions, clock: Clock): Machine {
   return new Cloud2({ ...common, ...(saved ? { saved: saved as SavedCloud2 } : {}) });
 }
 
-/** An emulator without a socket: {@link Emulator.exchange} answers its requests. */
+/** Creates an emulator that does not listen: {@link Emulator.exchange} executes its requests. */
 export function createEmulator(options: EmulatorOptions): {
   readonly emulator: Emulator;
   readonly machine: Machine;
@@ -85,7 +85,7 @@ export function createEmulator(options: EmulatorOptions): {
   return { emulator: new Emulator(parts), machine };
 }
 
-/** Starts a provider on the loopback address. */
+/** Starts an emulator that listens on the loopback address. */
 export async function startEmulator(options: EmulatorOptions): Promise<RunningEmulator> {
   const { emulator, machine } = createEmulator(options);
   const server = await serveEmulator(emulator, options.port ?? 0);

@@ -30,7 +30,7 @@ describe('the availability of the container runtime', () => {
   });
 
   it('is asked of the engine twice for many instances at the same time', async () => {
-    // Unsupported, so that nothing else calls the engine.
+    // An unsupported version, so that the runtime makes no other call to the engine.
     engine.version = { Version: '1.0', ApiVersion: '1.1', MinAPIVersion: '1.0' };
     const answers = await Promise.all(Array.from({ length: 50 }, () => runtime.availability()));
     expect(answers.map(({ available }) => available)).to.deep.equal(answers.map(() => false));

@@ -29,7 +29,7 @@ interface Container {
   state: string;
 }
 
-/** What the engine does with a start. */
+/** The engine's reaction to a start. For the two with `breaks`, the connection ends without an answer. */
 type Start = 'runs' | 'ends' | 'breaks' | 'breaks but runs' | 'fails';
 
 describe('a start of a container that is interrupted', () => {
@@ -38,7 +38,7 @@ describe('a start of a container that is interrupted', () => {
   let open: ContainerRuntime[];
   let containers: Map<string, Container>;
   let starts: Start[];
-  /** Set while the engine still creates or removes a container of each name. Creations wait for it. */
+  /** While it is set, every name is in use for the engine, which answers creations once the promise is settled. */
   let busy: Promise<void> | undefined;
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -95,7 +95,7 @@ describe('a start of a container that is interrupted', () => {
     });
   };
 
-  /** A runtime of another process of the daemon, on the same directory. */
+  /** Creates the runtime of another process of the daemon, with the same directory. */
   const daemon = (): ContainerRuntime => {
     const runtime = new ContainerRuntime({
       engine: new EngineClient({ socketPath: engine.socketPath, clock: systemClock }),
@@ -107,7 +107,7 @@ describe('a start of a container that is interrupted', () => {
     open.push(runtime);
     return runtime;
   };
-  /** A start until its end, which may be an error. */
+  /** Starts the workload and waits until the start has ended, also with an error. */
   const attempt = async (
     runtime: ContainerRuntime,
     more: Partial<WorkloadSpec> = {},
@@ -200,7 +200,7 @@ describe('a start of a container that is interrupted', () => {
     expect(await refusal()).to.contain('is not ready to be started');
     let end: () => void = () => undefined;
     busy = new Promise((resolve) => (end = resolve));
-    // It continues in the background, and the next start reports its error.
+    // The start continues in the background, and the next one reports its error.
     await runtime.start(spec);
     expect(await runtime.observe(id)).to.include({ state: 'starting' });
     changes.length = 0;
@@ -245,7 +245,7 @@ describe('a start of a container that is interrupted', () => {
     await add(String(process.pid), 'containerd-shim-runc-v2 -id other', '4:pids:/docker/other');
     await killUnrecorded(container, proc);
     await ended;
-    // A process that ended meanwhile is no error; one of another user is reported.
+    // Processes that have ended are no error. A process that can't be killed is reported.
     await eventually('both to be gone', async () => {
       await killUnrecorded(container, proc);
       return true;

@@ -28,7 +28,7 @@ describe('data files', () => {
   });
   afterEach(() => rm(base, { recursive: true, force: true }));
 
-  /** What a workload sees: by name, through links. */
+  /** Returns the content of the files that a workload sees in a directory, by path. Follows links. */
   async function seen(directory: string, below = ''): Promise<Record<string, string>> {
     const found: Record<string, string> = {};
     for (const name of await readdir(join(directory, below))) {

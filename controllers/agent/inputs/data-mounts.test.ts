@@ -17,7 +17,7 @@ const instance: Instance = {
   metadata,
 };
 
-/** A place whose state the test decides. */
+/** Data files without a directory. Their calls fail while `problem` is set. */
 class Place extends DataFiles {
   problem: string | undefined = 'no tmpfs';
   writes = 0;

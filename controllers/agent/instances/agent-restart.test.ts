@@ -89,7 +89,7 @@ describe('a restart of the agent', () => {
     await stopping;
   }
 
-  /** What runtimes keep of workloads that have ended is there afterwards. */
+  /** Restarts the agent. The runtime keeps the states of ended workloads. */
   async function restart(): Promise<void> {
     const states = [...runtime.states].filter(([, { state }]) => state !== 'running');
     await stop();
@@ -98,7 +98,7 @@ describe('a restart of the agent', () => {
     await settle();
   }
 
-  /** Lets time pass; what runs then has crashed by the end of each second. */
+  /** Advances the time, and crashes the running workloads at the end of each second. */
   async function pass(seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
       await clock.advance(1_000);

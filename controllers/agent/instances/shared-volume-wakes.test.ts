@@ -75,7 +75,8 @@ describe('instances that share a volume', function () {
   const attachments = async () => (await store.get(volumes, volumeKey))?.attachments ?? [];
 
   /**
-   * Reads of instances while `count` instances are created and while they are deleted: one per reconcile and some more.
+   * Creates and deletes `count` instances. Returns the reads of instances during each, which are at least one per
+   * reconcile.
    */
   async function reconciles(count: number): Promise<readonly [number, number]> {
     let reads = 0;

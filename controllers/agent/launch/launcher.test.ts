@@ -32,7 +32,7 @@ describe('the launcher of supervisors', () => {
     ...more,
   });
   const log = async (): Promise<string> => readFile(logFile, 'utf8');
-  /** The process that a supervisor was started by. */
+  /** Runs a shell script in a launched process. Returns the pid of its parent process. */
   const parentOf = async (text: string): Promise<number> => {
     await (await launcher.launch(shell(`echo "parent $PPID"; ${text}`))).ended;
     return Number(/parent (\d+)/.exec(await log())?.[1]);

@@ -48,7 +48,7 @@ describe('a command that can not be started', () => {
       125,
       "its working directory /nosuch does not exist, or can't be entered",
     ]);
-    // Programs that a shell has built in are files, too.
+    // A builtin of the shell is also found as a program.
     expect(await ended('/', 'printf', 'told')).to.deep.equal([0, undefined]);
     expect(await ended('/', 'sh', '-c', 'exit 127')).to.deep.equal([127, undefined]);
   });

@@ -22,7 +22,7 @@ describe('a process that is started again after its removal', function () {
     await rm(folder, { recursive: true });
   });
 
-  /** A runtime with a supervisor that takes its time, as on a busy machine. */
+  /** Starts a runtime whose supervisor is the script `code`, which is as slow as on a loaded machine. */
   async function slow(code: string): Promise<void> {
     const supervisor = join(folder, 'supervise.sh');
     await writeFile(supervisor, code);

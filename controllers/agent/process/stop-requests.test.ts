@@ -16,7 +16,7 @@ describe('stops of workloads', () => {
   beforeEach(async () => {
     clock = new FakeClock();
     directory = await mkdtemp(join(tmpdir(), 'kedge-stop-'));
-    // A process group of its own, which takes SIGTERM as nothing.
+    // A separate process group that does not end on SIGTERM.
     const deaf = 'trap "echo asked" TERM; echo ready; while :; do sleep 0.05; done';
     child = spawn('/bin/sh', ['-c', deaf], {
       detached: true,
@@ -57,7 +57,7 @@ describe('stops of workloads', () => {
     const stops = new StopRequests(clock);
     await advance(stops);
     await clock.advance(4_999);
-    // Nobody has seen its end yet: it is still said to run.
+    // The process was killed, but the given state is still `running`.
     expect(await advance(stops)).to.deep.equal({ type: 'stopping', checkInMs: 100 });
     await clock.advance(1);
     const survived: unknown = await advance(stops).catch((error: unknown) => error);

@@ -67,7 +67,7 @@ describe('a process whose instance was removed from its node', function () {
     await rm(directory, { recursive: true });
   });
 
-  /** An agent of node `n` over `seen`. */
+  /** Starts an agent of node `n` with the store `seen`. */
   async function startAgent(seen = store): Promise<void> {
     manager = new Manager({ store: seen, clock: systemClock, random: seededRandom(1) });
     const sealer = new Sealer(randomBytes(32));
@@ -111,7 +111,7 @@ describe('a process whose instance was removed from its node', function () {
       template: { runtime: 'process', command: ['/bin/sleep', '600'] },
     });
 
-  /** The volume that the instance has attached, by the account of the store. */
+  /** Creates a volume that is attached to the instance according to the store. */
   async function attach(): Promise<void> {
     await store.create(volumes, {
       ...volumeKey,
@@ -138,7 +138,7 @@ describe('a process whose instance was removed from its node', function () {
     return metadata.uid;
   }
 
-  /** A start may take longer than it is waited for. */
+  /** Waits until the workload runs, because a start may continue in the background. Returns its pid. */
   async function running(id: string): Promise<number> {
     let found = 0;
     await eventually('the workload runs', async () => {

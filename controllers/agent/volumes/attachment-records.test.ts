@@ -39,7 +39,7 @@ describe('records of attachments', () => {
     node,
     state: 'Attached',
   });
-  /** Something that is done right before the next commit of the records. */
+  /** Runs `other` immediately before the next commit of the records. */
   const before = (other: () => Promise<unknown>) => raced.overtake(() => true, other);
 
   it('a volume is reserved for one of two claims that see it free at the same moment', async () => {

@@ -51,7 +51,7 @@ describe('a claim on a volume whose credential was deleted', () => {
 
   it('is released during its staging, before the cache contains the reservation', async () => {
     const arriving = world.volumeManager.ensure(instanceOf('s'), mount);
-    // In progress, and not reserved yet.
+    // The staging is in progress, but the volume is not reserved yet.
     for (let turn = 0; turn < 3; turn += 1) await Promise.resolve();
     expect((await world.volume())?.attachments ?? []).to.deep.equal([]);
     await world.volumeManager.releaseAll('default/s');

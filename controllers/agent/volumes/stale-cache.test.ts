@@ -22,7 +22,7 @@ import { VolumeManager } from './volume-manager.js';
 const key = { namespace: 'default', name: 'v' };
 const mount: VolumeMount = { name: 'data', mountPath: '/data', claim: { name: 'v' } };
 
-/** The store of another process whose watches have broken: what its caches show is how it began. */
+/** Returns the store as seen by a process whose watches deliver nothing: its caches keep their initial content. */
 function withoutWatches(store: ObjectStore): ObjectStore {
   const source = (kind: Parameters<ObjectStore['source']>[0]): ListWatch<never> => ({
     list: async () => (await store.source(kind).list(new AbortController().signal)) as never,

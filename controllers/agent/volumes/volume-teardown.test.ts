@@ -23,7 +23,7 @@ describe('the teardown of volumes at shutdown', () => {
     logger = new RecordingLogger();
   });
 
-  /** A volume that fails as often as said, and counts its tries. */
+  /** Returns a volume whose first `failures` releases fail. It counts all of them in `tries`. */
   const failing = (name: string, kind: DriverErrorKind, failures: number) => {
     const step = {
       volume: volumeOf(name),

@@ -237,7 +237,7 @@ describe('volume controller', () => {
     expect(driver.tokenOf('detach')).to.equal('rotated');
     expect((await volume())?.status).to.equal('Available');
     expect(await readdir(directory)).to.deep.equal([]);
-    // Also when the daemon was killed in between, and nowhere in plaintext.
+    // The same after a kill of the daemon between attach and detach. No file has the parameter in plaintext.
     await write('last', 3);
     await mine.ensure(instance, mount);
     const [file = ''] = await readdir(directory);

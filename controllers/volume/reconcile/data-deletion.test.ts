@@ -19,12 +19,15 @@ async function written(status: Status): Promise<void> {
   await world.store.updateStatus(volumes, key, status);
   await settle();
 }
-/** From now on a deletion does not return. */
+/** Makes later deletions by the driver never return. */
 function hang(): void {
   world.driver.onCall = (call) =>
     call === 'delete' ? new Promise(() => undefined) : Promise.resolve();
 }
-/** Kills the process that waits for a deletion; whether the data may be going after one refusal to the next process, and after two. */
+/**
+ * Kills the process that waits for a deletion. Returns whether the deletion of the data counts as under way after one
+ * refusal to the next process, and after two.
+ */
 async function killed(): Promise<readonly [boolean, boolean]> {
   const before = deletions();
   world.driver.failsOn = { delete: 'PermissionDenied' };

@@ -19,7 +19,7 @@ describe('a call of a driver that fails', () => {
   afterEach(() => world.stop());
 
   const count = (name: string): number => world.driver.calls.filter((c) => c === name).length;
-  /** Made, and then grown, which fails. */
+  /** Creates a volume, and requests a growth that fails. */
   const fail = async (): Promise<void> => {
     await world.createService('web');
     await world.createVolume({ ownerService: 'default/web' });
@@ -27,7 +27,7 @@ describe('a call of a driver that fails', () => {
     await modify(world.store, volumes, key, (volume) => ({ ...volume, size: '2Gi' }));
     await settle();
   };
-  /** Fails so often that the next try is minutes away. */
+  /** Lets the growth fail until the waits between attempts are minutes. Returns the number of attempts. */
   const failForLong = async (): Promise<number> => {
     await fail();
     await world.clock.advance(hour);

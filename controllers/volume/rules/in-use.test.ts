@@ -51,7 +51,7 @@ describe('a volume that a controller deletes', () => {
     const volume = async (): Promise<Volume> => (await store.get(volumes, volumeKey))!;
     const isAsked = async (): Promise<boolean> =>
       (await volume()).metadata.deletionRequestedAt !== undefined;
-    /** The store for a writer that `other` overtakes between its reads and its commit. */
+    /** Returns the store for a writer. It runs `other` between the reads and each commit of the writer. */
     const overtaken = (other: () => Promise<unknown>): ObjectStore =>
       Object.assign(Object.create(store) as ObjectStore, {
         list: store.list.bind(store),
@@ -172,7 +172,7 @@ describe('a volume that a controller deletes', () => {
       );
       const drivers = driver.registry();
       const common = { store, manager, clock, random, logger, drivers, resolver };
-      // No snapshot controller: the copy begins when the test says so.
+      // No snapshot controller runs, so the copy begins only when the test begins it.
       manager.addController(volumeController({ ...common, node: 'n', policy: defaultPolicy }));
       await manager.start();
       await settle();

@@ -52,7 +52,7 @@ describe('a volume that another node owns', () => {
     const found = findCondition((await volume()).conditions, type);
     return [found?.status, found?.reason, found?.message];
   }
-  /** Nothing is written, and no driver called, however long it waits. */
+  /** Checks that an hour passes without a write and without a call of the driver. */
   async function waits(): Promise<void> {
     const calls = [...world.driver.calls];
     const { commits } = race;
@@ -60,7 +60,7 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls).to.deep.equal(calls);
     expect(race.commits, 'writes while it waits').to.equal(commits);
   }
-  /** A volume that node `far` has provisioned. */
+  /** Creates a volume that node `far` has provisioned. */
   async function placed(): Promise<void> {
     world.driver.topologyKeys = ['svc.io/node'];
     await world.createVolume({ storageClassName: 'far' });

@@ -200,7 +200,7 @@ describe('volume plan', () => {
     for (const kind of Object.keys(errorClasses) as DriverErrorKind[])
       for (const attempts of [1, 10])
         expect(nextPhase('Provisioning', judge(kind, attempts))).to.be.a('string');
-    // A class that is missing is found out before the driver is called.
+    // A missing class is detected before the driver is called, so the volume is not Provisioning yet.
     for (const phase of ['Pending', 'Failed'] as const)
       expect(nextPhase(phase, 'failedForGood')).to.equal('Failed');
   });

@@ -3,7 +3,7 @@ import { mountBlockDevice } from './block-mount.js';
 import type { CommandResult } from '../node/run-command.js';
 import { nodeHost, thisNode } from '../node/this-node.js';
 
-/** A device with a smaller ext4 file system, and the mount and resize commands in order. */
+/** Records the mount and resize commands for a device whose ext4 file system is smaller than the device. */
 class SmallFileSystem {
   readonly done: string[] = [];
   readonly #mayGrowMounted: boolean;

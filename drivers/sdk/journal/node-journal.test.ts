@@ -22,10 +22,10 @@ import {
 } from './node-journal.js';
 import { type NodeUndo, recoverNode } from './node-recovery.js';
 
-/** The end of a process, whose later calls have no effect. */
+/** Thrown by the calls of a killed process. Its later calls have no effect. */
 class Killed extends Error {}
 
-/** The state that outlives a process: of the kernel, of the disk, and the attachments in the store. */
+/** The state that survives a process: that of the kernel and of the disk, and the attachments in the store. */
 class World {
   readonly states = new Set<string>();
   readonly disk = new Map<string, string>();
@@ -74,7 +74,7 @@ class Life {
   }
 }
 
-/** Whether a process was killed, also during the undo of failed work. */
+/** Whether an error means that the process was killed, also while it undid failed work. */
 function isKilled(error: unknown): boolean {
   if (error instanceof Killed) return true;
   const { cause } = error as { readonly cause?: unknown };

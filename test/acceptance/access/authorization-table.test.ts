@@ -27,9 +27,9 @@ const methods = [
   ...methodsOf(baseDescriptors, 'grpc.health.v1'),
   ...methodsOf(baseDescriptors, 'grpc.reflection.v1'),
 ];
-/** Needs no token; other tests cover it. */
+/** Methods that need no token. Other tests cover them. */
 const open = ['AdminService.Bootstrap', 'AdminService.AdminBootstrap'];
-/** Any valid token may call these; rights are checked per object. */
+/** Methods that any valid token may call; rights are checked per object. */
 const anyToken = [
   'AuthService.WhoAmI',
   'AuthService.CanI',

@@ -82,7 +82,7 @@ describe('rights in a running daemon', function () {
     expect(await ask(old)).to.equal('401 NodeGone');
     await daemon.ok('POST', '/v1/nodes', { name: 'far' });
     expect(await ask(old)).to.equal('401 NodeGone');
-    // Another grant or a change of the account does not restore it.
+    // Another policy of the account does not restore the token.
     await daemon.ok('POST', '/v1/admin/users/agent-far:attachPolicy', { policy: 'readonly' });
     expect(await ask(old)).to.equal('401 NodeGone');
     expect(await ask(await user('agent-far-2', ['node'], account))).to.match(/^200/);

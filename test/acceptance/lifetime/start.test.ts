@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { finish, root, TestDaemon, workload } from '../daemon.js';
 
-/** The program as modules: in its bundle the names of what it loads can't be seen. */
+/** The program as separate modules, because the names of loaded modules are not visible in the bundle. */
 const compiled = 'cmd/dist/kedged/main.js';
 
 describe('npm start', function () {

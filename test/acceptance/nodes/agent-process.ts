@@ -26,12 +26,12 @@ export class AgentProcess {
     this.#settings = settings;
   }
 
-  /** The log of the running process. */
+  /** The log since the last {@link launch}. */
   get log(): string {
     return this.#lines.join('\n');
   }
 
-  /** Starts it without waiting. */
+  /** Starts the process without waiting. */
   launch(): ChildProcess {
     const program = join(root, 'test/dist/acceptance/nodes/agent-child.js');
     const child = spawn(process.execPath, [program, JSON.stringify(this.#settings)], {
@@ -43,7 +43,7 @@ export class AgentProcess {
     return child;
   }
 
-  /** Starts it and waits until it is ready. */
+  /** Starts the process and waits until it is ready. @throws Error with its log if it ends before */
   async run(): Promise<void> {
     const child = this.launch();
     const isReady = (): boolean => this.log.includes('"msg":"ready"');
@@ -58,7 +58,7 @@ export class AgentProcess {
     return this.ended();
   }
 
-  /** Whether it was started and has not ended. */
+  /** Whether the process was started and has not ended. */
   get isAlive(): boolean {
     return this.#child?.exitCode === null && this.#child.signalCode === null;
   }
@@ -67,7 +67,7 @@ export class AgentProcess {
     this.#child?.kill(signal);
   }
 
-  /** Resolves with the exit code when it has ended; undefined if it was never started. */
+  /** Resolves with the exit code when the process has ended: null after a signal, undefined if it was never started. */
   async ended(): Promise<number | null | undefined> {
     const child = this.#child;
     if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode;

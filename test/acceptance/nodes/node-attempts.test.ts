@@ -150,7 +150,7 @@ describe("attempts of a node's token other than status writes of volumes", funct
         await create(foreign, 'default/mine'),
         await create(mine, 'default/foreign'),
         await create(mine, 'default/mine', 'Snapshot'),
-        // Its instance waits for it, and the node does not have it.
+        // An instance of the node waits for this volume, which is not on the node yet.
         await create(disk, 'default/disk'),
         await create(foreign, 'default/foreign'),
       ];
@@ -174,7 +174,7 @@ describe("attempts of a node's token other than status writes of volumes", funct
       };
       const called = { phase: 'called', ...own };
       const created = [
-        // Its volume could no longer be deleted: no process removes an effect of this name.
+        // With an effect of this name, the volume could no longer be deleted: no process removes the effect.
         await record('CREATE', { x: called }),
         await record('CREATE', { 'driver delete': { ...called, phase: 'done', result: null } }),
       ];

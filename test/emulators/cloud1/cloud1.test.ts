@@ -107,7 +107,7 @@ describe('cloud1', () => {
     const snapshots = `/v2/volumes/${id}/snapshots`;
     const { body } = await post(snapshots, { name: 's' });
     const snapshot = body['snapshot'] as { id: string };
-    // The size of the billing is not the size of the disk.
+    // `size_gigabytes` is the billable size, and not that of the disk.
     expect(snapshot).to.deep.include({ min_disk_size: 3, size_gigabytes: 0, regions: ['fra1'] });
     expectRefusal(await post(snapshots, { name: 's' }), 'snapshotNameTaken');
     const order = { name: 'b', region: 'fra1', size_gigabytes: 10, snapshot_id: snapshot.id };
@@ -350,7 +350,7 @@ describe('cloud1', () => {
           expect(new Set(locks).size, 'a lock is held once').to.equal(locks.length);
         }
         await clock.advance(1_000);
-        // The disks are what the provider says: replay their changes.
+        // The disks must agree with the provider's records: the changes are replayed.
         const links = new Set<string>();
         for (const change of devices.changes) {
           if (change.type === 'attached') {

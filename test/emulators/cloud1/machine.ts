@@ -8,7 +8,7 @@ import { Refusal, refusalReply, type RefusalName } from './refusals.js';
 import { routes } from './routes.js';
 import { type SavedState, State, type Work } from './state.js';
 
-/** The five rows of scopes that the specification lists, and nothing else. */
+/** The scopes in the five rows of the specification's table. */
 export const specifiedScopes: readonly string[] = [
   'block_storage:create',
   'block_storage:read',
@@ -26,11 +26,11 @@ export interface Cloud1Options {
   readonly random: Random;
   readonly instances: readonly Instance[];
   readonly tokens: readonly Token[];
-  /** How long actions take, milliseconds. */
+  /** Duration of an action, milliseconds. */
   readonly takesMs: (type: Work['type']) => number;
-  /** Default 100. */
+  /** Maximum number of volumes of the account; default 100. */
   readonly volumesMax?: number;
-  /** Requests a token has; default 5000 an hour and 250 a minute. */
+  /** Maximum number of requests per token; default 5000 an hour and 250 a minute. */
   readonly requestsMax?: { readonly hour: number; readonly minute: number };
   readonly saved?: SavedState;
   readonly startedAt: number;
@@ -39,7 +39,7 @@ export interface Cloud1Options {
 const hourMs = 3_600_000;
 const minuteMs = 60_000;
 
-/** cloud1: tokens with scopes, rate limits a token, and the calls of volumes. */
+/** The provider cloud1: tokens with scopes, rate limits per token, and the calls for volumes. */
 export class Cloud1 implements Machine {
   readonly #state: State;
   readonly #tokens = new Map<string, Token>();

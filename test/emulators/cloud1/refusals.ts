@@ -5,7 +5,7 @@ interface RefusalForm {
   readonly status: number;
   readonly id: string;
   readonly message: string;
-  /** Where the text was seen; absent: nowhere, the words are ours. */
+  /** The origin of the text; absent for a text that was invented for this emulator. */
   readonly source?: string;
 }
 
@@ -131,7 +131,7 @@ export const refusals = {
 
 export type RefusalName = keyof typeof refusals;
 
-/** Thrown by the state, and answered by the routes. */
+/** The refusal of a request. The state and the routes throw it. */
 export class Refusal extends Error {
   readonly refusal: RefusalName;
 

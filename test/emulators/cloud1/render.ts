@@ -13,7 +13,7 @@ function regionForm(slug: string): Json {
   return { name, slug, features, available: true, sizes: ['s-1vcpu-1gb', 's-2vcpu-4gb'] };
 }
 
-/** In answers a region is an object, in requests its slug; `droplet_ids` may be null. */
+/** Returns a volume as in answers: its region is an object there, but a slug in requests. */
 export function volumeForm(volume: Volume): Json {
   return {
     id: volume.id,
@@ -29,7 +29,7 @@ export function volumeForm(volume: Volume): Json {
   };
 }
 
-/** `size_gigabytes` is the billable size, not that of a restored volume. */
+/** Returns a snapshot as in answers. `size_gigabytes` is the billable size, not that of a restored volume. */
 export function snapshotForm(snapshot: Snapshot): Json {
   return {
     id: snapshot.id,
@@ -44,7 +44,7 @@ export function snapshotForm(snapshot: Snapshot): Json {
   };
 }
 
-/** `resource_id` is an integer or null: volumes have UUIDs, so it says nothing of them. */
+/** Returns an action as in answers. `resource_id` is an integer or null, so it can't be the UUID of a volume. */
 export function actionForm(action: Action<Work>, region: string | undefined): Json {
   const states = { running: 'in-progress', done: 'completed', failed: 'errored' } as const;
   return {
@@ -90,7 +90,7 @@ export function dropletForm(droplet: Droplet, volumes: readonly string[]): Json 
   };
 }
 
-/** A list with its links: only those that make sense, and none on the only page. */
+/** Returns a page of a list with links to the pages before and after it; without links if it is the only page. */
 export function listForm(
   key: string,
   page: Page<Json>,

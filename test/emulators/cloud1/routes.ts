@@ -6,24 +6,24 @@ import { actionForm, dropletForm, listForm, snapshotForm, volumeForm } from './r
 import { limits } from './rules.js';
 import type { Started, State, VolumeOrder } from './state.js';
 
-/** What a route works with. */
+/** The arguments of a route. */
 export interface Call {
   readonly state: State;
   readonly request: WireRequest;
-  /** The segments that stand for stars. */
+  /** The segments of the path at the stars of the route, in order. */
   readonly parts: readonly string[];
   readonly now: number;
   readonly fate: ActionFate;
-  /** @throws Refusal forbidden where the token lacks the scope */
+  /** Checks that the token has a scope. @throws Refusal forbidden if it lacks the scope */
   readonly requireScope: (scope: string) => void;
 }
 
-/** A method and a path, with the scopes of which a token needs every one. */
+/** A method and a path. A token needs every one of the scopes. */
 export interface Route {
   readonly on: string;
   readonly scopes: readonly string[];
   readonly answer: (call: Call) => Reply;
-  /** It starts an action. */
+  /** Whether the route starts an action. */
   readonly acts?: true;
 }
 
@@ -51,7 +51,7 @@ function wholeNumber(body: Fields, name: string): number {
   return value;
 }
 
-/** Tags exist once they are used, which takes a scope of its own. */
+/** Returns the tags of a new resource. @throws Refusal if they are no texts, or if the token may not create tags */
 function tagsOf(call: Call, body: Fields): readonly string[] {
   const tags = body['tags'] ?? [];
   if (!Array.isArray(tags) || !tags.every(isText)) throw new Refusal('badBody');

@@ -4,7 +4,7 @@ export interface Region {
   readonly name: string;
 }
 
-/** Regions by slug. The list of the provider's definition; it grows, so clients must not compare with it. */
+/** The regions in the provider's definition. It adds regions at times, so clients must not have a fixed list. */
 export const regions: readonly Region[] = [
   { slug: 'ams3', name: 'Amsterdam 3' },
   { slug: 'blr1', name: 'Bangalore 1' },
@@ -23,7 +23,7 @@ export const limits = {
   /** GiB. */
   sizeMin: 1,
   sizeMax: 16_384,
-  /** Volumes a droplet can have. */
+  /** Maximum number of volumes of a droplet. */
   attachedMax: 15,
   perPage: 20,
   perPageMax: 200,
@@ -31,15 +31,15 @@ export const limits = {
   labelMax: { ext4: 16, xfs: 12 },
 } as const;
 
-/** Names of volumes: lower case, digits and dashes, a letter first. */
+/** Whether a text is a name for volumes: lower-case letters, digits and dashes, with a letter first. */
 export function isVolumeName(name: string): boolean {
   return /^[a-z][a-z0-9-]*$/.test(name) && name.length <= limits.nameMax;
 }
 
-/** The link that the system of a droplet makes for an attached volume. */
+/** Name of the link in /dev/disk/by-id that the system of a droplet creates for an attached volume. */
 export function linkOf(volumeName: string): string {
   return `scsi-0DO_Volume_${volumeName}`;
 }
 
-/** One of the provider's "gigabytes", which are 1024^3 bytes. */
+/** Number of bytes in one of the provider's "gigabytes": 1024^3. */
 export const gib = 2 ** 30;

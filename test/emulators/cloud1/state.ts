@@ -22,9 +22,9 @@ export interface Volume {
   readonly fileSystem: string;
   readonly label: string;
   readonly createdAt: number;
-  /** The droplet that has it. */
+  /** Id of the droplet to which the volume is attached. */
   readonly droplet?: number;
-  /** Lists that it is still missing from. */
+  /** Number of the next lists from which the volume is missing. */
   readonly lag: number;
 }
 
@@ -43,12 +43,12 @@ export interface Droplet extends Instance {
   readonly createdAt: number;
 }
 
-/** What an action does. */
+/** The work of an action. */
 export type Work =
   | { readonly type: 'attach' | 'detach'; readonly volume: string; readonly droplet: number }
   | { readonly type: 'resize'; readonly volume: string; readonly sizeGib: number };
 
-/** The fields of a create that were judged for their types. */
+/** The fields of a request to create a volume, with checked types. */
 export interface VolumeOrder {
   readonly name: string;
   readonly region: string | undefined;
@@ -60,7 +60,7 @@ export interface VolumeOrder {
   readonly label?: string;
 }
 
-/** The whole state, for a restart. */
+/** The complete state as plain data, for a restart. */
 export interface SavedState {
   readonly volumes: readonly Volume[];
   readonly snapshots: readonly Snapshot[];
@@ -70,9 +70,9 @@ export interface SavedState {
 
 export interface StateOptions {
   readonly random: Random;
-  /** How long an action takes, milliseconds. */
+  /** Duration of an action, milliseconds. */
   readonly takesMs: (type: Work['type']) => number;
-  /** Volumes that the account can have. */
+  /** Maximum number of volumes of the account. */
   readonly volumesMax: number;
   readonly saved?: SavedState;
 }
@@ -80,7 +80,7 @@ export interface StateOptions {
 const firstDroplet = 3_164_444;
 const firstAction = 36_804_636;
 
-/** Block storage of cloud1: volumes, snapshots, droplets and actions. No input, no output, no clock. */
+/** Volumes, snapshots, droplets and actions of cloud1, without input, output and a clock. */
 export class State {
   readonly #options: StateOptions;
   readonly volumes = new Map<string, Volume>();
@@ -98,7 +98,7 @@ export class State {
     for (const one of saved?.snapshots ?? []) this.snapshots.set(one.id, one);
     for (const one of saved?.droplets ?? []) this.droplets.set(one.id, one);
     this.actions = new ActionTable(firstAction, saved?.actions);
-    // Their devices may be gone since.
+    // Their devices may have been lost since the state was saved.
     for (const one of this.volumes.values()) {
       const holder = one.droplet === undefined ? undefined : this.droplets.get(one.droplet);
       if (holder) this.#changes.push(this.#link('attached', one, holder));
@@ -128,7 +128,7 @@ export class State {
     this.#lag = reads;
   }
 
-  /** A full region takes no new volumes. */
+  /** Makes a region full, so that it refuses new volumes, or not full again. */
   setFull(region: string, full: boolean): void {
     if (full) this.#full.add(region);
     else this.#full.delete(region);
@@ -147,7 +147,7 @@ export class State {
     this.droplets.delete(id);
   }
 
-  /** @throws Refusal */
+  /** Creates a volume at once. @throws Refusal */
   createVolume(order: VolumeOrder, now: number): Volume {
     const source = order.snapshot === undefined ? undefined : this.snapshots.get(order.snapshot);
     if (!isVolumeName(order.name)) throw new Refusal('badName');
@@ -186,7 +186,7 @@ export class State {
     return volume;
   }
 
-  /** Volumes of a list, by creation. A volume that lags is left out, and lags one list less. */
+  /** Returns the volumes of a list, the oldest first. Omits volumes with a lag, and reduces the lag of each by one. */
   listVolumes(name: string | undefined, region: string | undefined): readonly Volume[] {
     const found = [...this.volumes.values()].filter(
       (one) =>
@@ -198,14 +198,14 @@ export class State {
     return found.filter(({ lag }) => lag === 0);
   }
 
-  /** @throws Refusal notFound */
+  /** Returns a volume. @throws Refusal notFound */
   requireVolume(id: string): Volume {
     const volume = this.volumes.get(id);
     if (!volume) throw new Refusal('notFound');
     return volume;
   }
 
-  /** @throws Refusal */
+  /** Deletes a detached volume. @throws Refusal */
   deleteVolume(id: string): void {
     const volume = this.requireVolume(id);
     if (volume.droplet !== undefined) throw new Refusal('attachedDelete');
@@ -214,7 +214,7 @@ export class State {
     this.#changes.push({ type: 'deleted', volume: id });
   }
 
-  /** @throws Refusal */
+  /** Starts the attachment of a volume to a droplet. @throws Refusal */
   startAttach(id: string, droplet: number, region: string | undefined, request: Timed): Started {
     const volume = this.#judged(id, region);
     const { place } = this.#requireDroplet(droplet, 'noDroplet');
@@ -226,7 +226,7 @@ export class State {
     return this.#start({ type: 'attach', volume: id, droplet }, request, droplet);
   }
 
-  /** @throws Refusal */
+  /** Starts the detachment of a volume. @throws Refusal */
   startDetach(id: string, droplet: number, region: string | undefined, request: Timed): Started {
     const volume = this.#judged(id, region);
     if (volume.droplet !== droplet) throw new Refusal('notAttached');
@@ -234,7 +234,7 @@ export class State {
     return this.#start({ type: 'detach', volume: id, droplet }, request, droplet);
   }
 
-  /** @throws Refusal */
+  /** Starts the growth of a volume. @throws Refusal */
   startResize(id: string, sizeGib: number, region: string | undefined, request: Timed): Started {
     const volume = this.#judged(id, region);
     if (sizeGib > limits.sizeMax) throw new Refusal('badSize');
@@ -243,7 +243,7 @@ export class State {
     return this.#start({ type: 'resize', volume: id, sizeGib }, request, volume.droplet);
   }
 
-  /** @throws Refusal */
+  /** Creates a snapshot of a volume at once. @throws Refusal */
   createSnapshot(id: string, name: string, tags: readonly string[], now: number): Snapshot {
     const volume = this.requireVolume(id);
     if ([...this.snapshots.values()].some((one) => one.name === name))
@@ -256,21 +256,21 @@ export class State {
     return made;
   }
 
-  /** @throws Refusal notFound */
+  /** Returns a snapshot. @throws Refusal notFound */
   requireSnapshot(id: string): Snapshot {
     const snapshot = this.snapshots.get(id);
     if (!snapshot) throw new Refusal('notFound');
     return snapshot;
   }
 
-  /** @throws Refusal notFound */
+  /** Deletes a snapshot. @throws Refusal notFound */
   deleteSnapshot(id: string): void {
     this.requireSnapshot(id);
     this.snapshots.delete(id);
     this.#changes.push({ type: 'snapshotDeleted', snapshot: id });
   }
 
-  /** Performs the work of an action that ends. */
+  /** Performs the work of an action that ends. Returns its failure; undefined if it succeeded. */
   readonly effect = (work: Work): ActionFailure | undefined => {
     const volume = this.volumes.get(work.volume);
     if (!volume) return { code: 'gone', message: 'the volume was deleted' };
@@ -324,7 +324,7 @@ export class State {
     return droplet;
   }
 
-  /** One action a droplet at a time, and one a volume. */
+  /** Checks that no action on the volume or the droplet is running. @throws Refusal */
   #requireIdle({ id }: Volume, droplet: number | undefined): void {
     if (droplet !== undefined && this.actions.holder(dropletLock(droplet)))
       throw new Refusal('pendingEvent');
@@ -334,7 +334,7 @@ export class State {
 
 export type Started = Action<Work>;
 
-/** When a request came, and what becomes of its action. */
+/** The time of a request, and the fault of the action that it starts. */
 export interface Timed {
   readonly now: number;
   readonly fate: ActionFate;

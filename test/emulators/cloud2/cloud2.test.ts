@@ -79,7 +79,7 @@ describe('cloud2', () => {
     await clock.advance(1_000);
     expect(await volume(id)).to.include({ status: 'available' });
     const attach = actionOf(await act(id, 'attach', { server: here, automount: false }));
-    // The error of an action that runs says nothing: only its status does.
+    // A running action may have an error: only its status shows whether it failed.
     expect(attach).to.deep.include({ status: 'running', progress: 0, finished: null });
     expect(attach.error).to.include({ code: 'action_failed' });
     await clock.advance(1_000);

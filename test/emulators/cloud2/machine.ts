@@ -10,15 +10,15 @@ import { type SavedState, State, type Work } from './state.js';
 /** Options of the provider. */
 export interface Cloud2Options {
   readonly instances: readonly Instance[];
-  /** All of one project. A token with the scope `read` alone can only read. */
+  /** All tokens belong to one project. A token whose only scope is `read` can only read. */
   readonly tokens: readonly Token[];
-  /** How long actions take, milliseconds. */
+  /** Duration of an action, milliseconds. */
   readonly takesMs: (type: Work['type']) => number;
-  /** Default 100. */
+  /** Maximum number of volumes of the project; default 100. */
   readonly volumesMax?: number;
-  /** Requests of the project; default 3600 an hour. */
+  /** Maximum number of requests of the project; default 3600 an hour. */
   readonly requestsMax?: { readonly hour: number };
-  /** Actions that run have an error, as in the examples of the definition. Default true. */
+  /** Whether records of running actions have an error, as in the examples of the definition. Default: true. */
   readonly noise?: boolean;
   readonly saved?: SavedState;
   readonly startedAt: number;
@@ -26,7 +26,7 @@ export interface Cloud2Options {
 
 const hourSeconds = 3_600;
 
-/** cloud2: a project with its tokens and its rate limit, and the calls of volumes. */
+/** The provider cloud2: a project with tokens and a rate limit, and the calls for volumes. */
 export class Cloud2 implements Machine {
   readonly #state: State;
   readonly #tokens = new Map<string, Token>();
@@ -49,7 +49,7 @@ export class Cloud2 implements Machine {
     const secret = bearerOf(request);
     const token = secret === undefined ? undefined : this.#tokens.get(secret);
     if (!token) return { reply: refusalReply('unauthorized'), startedAction: false };
-    // The limit is the project's, whichever of its tokens is used.
+    // All tokens of the project share its limit.
     const verdict = this.#rate.take('project', now);
     const headers = rateHeaders(verdict);
     const named = { token: token.name, startedAction: false };
@@ -139,7 +139,7 @@ export class Cloud2 implements Machine {
     this.#state.setFull(place, full);
   }
 
-  /** Only the rate headers say when it ends; seconds in Retry-After come where the script gives them. */
+  /** Returns the answer of a reached rate limit. It has Retry-After only if `retryAfterSeconds` is given. */
   rateLimited(retryAfterSeconds: number | undefined, now: number): Reply {
     const verdict = { allowed: false, limit: this.#hour, remaining: 0 };
     const after = retryAfterSeconds === undefined ? {} : { retryAfter: retryAfterSeconds };

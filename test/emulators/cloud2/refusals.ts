@@ -2,11 +2,11 @@ import { jsonReply, type Reply } from '../core/wire.js';
 
 /** A refusal of the provider: its code and its message. */
 interface RefusalForm {
-  /** Where none was seen, a driver may not depend on it: the definition has no statuses. */
+  /** The HTTP status. Drivers must not depend on it, because the definition has no statuses. */
   readonly status: number;
   readonly code: string;
   readonly message: string;
-  /** Where the code was seen; absent: nowhere, the choice is ours. */
+  /** The origin of the code; absent for a code that was chosen for this emulator. */
   readonly source?: string;
 }
 
@@ -87,7 +87,7 @@ export const refusals = {
 
 export type RefusalName = keyof typeof refusals;
 
-/** Thrown by the state, and answered by the routes. */
+/** The refusal of a request. The state and the routes throw it. */
 export class Refusal extends Error {
   readonly refusal: RefusalName;
   /** The wrong field of an invalid input. */
@@ -100,7 +100,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The answer of a refusal; the details name the field. */
+/** Returns the answer of a refusal. Its details name the field, if there is one. */
 export function refusalReply(
   name: RefusalName,
   field?: string,

@@ -92,7 +92,7 @@ export function serverForm(server: Server, volumes: readonly number[]): Json {
   };
 }
 
-/** A list with the numbers of its pages. */
+/** Returns a page of a list with the numbers of the pages around it. */
 export function listForm(key: string, page: Page<Json>): Json {
   const { page: number, perPage, lastPage, total } = page;
   const pagination = {

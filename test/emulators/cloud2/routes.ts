@@ -6,15 +6,15 @@ import { actionForm, listForm, locationForm, serverForm, volumeForm } from './re
 import { limits, locations, selects } from './rules.js';
 import type { Started, State, Volume, VolumeOrder } from './state.js';
 
-/** What a route works with. */
+/** The arguments of a route. */
 export interface Call {
   readonly state: State;
   readonly request: WireRequest;
-  /** The segments that stand for stars. */
+  /** The segments of the path at the stars of the route, in order. */
   readonly parts: readonly string[];
   readonly now: number;
   readonly fate: ActionFate;
-  /** Actions that run have an error, as in the examples of the definition. */
+  /** Whether records of running actions have an error, as in the examples of the definition. */
   readonly noise: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface Call {
 export interface Route {
   readonly on: string;
   readonly answer: (call: Call) => Reply;
-  /** It starts an action. */
+  /** Whether the route starts an action. */
   readonly acts?: true;
 }
 

@@ -29,10 +29,10 @@ export const locations: readonly Location[] = [
 
 /** Limits of the provider. */
 export const limits = {
-  /** The provider calls them GB. */
+  /** The provider's unit for sizes is called GB. */
   sizeMin: 10,
   sizeMax: 10_240,
-  /** Volumes a server can have. */
+  /** Maximum number of volumes of a server. */
   attachedMax: 16,
   perPage: 25,
   perPageMax: 50,
@@ -46,7 +46,7 @@ export function isName(name: string): boolean {
   return plain.test(name) && name.length <= limits.nameMax;
 }
 
-/** Labels: a key may have a prefix, `svc.io/volume-id`; a value may be empty. */
+/** Whether a value is a map of labels. A key may have a prefix, as in `svc.io/volume-id`; a value may be empty. */
 export function areLabels(value: unknown): value is Readonly<Record<string, string>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return Object.entries(value).every(([key, text]) => {
@@ -58,7 +58,7 @@ export function areLabels(value: unknown): value is Readonly<Record<string, stri
   });
 }
 
-/** True where the labels fit a selector: `key`, `!key`, `key=value`, `key!=value`, joined by commas. */
+/** Whether labels match a selector: `key`, `!key`, `key=value` and `key!=value`, separated by commas. */
 export function selects(selector: string, labels: Readonly<Record<string, string>>): boolean {
   return selector.split(',').every((term) => {
     const [, key = '', operator, value] = /^([^!=]+)(!?==?)(.*)$/.exec(term) ?? [];
@@ -68,10 +68,10 @@ export function selects(selector: string, labels: Readonly<Record<string, string
   });
 }
 
-/** The link that the system of a server makes for an attached volume. */
+/** Name of the link in /dev/disk/by-id that the system of a server creates for an attached volume. */
 export function linkOf(id: number): string {
   return `scsi-0HC_Volume_${id}`;
 }
 
-/** Bytes of the provider's "GB". That they are 1024^3 is not said anywhere. */
+/** Number of bytes in one of the provider's "GB". No publication states that it is 1024^3. */
 export const gib = 2 ** 30;

@@ -21,9 +21,9 @@ export interface Volume {
   readonly protected: boolean;
   readonly available: boolean;
   readonly createdAt: number;
-  /** The server that has it. */
+  /** Id of the server to which the volume is attached. */
   readonly server?: number;
-  /** Lists that it is still missing from. */
+  /** Number of the next lists from which the volume is missing. */
   readonly lag: number;
 }
 
@@ -32,14 +32,14 @@ export interface Server extends Instance {
   readonly createdAt: number;
 }
 
-/** What an action does. */
+/** The work of an action. */
 export type Work =
   | { readonly type: 'create'; readonly volume: number }
   | { readonly type: 'attach' | 'detach'; readonly volume: number; readonly server: number }
   | { readonly type: 'resize'; readonly volume: number; readonly sizeGib: number }
   | { readonly type: 'protect'; readonly volume: number; readonly protect: boolean };
 
-/** The fields of a create that were judged for their types. */
+/** The fields of a request to create a volume, with checked types. */
 export interface VolumeOrder {
   readonly name: string;
   readonly sizeGib: number;
@@ -49,7 +49,7 @@ export interface VolumeOrder {
   readonly format?: string;
 }
 
-/** The whole state, for a restart. */
+/** The complete state as plain data, for a restart. */
 export interface SavedState {
   readonly volumes: readonly Volume[];
   readonly servers: readonly Server[];
@@ -58,14 +58,14 @@ export interface SavedState {
 }
 
 export interface StateOptions {
-  /** How long an action takes, milliseconds. */
+  /** Duration of an action, milliseconds. */
   readonly takesMs: (type: Work['type']) => number;
-  /** Volumes that the project can have. */
+  /** Maximum number of volumes of the project. */
   readonly volumesMax: number;
   readonly saved?: SavedState;
 }
 
-/** When a request came, and what becomes of its action. */
+/** The time of a request, and the fault of the action that it starts. */
 export interface Timed {
   readonly now: number;
   readonly fate: ActionFate;
@@ -77,7 +77,7 @@ const firstServer = 42;
 const firstVolume = 4_711;
 const firstAction = 13;
 
-/** Volumes, servers and actions of a project of cloud2. No input, no output, no clock. */
+/** Volumes, servers and actions of a project of cloud2, without input, output and a clock. */
 export class State {
   readonly #options: StateOptions;
   readonly volumes = new Map<number, Volume>();
@@ -95,7 +95,7 @@ export class State {
     for (const one of saved?.servers ?? []) this.servers.set(one.id, one);
     this.#nextVolume = saved?.nextVolume ?? firstVolume;
     this.actions = new ActionTable(firstAction, saved?.actions);
-    // Their devices may be gone since.
+    // Their devices may have been lost since the state was saved.
     for (const one of this.volumes.values()) {
       const holder = one.server === undefined ? undefined : this.servers.get(one.server);
       if (holder) this.#changes.push(this.#link('attached', one.id, holder));
@@ -125,7 +125,7 @@ export class State {
     this.#lag = reads;
   }
 
-  /** A full location takes no new volumes. */
+  /** Makes a location full, so that it refuses new volumes, or not full again. */
   setFull(location: string, full: boolean): void {
     if (full) this.#full.add(location);
     else this.#full.delete(location);
@@ -143,7 +143,11 @@ export class State {
     this.servers.delete(id);
   }
 
-  /** The volume is `creating` until its action ends. @throws Refusal */
+  /**
+   * Creates a volume, which is `creating` until the action `action` ends. For an order with a server, `next` has the
+   * attachment to it.
+   * @throws Refusal
+   */
   createVolume(
     order: VolumeOrder,
     request: Timed,
@@ -172,7 +176,7 @@ export class State {
     return { volume, action, next: [attach] };
   }
 
-  /** Volumes of a list. A volume that lags is left out, and lags one list less. */
+  /** Returns the volumes of a list. Omits volumes with a lag, and reduces the lag of each by one. */
   listVolumes(fits: (volume: Volume) => boolean): readonly Volume[] {
     const found = [...this.volumes.values()].filter(fits);
     for (const one of found)
@@ -180,14 +184,14 @@ export class State {
     return found.filter(({ lag }) => lag === 0);
   }
 
-  /** @throws Refusal notFound */
+  /** Returns a volume. @throws Refusal notFound */
   requireVolume(id: number): Volume {
     const volume = this.volumes.get(id);
     if (!volume) throw new Refusal('notFound');
     return volume;
   }
 
-  /** @throws Refusal */
+  /** Changes the name or the labels of a volume, and returns the changed one. @throws Refusal */
   updateVolume(id: number, change: { readonly name?: string; readonly labels?: unknown }): Volume {
     const volume = this.requireVolume(id);
     const { name = volume.name, labels = volume.labels } = change;
@@ -200,7 +204,7 @@ export class State {
     return updated;
   }
 
-  /** @throws Refusal */
+  /** Deletes a detached and unprotected volume. @throws Refusal */
   deleteVolume(id: number): void {
     const volume = this.requireVolume(id);
     if (volume.protected) throw new Refusal('protected');
@@ -210,7 +214,7 @@ export class State {
     this.#changes.push({ type: 'deleted', volume: String(id) });
   }
 
-  /** @throws Refusal */
+  /** Starts the attachment of a volume to a server. @throws Refusal */
   startAttach(id: number, server: number, request: Timed): Started {
     const volume = this.requireVolume(id);
     const found = this.servers.get(server);
@@ -222,7 +226,7 @@ export class State {
     return this.#start({ type: 'attach', volume: id, server }, request, [lock(server)]);
   }
 
-  /** @throws Refusal */
+  /** Starts the detachment of a volume. @throws Refusal */
   startDetach(id: number, request: Timed): Started {
     const { server } = this.requireVolume(id);
     if (server === undefined) throw new Refusal('notAttached');
@@ -231,7 +235,7 @@ export class State {
     return this.#start({ type: 'detach', volume: id, server }, request, [lock(server)]);
   }
 
-  /** @throws Refusal */
+  /** Starts the growth of a volume. @throws Refusal */
   startResize(id: number, sizeGib: number, request: Timed): Started {
     const volume = this.requireVolume(id);
     this.#requireSize(sizeGib);
@@ -240,14 +244,14 @@ export class State {
     return this.#start({ type: 'resize', volume: id, sizeGib }, request, []);
   }
 
-  /** @throws Refusal */
+  /** Starts a change of the protection of a volume from deletion. @throws Refusal */
   startProtection(id: number, protect: boolean, request: Timed): Started {
     this.requireVolume(id);
     this.#requireIdle(id);
     return this.#start({ type: 'protect', volume: id, protect }, request, []);
   }
 
-  /** Performs the work of an action that ends. */
+  /** Performs the work of an action that ends. Returns its failure; undefined if it succeeded. */
   readonly effect = (work: Work): ActionFailure | undefined => {
     const volume = this.volumes.get(work.volume);
     if (!volume) return { code: 'action_failed', message: 'the volume was deleted' };
@@ -295,7 +299,7 @@ export class State {
     return this.actions.start(order, now);
   }
 
-  /** The location, or the server's: one of them is needed, and both must agree. */
+  /** Returns the location of an order, or of its server. @throws Refusal if both are absent, unknown or not the same */
   #locationOf({ location, server }: VolumeOrder): string {
     const found = server === undefined ? undefined : this.servers.get(server);
     if (server !== undefined && !found) throw new Refusal('badInput', 'server');
@@ -315,7 +319,7 @@ export class State {
     if (this.actions.holder(`volume ${id}`)) throw new Refusal('volumeLocked');
   }
 
-  /** One action a server at a time, and sixteen volumes. */
+  /** Checks that the server has no running action and fewer than 16 volumes. @throws Refusal */
   #requireServerReady(server: number): void {
     if (this.actions.holder(lock(server))) throw new Refusal('serverLocked');
     const attached = [...this.volumes.values()].filter((one) => one.server === server);

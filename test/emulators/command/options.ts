@@ -2,16 +2,16 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
-/** What `npm run emulators` was asked for. */
+/** Options of `npm run emulators`. */
 export interface CommandOptions {
   readonly cloud1Port: number;
   readonly cloud2Port: number;
-  /** Absolute. */
+  /** Absolute path of the directory for state and disks. */
   readonly directory: string;
   readonly node: string;
-  /** Volumes have no devices: the APIs alone. */
+  /** Whether to serve only the APIs, without devices for volumes. */
   readonly withoutDevices: boolean;
-  /** Detaches the devices below the directory, removes it, and ends. */
+  /** Whether to detach the devices below the directory and to remove it, instead of a start. */
   readonly remove: boolean;
 }
 
@@ -31,10 +31,7 @@ function port(text: string, option: string): number {
   throw new TypeError(`--${option} ${text}: a port is a number from 0 to 65535`);
 }
 
-/**
- * The options of a command line; undefined where only the usage is asked for.
- * @throws TypeError naming the wrong option
- */
+/** Parses a command line. Returns undefined if it requests the usage. @throws TypeError naming the wrong option */
 export function commandOptions(args: readonly string[]): CommandOptions | undefined {
   const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const flag = { type: 'boolean', default: false } as const;

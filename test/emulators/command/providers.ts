@@ -7,7 +7,7 @@ import { type ProviderName, type RunningEmulator, startEmulator } from '../index
 import type { CommandOptions } from './options.js';
 import { SavedState } from './saved-state.js';
 
-/** One provider of the command. */
+/** A provider that `npm run emulators` starts. */
 export interface Provider {
   readonly name: ProviderName;
   readonly driver: string;
@@ -34,7 +34,7 @@ export const providers: readonly Provider[] = [
   },
 ];
 
-/** A provider that listens, and where its links appear. */
+/** A running emulator, with the directory of the links to its attached volumes. */
 export interface RunningProvider extends Provider {
   readonly running: RunningEmulator;
   readonly deviceDirectory: string;
@@ -43,7 +43,7 @@ export interface RunningProvider extends Provider {
 /** Duration of a provider action, milliseconds: long enough that pending actions can be observed. */
 const actionMs = 1_000;
 
-/** Starts a provider with the state and the disks of its directory. */
+/** Starts an emulator with the saved state and the disks of its directory. */
 export async function startProvider(
   provider: Provider,
   options: CommandOptions,
@@ -69,7 +69,7 @@ export async function startProvider(
   return { ...provider, running, deviceDirectory };
 }
 
-/** The settings of kedged for these providers. */
+/** Returns the lines of kedged's configuration file for these providers. */
 export function kedgedSettings(all: readonly RunningProvider[]): string {
   return all
     .map(

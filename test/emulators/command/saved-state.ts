@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The state of an emulator in a file, so that volumes outlive a restart of it. */
+/** The state of an emulator in a file, so that volumes survive its restart. */
 export class SavedState {
   readonly #path: string;
   #written = '';
@@ -11,7 +11,7 @@ export class SavedState {
     this.#path = join(directory, 'state.json');
   }
 
-  /** The state of the last run; undefined for a first one. @throws SyntaxError */
+  /** Reads the state; undefined if there is no file. @throws SyntaxError if the file is not JSON */
   read(): unknown {
     let text: string;
     try {
@@ -24,7 +24,7 @@ export class SavedState {
     return JSON.parse(text);
   }
 
-  /** Writes a state that changed; a kill leaves the old one or the new one. */
+  /** Writes the state if it has changed. A kill leaves the old or the new one. */
   write(state: unknown): void {
     const text = JSON.stringify(state);
     if (text === this.#written) return;

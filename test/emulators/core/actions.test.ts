@@ -25,7 +25,7 @@ describe('the actions of an emulated provider', () => {
     settle(5_000);
     settle(6_000);
     expect(effects).to.deep.equal([7]);
-    // An action ends when it was due, not when somebody asked.
+    // `endedAt` is the time at which the action was due, and not that of the later call.
     expect(table.get(action.id)).to.include({ status: 'done', endedAt: 1_100 });
   });
 

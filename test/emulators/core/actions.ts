@@ -1,15 +1,15 @@
-/** An action of a provider: work with an id that ends later than the request for it. Plain data. */
+/** An action of a provider, as plain data: work with an id that ends after the request for it was answered. */
 export interface Action<Work> {
   readonly id: number;
   readonly work: Work;
-  /** Keys of resources that no other action may change meanwhile. */
+  /** Keys of resources that no other action may change while this one runs. */
   readonly locks: readonly string[];
   readonly startedAt: number;
-  /** Absent: it never ends by itself. */
+  /** Milliseconds of the clock; absent for an action that never ends by itself. */
   readonly endsAt?: number;
   readonly status: 'running' | 'done' | 'failed';
   readonly endedAt?: number;
-  /** Why it failed, or will fail. */
+  /** The reason of its failure, also before the action fails. */
   readonly failure?: ActionFailure;
 }
 
@@ -19,13 +19,13 @@ export interface ActionFailure {
   readonly message: string;
 }
 
-/** What the script of faults does to an action that a request starts. */
+/** The scripted fault of an action. */
 export interface ActionFate {
-  /** It never ends by itself. */
+  /** The action never ends by itself. */
   readonly stuck?: boolean;
-  /** With `stuck`: its effect happens at the usual time, only its record never ends. */
+  /** With `stuck`: the effect happens at the usual time, but the record never ends. */
   readonly effectOfStuck?: boolean;
-  /** It ends with this failure and has no effect. */
+  /** The action ends with this failure and has no effect. */
   readonly fails?: ActionFailure;
 }
 
@@ -37,26 +37,23 @@ export interface Order<Work> {
   readonly fate?: ActionFate;
 }
 
-/** Performs the work of an action that ends; a failure ends it without effect. */
+/** Performs the work of an action that ends. Returns a failure if there was no effect; undefined if it succeeded. */
 export type Effect<Work> = (work: Work) => ActionFailure | undefined;
 
-/** The form of a table, for a restart. */
+/** The content of an {@link ActionTable} as plain data, for a restart. */
 export interface SavedActions<Work> {
   readonly nextId: number;
   readonly actions: readonly Action<Work>[];
   readonly late: readonly LateEffect<Work>[];
 }
 
-/** A stuck record whose effect is still to come. */
+/** Pending work of an action whose record never ends. `at` is its time in milliseconds of the clock. */
 export interface LateEffect<Work> {
   readonly at: number;
   readonly work: Work;
 }
 
-/**
- * The actions of one provider, by id. A state machine without input and output: time is an argument, and the
- * effects of work are the caller's.
- */
+/** The actions of one provider. A state machine: the caller passes the time, and executes the work. */
 export class ActionTable<Work> {
   readonly #byId = new Map<number, Action<Work>>();
   #late: readonly LateEffect<Work>[] = [];
@@ -72,7 +69,7 @@ export class ActionTable<Work> {
     return { nextId: this.#nextId, actions: this.all, late: this.#late };
   }
 
-  /** All that were not forgotten, by id. */
+  /** All actions that were not forgotten, the oldest first. */
   get all(): readonly Action<Work>[] {
     return [...this.#byId.values()];
   }
@@ -81,12 +78,12 @@ export class ActionTable<Work> {
     return this.#byId.get(id);
   }
 
-  /** The running action that holds a lock. */
+  /** Returns the running action that holds a lock; undefined if there is none. */
   holder(lock: string): Action<Work> | undefined {
     return this.all.find(({ status, locks }) => status === 'running' && locks.includes(lock));
   }
 
-  /** Starts work. Its effect comes when {@link settle} is called at its end or later. */
+  /** Starts work. {@link settle} executes it when it is called at the end of the action or later. */
   start({ work, locks, takesMs, fate = {} }: Order<Work>, now: number): Action<Work> {
     const id = this.#nextId;
     this.#nextId += 1;
@@ -104,7 +101,7 @@ export class ActionTable<Work> {
     return action;
   }
 
-  /** Milliseconds of the clock at which something ends next. */
+  /** The next time at which {@link settle} has work, in milliseconds of the clock; undefined if there is none. */
   get nextEnd(): number | undefined {
     const running = this.all.filter(({ status }) => status === 'running');
     const ends = running.flatMap(({ endsAt }) => (endsAt === undefined ? [] : [endsAt]));
@@ -112,7 +109,7 @@ export class ActionTable<Work> {
     return all.length === 0 ? undefined : Math.min(...all);
   }
 
-  /** Ends what is due, in the order of the ends. */
+  /** Ends the due actions and executes their work, in the order of their ends. */
   settle(now: number, effect: Effect<Work>): void {
     for (;;) {
       const next = this.nextEnd;
@@ -128,20 +125,20 @@ export class ActionTable<Work> {
     }
   }
 
-  /** Ends a running action now, with its effect; a stuck one too. */
+  /** Executes the work of a running action and ends it, even if it is stuck. No-op for other actions. */
   finish(id: number, now: number, effect: Effect<Work>): void {
     const action = this.#byId.get(id);
     if (action?.status === 'running') this.#end(action, now, effect);
   }
 
-  /** Ends a running action now as failed, without its effect. */
+  /** Ends a running action as failed, without its effect. No-op for other actions. */
   fail(id: number, now: number, failure: ActionFailure): void {
     const action = this.#byId.get(id);
     if (action?.status === 'running')
       this.#byId.set(id, { ...action, status: 'failed', endedAt: now, failure });
   }
 
-  /** Removes the record, as if the provider had lost it. Work that runs ends without its effect. */
+  /** Removes the record, as if the provider had lost it. The work of a running action is never executed. */
   forget(id: number): void {
     this.#byId.delete(id);
   }

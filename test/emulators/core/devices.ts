@@ -1,10 +1,10 @@
-/** A change of a provider's disks, in the order in which the provider made them. */
+/** A change of a provider's disks. */
 export type DeviceChange =
   | {
       readonly type: 'created';
       readonly volume: string;
       readonly sizeBytes: number;
-      /** The snapshot whose content it has. */
+      /** Id of the snapshot with the initial content; absent for an empty volume. */
       readonly from?: string;
     }
   | { readonly type: 'deleted'; readonly volume: string }
@@ -24,13 +24,13 @@ export type DeviceChange =
 export interface Devices {
   /** Makes a change. The emulator waits for it before it answers any request. */
   apply(change: DeviceChange): Promise<void>;
-  /** What exists: `volume ID`, `snapshot ID`, `link NAME`. */
+  /** Returns the existing resources, such as images, devices and links: one text for each. */
   inventory(): Promise<readonly string[]>;
   /** Ends pending work; disks and attachments stay. */
   close(): Promise<void>;
 }
 
-/** Devices for tests of the wire alone: it remembers the changes. */
+/** Devices for tests that only need the API. They only record the changes. */
 export class RecordedDevices implements Devices {
   readonly changes: DeviceChange[] = [];
 

@@ -6,14 +6,14 @@ import type { Instance, Machine, Token } from './machine.js';
 import type { LoggedRequest } from './requests.js';
 import type { Reply, WireRequest } from './wire.js';
 
-/** What becomes of a connection. */
+/** The emulator's reaction to a request. */
 export type Delivery =
   | { readonly type: 'reply'; readonly reply: Reply }
-  /** The connection is reset. */
+  /** The connection is reset without an answer. */
   | { readonly type: 'reset' }
-  /** Nothing is ever sent. */
+  /** The connection stays open, and nothing is ever sent. */
   | { readonly type: 'silence' }
-  /** The header and the begin of the body are sent; the end never comes. */
+  /** The header and a part of the body are sent; the end of the body never is. */
   | { readonly type: 'endless'; readonly reply: Reply };
 
 /** Parts of an emulator. */
@@ -21,7 +21,7 @@ export interface EmulatorParts {
   readonly machine: Machine;
   readonly clock: Clock;
   readonly devices: Devices;
-  /** What is wrong with a request by the provider's definition. */
+  /** Returns the deviations of a request from the provider's definition. */
   readonly check: (request: WireRequest) => readonly string[];
   /** Called after each change of the state. */
   readonly changed?: () => void;
@@ -40,8 +40,8 @@ function malformed(reply: Reply, form: 'html' | 'cut' | 'empty'): Reply {
 }
 
 /**
- * A provider with its clock, its disks, its script of faults and its log. Requests are answered in the order in
- * which they arrive. No answer is given before the disks have what it says, links apart.
+ * A provider with a clock, disks, scripted faults and a log. Requests are executed in the order in which they arrive.
+ * Each is answered once its changes of disks are made; only links in /dev/disk/by-id may appear later.
  */
 export class Emulator {
   readonly #machine: Machine;
@@ -69,19 +69,19 @@ export class Emulator {
     return this.#clock;
   }
 
-  /** Every request so far, the refused ones too. */
+  /** Every request so far, including refused ones. */
   get requests(): readonly LoggedRequest[] {
     return this.#requests;
   }
 
-  /** What the schema objected to, with the request; empty if every request was valid. */
+  /** Deviations of requests from the provider's definition, each with its request; empty if there are none. */
   get violations(): readonly string[] {
     return this.#requests.flatMap(({ number, method, path, violations }) =>
       violations.map((text) => `request ${number}, ${method} ${path}: ${text}`),
     );
   }
 
-  /** What exists at the provider and on its disks: equal before and after a test that leaves nothing behind. */
+  /** Ends due actions, and returns the existing resources of users at the provider and on its disks, sorted. */
   async inventory(): Promise<readonly string[]> {
     await this.settle();
     return [...this.#machine.inventory(), ...(await this.#devices.inventory())].sort();
@@ -92,7 +92,7 @@ export class Emulator {
     return this.#machine.actions;
   }
 
-  /** Ends actions now, with their effects: one, or all that run. */
+  /** Ends one running action, or all of them, with their effects. */
   async finishActions(id?: number): Promise<void> {
     const running = this.actions.filter(
       (one) => one.status === 'running' && (id === undefined || one.id === id),
@@ -101,14 +101,14 @@ export class Emulator {
     await this.settle();
   }
 
-  /** Ends running actions now, without their effects. */
+  /** Ends all running actions with a failure, without their effects. */
   async failActions(failure: ActionFailure): Promise<void> {
     for (const { id, status } of this.actions)
       if (status === 'running') this.#machine.failAction(id, this.#clock.now(), failure);
     await this.settle();
   }
 
-  /** Loses the record of an action: it is not found any more. */
+  /** Removes the record of an action: polls no longer find it, and a running one has no effect. */
   forgetAction(id: number): void {
     this.#machine.forgetAction(id);
   }
@@ -131,17 +131,17 @@ export class Emulator {
     this.#machine.revokeToken(name);
   }
 
-  /** Volumes that are created from now on are missing from this many lists, each. */
+  /** Makes each volume that is created later missing from this many lists. */
   lagLists(reads: number): void {
     this.#machine.lagLists(reads);
   }
 
-  /** A full region or location takes no new volumes. */
+  /** Makes a region or location full, so that it refuses new volumes, or not full again. */
   setFull(place: string, full: boolean): void {
     this.#machine.setFull(place, full);
   }
 
-  /** Ends what is due and waits for the disks. */
+  /** Ends the due actions, and waits until their changes of disks are made. @throws the error of a change */
   async settle(): Promise<void> {
     this.#machine.settle(this.#clock.now());
     for (const change of this.#machine.takeChanges()) {
@@ -154,7 +154,7 @@ export class Emulator {
     this.#changed();
   }
 
-  /** Answers a request as HTTP does, without a socket. */
+  /** Executes a request and returns the reaction to it. Needs no socket. */
   async exchange(request: WireRequest): Promise<Delivery> {
     const now = this.#clock.now();
     this.#machine.settle(now);
@@ -165,7 +165,7 @@ export class Emulator {
     return done;
   }
 
-  /** Ends pending work. The disks stay. */
+  /** Waits for changes of disks in progress, and ends no further action. The disks stay. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
@@ -207,7 +207,7 @@ export class Emulator {
     return named(delivery, number);
   }
 
-  /** Faults that keep the request from the provider. */
+  /** Returns the reaction of a fault that replaces the execution of the request; undefined for other faults. */
   #before(fault: Fault | undefined, now: number): Delivery | undefined {
     switch (fault?.type) {
       case 'before':
@@ -227,7 +227,7 @@ export class Emulator {
     }
   }
 
-  /** Faults of the answer. */
+  /** Returns the reaction to an executed request, changed by the fault. */
   #after(fault: Fault | undefined, reply: Reply, startedAction: boolean): Delivery {
     switch (fault?.type) {
       case 'afterSuccess':
@@ -243,7 +243,7 @@ export class Emulator {
     }
   }
 
-  /** Sets the timer for the next end of an action: disks change also when nobody asks. */
+  /** Sets a timer for the next end of an action, so that disks also change without a request. */
   #arm(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -261,7 +261,7 @@ function requestIdOf(number: number): string {
   return `emulated-${String(number).padStart(6, '0')}`;
 }
 
-/** Adds the headers in which both providers name a request. */
+/** Adds the headers with the request's id, as both providers do. */
 function named(delivery: Delivery, number: number): Delivery {
   if (delivery.type !== 'reply' && delivery.type !== 'endless') return delivery;
   const id = requestIdOf(number);

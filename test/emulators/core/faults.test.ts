@@ -40,7 +40,7 @@ describe('the script of faults', () => {
 });
 
 describe('a fault of an emulator', () => {
-  /** What the provider has done, and what the client saw, of a create that fails in this way. */
+  /** Creates a volume with a fault. Returns whether it exists, and the reaction that its client sees. */
   const outcome = async (fault: Fault) => {
     const { emulator } = createEmulator({ provider: 'cloud1', ...place, clock: new FakeClock() });
     emulator.faults.add({ on: 'POST /v2/volumes', fault });

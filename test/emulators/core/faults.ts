@@ -1,32 +1,35 @@
 import type { ActionFate } from './actions.js';
 import { pathParts, type WireRequest } from './wire.js';
 
-/** What goes wrong with one request. */
+/** The fault of one request. */
 export type Fault =
-  /** The connection is reset before the provider did anything. */
+  /** The connection is reset before the provider executes the request. */
   | { readonly type: 'before' }
-  /** The provider did it, and answers with an error of its own. */
+  /** The provider executes the request, and answers with status 500. */
   | { readonly type: 'afterSuccess' }
-  /** The provider does nothing and never answers. */
+  /** The provider does not execute the request and never answers. */
   | { readonly type: 'timeout' }
-  /** The provider did it, and the connection is reset before the answer. */
+  /** The provider executes the request, and the connection is reset before the answer. */
   | { readonly type: 'lostReply' }
-  /** Refused by the rate limit; without seconds there is no Retry-After. */
+  /** The provider refuses the request by its rate limit; without Retry-After if `retryAfterSeconds` is absent. */
   | { readonly type: 'rateLimited'; readonly retryAfterSeconds?: number }
-  /** The provider does nothing and answers 5xx; default 503. */
+  /** The provider does not execute the request and answers with this status; default 503. */
   | { readonly type: 'serverError'; readonly status?: number }
-  /** The provider did it, and the answer is the page of a gateway, is cut off, or is empty. */
+  /** The provider executes the request; the answer is a gateway's HTML page (the default), cut off, or empty. */
   | { readonly type: 'malformed'; readonly form?: 'html' | 'cut' | 'empty' }
-  /** An action that the request starts never ends; the body of any other answer never ends. */
+  /**
+   * The action that the request starts never ends; with `effect`, only its record never ends. For a request that starts
+   * no action, the body of the answer never ends.
+   */
   | { readonly type: 'neverFinish'; readonly effect?: boolean }
   /** The action that the request starts ends with this failure. */
   | { readonly type: 'actionFails'; readonly code: string; readonly message: string }
-  /** The provider does it at once and answers later. */
+  /** The provider executes the request at once and answers `ms` later. */
   | { readonly type: 'delay'; readonly ms: number }
-  /** Any other answer; the provider does nothing. */
+  /** The provider does not execute the request and gives this answer. */
   | { readonly type: 'answer'; readonly status: number; readonly body: string };
 
-/** The eight ways in which every call of a life cycle is made to fail once. */
+/** The faults of each call of a life cycle in the tests. */
 export const eightFaults = {
   before: { type: 'before' },
   'after success': { type: 'afterSuccess' },
@@ -38,15 +41,15 @@ export const eightFaults = {
   'never finishing': { type: 'neverFinish' },
 } as const satisfies Readonly<Record<string, Fault>>;
 
-/** A method and a path in which a star is one segment, such as `GET /v2/actions/*`; or a function of the request. */
+/** A method and a path, such as `GET /v2/actions/*`, in which a star matches one segment; or a function. */
 export type RequestMatcher = string | ((request: WireRequest) => boolean);
 
 /** One line of the script. */
 export interface FaultLine {
   readonly on: RequestMatcher;
-  /** The first matching request that fails; default 1. */
+  /** Number of the first matching request that fails, from 1; default 1. */
   readonly nth?: number;
-  /** The number of requests that fail from there on; default 1. */
+  /** Number of consecutive matching requests that fail; default 1. */
   readonly times?: number;
   readonly fault: Fault;
 }
@@ -71,7 +74,7 @@ export class FaultScript {
     this.#lines = [];
   }
 
-  /** Lines that have not yet failed as often as they should. */
+  /** Number of lines whose faults have not all happened yet. */
   get left(): number {
     const open = this.#lines.filter(
       ({ line: { nth = 1, times = 1 }, seen }) => seen.count < nth + times - 1,
@@ -79,7 +82,7 @@ export class FaultScript {
     return open.length;
   }
 
-  /** Counts the request for every line, and returns the fault of the first that is due. */
+  /** Counts the request for every matching line. Returns the fault of the first line that is due, or undefined. */
   take(request: WireRequest): Fault | undefined {
     let due: Fault | undefined;
     for (const { line, seen } of this.#lines) {
@@ -92,7 +95,7 @@ export class FaultScript {
   }
 }
 
-/** What a fault does to an action that its request starts. */
+/** Returns the part of a request's fault that applies to the action that the request starts. */
 export function fateOf(fault: Fault | undefined): ActionFate {
   if (fault?.type === 'neverFinish')
     return { stuck: true, ...(fault.effect === undefined ? {} : { effectOfStuck: fault.effect }) };

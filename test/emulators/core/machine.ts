@@ -6,18 +6,18 @@ import type { Reply, WireRequest } from './wire.js';
 export interface Handled {
   readonly reply: Reply;
   readonly startedAction: boolean;
-  /** The name of the token; absent if it is not known. */
+  /** Name of the request's token; absent for an unknown token. */
   readonly token?: string;
-  /** The provider has this path and method, but the emulator does not; or nobody has it. */
+  /** Whether the emulator has no route for the method and path. The provider may have one. */
   readonly unknownRoute?: boolean;
 }
 
 /** A token of the provider. */
 export interface Token {
-  /** For the log of requests: the secret never appears there. */
+  /** Stands for the secret in the log of requests. */
   readonly name: string;
   readonly secret: string;
-  /** What it may do, in the provider's words; default everything. */
+  /** The rights of the token, in the provider's terms. Default: all rights. */
   readonly scopes?: readonly string[];
 }
 
@@ -26,38 +26,38 @@ export interface Instance {
   readonly name: string;
   /** Region or location. */
   readonly place: string;
-  /** cloud1: it has a GPU, and is left out of plain lists. */
+  /** Whether it has a GPU. Lists of cloud1 without a type omit such droplets. */
   readonly gpu?: boolean;
 }
 
-/** A provider without HTTP and without time of its own. */
+/** The behaviour of a provider, without HTTP and without a clock. Times are milliseconds of the caller's clock. */
 export interface Machine {
   /** Answers one request. */
   handle(request: WireRequest, now: number, fate: ActionFate): Handled;
-  /** Ends the actions that are due. */
+  /** Ends the due actions, with their effects. */
   settle(now: number): void;
-  /** When the next action ends. */
+  /** The time of the next end of an action; undefined if there is none. */
   readonly nextEnd: number | undefined;
   /** The changes of disks since the last call. */
   takeChanges(): readonly DeviceChange[];
-  /** Everything that a user could have left behind: `volume ID NAME`, `snapshot ID NAME`, `attached ID to INSTANCE`. */
+  /** The resources of users: `volume ID NAME`, `snapshot ID NAME`, `attached ID to INSTANCE`. */
   inventory(): readonly string[];
   readonly actions: readonly Action<unknown>[];
   finishAction(id: number, now: number): void;
   failAction(id: number, now: number, failure: ActionFailure): void;
   forgetAction(id: number): void;
   addInstance(instance: Instance): void;
-  /** The instance is gone; its volumes are attached nowhere. */
+  /** Removes an instance, and detaches its volumes. */
   removeInstance(name: string): void;
   addToken(token: Token): void;
   revokeToken(name: string): void;
-  /** Created volumes are missing from this many lists, each. */
+  /** Makes each volume that is created later missing from this many lists. */
   lagLists(reads: number): void;
-  /** A full region or location takes no new volumes. */
+  /** Makes a region or location full, so that it refuses new volumes, or not full again. */
   setFull(place: string, full: boolean): void;
-  /** The provider's answers for faults. */
+  /** Returns the answer of a reached rate limit. */
   rateLimited(retryAfterSeconds: number | undefined, now: number): Reply;
   serverError(status: number): Reply;
-  /** The form of the whole state, for a restart. */
+  /** Returns the complete state as JSON data, for a restart. */
   save(): unknown;
 }

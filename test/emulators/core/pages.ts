@@ -7,7 +7,7 @@ export interface Page<T> {
   readonly total: number;
 }
 
-/** The parameters of a page: numbers from 1; undefined if one is not such a number or exceeds its limit. */
+/** Parses the parameters of a page. Returns undefined if one is not a number from 1 or exceeds its limit. */
 export function pageNumbers(
   given: { readonly page: string | undefined; readonly perPage: string | undefined },
   limits: { readonly perPage: number; readonly perPageMax: number },
@@ -22,7 +22,7 @@ export function pageNumbers(
   return page === undefined || perPage === undefined ? undefined : { page, perPage };
 }
 
-/** One page of all; a page after the last one is empty. */
+/** Returns one page of a list. A page after the last one is empty. */
 export function pageOf<T>(
   all: readonly T[],
   { page, perPage }: { readonly page: number; readonly perPage: number },

@@ -13,7 +13,7 @@ describe('the rate limits of an emulated provider', () => {
     expect(refused).to.include({ allowed: false, retryAfter: 30 });
     expect(limit.take('a', 59_999).allowed).to.equal(false);
     expect(limit.take('a', 60_000).allowed).to.equal(true);
-    // The next of the oldest expires a millisecond later: they are let in one by one.
+    // The request after the oldest one expires a millisecond later.
     expect(limit.take('a', 60_000).allowed).to.equal(false);
     expect(limit.take('a', 60_001).allowed).to.equal(true);
   });

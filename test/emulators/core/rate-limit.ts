@@ -1,11 +1,11 @@
-/** The verdict on one request. */
+/** The verdict of a rate limit on one request. */
 export interface RateVerdict {
   readonly allowed: boolean;
   readonly limit: number;
   readonly remaining: number;
-  /** Seconds since the epoch; what it means is the provider's. */
+  /** Seconds since the epoch. Its meaning differs between {@link SlidingWindows} and {@link GradualLimit}. */
   readonly resetAt: number;
-  /** Seconds after which the request would be allowed, where the provider says so. */
+  /** Seconds after which the request would be allowed; absent if the provider does not state them. */
   readonly retryAfter?: number;
 }
 
@@ -13,15 +13,15 @@ export interface RateVerdict {
 export interface Window {
   readonly max: number;
   readonly windowMs: number;
-  /** A refusal by this limit names the seconds to wait. */
+  /** Whether refusals by this limit state the seconds to wait. */
   readonly saysRetryAfter: boolean;
 }
 
 const seconds = (ms: number): number => Math.ceil(ms / 1000);
 
 /**
- * Limits in which each request counts for a whole window after it was made. The figures of the verdict are
- * those of the first window. Refused requests do not count.
+ * Limits over sliding windows: each allowed request counts until its window has passed. The figures of the verdict are
+ * those of the first window; `resetAt` is the time at which its oldest request no longer counts.
  */
 export class SlidingWindows {
   readonly #windows: readonly [Window, ...Window[]];
@@ -53,7 +53,7 @@ export class SlidingWindows {
   }
 }
 
-/** A limit that recovers gradually, a request at a time. `resetAt` is when it will have recovered whole. */
+/** A limit that recovers continuously. `resetAt` is the time at which it will have recovered completely. */
 export class GradualLimit {
   readonly #max: number;
   readonly #perSecond: number;
@@ -75,7 +75,7 @@ export class GradualLimit {
   }
 }
 
-/** The headers of a verdict, as both providers name them. */
+/** Returns a verdict as headers. Both providers use the same names for them. */
 export function rateHeaders(verdict: RateVerdict): Readonly<Record<string, string>> {
   const { limit, remaining, resetAt, retryAfter } = verdict;
   return {

@@ -1,23 +1,23 @@
-/** One request in an emulator's log. No secrets: a token is named. */
+/** One request in an emulator's log. It has the name of the token instead of its secret. */
 export interface LoggedRequest {
-  /** Counts from 1. */
+  /** Number of the request, from 1. */
   readonly number: number;
-  /** Milliseconds of the emulator's clock. */
+  /** Time of the request, in milliseconds of the emulator's clock. */
   readonly at: number;
-  /** The name of the token; absent if it is not known. */
+  /** Name of the token; absent for an unknown token. */
   readonly token?: string;
   readonly method: string;
   readonly path: string;
   readonly query: readonly (readonly [name: string, value: string])[];
-  /** The body as it came. */
+  /** The unparsed body. */
   readonly body: string;
-  /** The status of the answer; absent if there was none. */
+  /** Status of the answer; absent if there was no complete answer. */
   readonly status?: number;
-  /** The type of the scripted fault. */
+  /** Type of the request's scripted fault; absent if there was none. */
   readonly fault?: string;
   readonly requestId: string;
-  /** What the schema objects to. */
+  /** Deviations of the request from the provider's definition. */
   readonly violations: readonly string[];
-  /** The emulator has no such path and method. */
+  /** Whether the emulator has no route for the method and path. */
   readonly unknownRoute: boolean;
 }

@@ -7,11 +7,11 @@ import { jsonReply, type WireRequest } from './wire.js';
 export interface EmulatorServer {
   /** Scheme, host and port. */
   readonly endpoint: string;
-  /** Ends every connection, those that wait for an answer too. */
+  /** Stops listening and ends every connection, including those that wait for an answer. */
   close(): Promise<void>;
 }
 
-/** Longer bodies than any request of a volume API; the provider's own limit is not known. */
+/** Limit of a body in bytes: more than any request of a volume API has. The provider's limit is not known. */
 const bodyMax = 2 ** 20;
 
 async function received(incoming: IncomingMessage): Promise<WireRequest | undefined> {
@@ -59,7 +59,7 @@ function send(delivery: Delivery, response: ServerResponse): void {
   }
 }
 
-/** Serves an emulator on the loopback address; port 0 takes a free one. */
+/** Serves an emulator on the loopback address. Port 0 means any free port. */
 export async function serveEmulator(emulator: Emulator, port: number): Promise<EmulatorServer> {
   const answer = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const request = await received(incoming);

@@ -1,23 +1,23 @@
-/** A request as it came over the wire. */
+/** A received HTTP request. */
 export interface WireRequest {
   readonly method: string;
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string;
   readonly query: readonly (readonly [name: string, value: string])[];
-  /** Names in lower case. */
+  /** Headers by their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The text of the body; empty without one. */
+  /** The unparsed body; empty if there is none. */
   readonly body: string;
 }
 
-/** An answer before faults. */
+/** An HTTP answer, before a fault is applied. */
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** An answer with a JSON body; without a value it has no body. */
+/** Returns an answer with a value as its JSON body, or without a body if the value is undefined. */
 export function jsonReply(
   status: number,
   value?: unknown,
@@ -28,32 +28,30 @@ export function jsonReply(
   return { status, headers: { ...type, ...headers }, body: JSON.stringify(value) };
 }
 
-/** The value of a query parameter that is given once; the last one of several. */
+/** Returns the value of a query parameter: the last one of several, undefined if there is none. */
 export function queryValue({ query }: WireRequest, name: string): string | undefined {
   return query.findLast(([key]) => key === name)?.[1];
 }
 
-/** A body that is a JSON object; undefined for anything else. */
+/** Returns the body as a JSON object; undefined if it is not one. */
 export function bodyObject({ body }: WireRequest): Readonly<Record<string, unknown>> | undefined {
   let value: unknown;
   try {
     value = JSON.parse(body);
   } catch {
-    // The caller answers as its provider does.
+    // The caller answers with its provider's error.
     return undefined;
   }
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isObject ? (value as Record<string, unknown>) : undefined;
 }
 
-/** The secret of an `Authorization: Bearer` header. */
+/** Returns the secret of an `Authorization: Bearer` header; undefined without such a header. */
 export function bearerOf({ headers }: WireRequest): string | undefined {
   return /^Bearer (\S+)$/.exec(headers['authorization'] ?? '')?.[1];
 }
 
-/**
- * The parts of a path that stand for `*` in a pattern; undefined if it does not fit. A star is one segment.
- */
+/** Returns the segments of a path at the stars of a pattern, in order; undefined if the path does not match. */
 export function pathParts(pattern: string, path: string): readonly string[] | undefined {
   const wanted = pattern.split('/');
   const given = path.split('/');

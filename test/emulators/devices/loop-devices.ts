@@ -18,13 +18,13 @@ import { attachLoop, detachLoop, loopedFiles, loopOf, losetup } from './loop-tab
 
 const run = promisify(execFile);
 
-/** How the by-id link of an attached volume appears. */
+/** The behaviour of the by-id link of an attached volume. */
 export type LinkMode =
-  /** Before the provider says that the volume is attached. */
+  /** It exists before the provider reports the volume as attached. */
   | { readonly type: 'prompt' }
-  /** After this time. */
+  /** It is created this time after the attachment. */
   | { readonly type: 'late'; readonly ms: number }
-  /** It leads to the device of another volume, or to a small disk of nobody. */
+  /** It leads to the device of the volume `of`, or to a small disk that belongs to no volume. */
   | { readonly type: 'wrong'; readonly of?: string }
   | { readonly type: 'never' };
 
@@ -58,17 +58,17 @@ export class LoopDevices implements Devices {
     this.#options = options;
   }
 
-  /** How links of volumes appear that are attached from now on. */
+  /** Sets the behaviour of the links of volumes that are attached later. */
   setLinks(mode: LinkMode): void {
     this.#mode = mode;
   }
 
-  /** Links of volumes that are detached from now on stay, and lead nowhere or to another volume. */
+  /** Sets whether links stay when volumes are detached later. A kept link leads nowhere or to another volume. */
   keepStaleLinks(keep: boolean): void {
     this.#staleLinks = keep;
   }
 
-  /** Makes the links of all attached volumes right now, as an operator does. */
+  /** Creates the correct links of all attached volumes, like an operator. */
   async heal(): Promise<void> {
     for (const { volume, path } of this.#shown.values()) await this.#link(volume, path);
   }
@@ -203,7 +203,7 @@ async function sparse(path: string, sizeBytes: number): Promise<void> {
   await file.close();
 }
 
-/** A copy that is whole or absent. Bytes that the kernel has not written yet are part of it. */
+/** Copies a file, including data that the kernel has not written yet. A kill leaves no partial copy at `to`. */
 async function copy(from: string, to: string): Promise<void> {
   await mkdir(join(to, '..'), { recursive: true, mode: 0o700 });
   const draft = `${to}.draft`;
@@ -213,7 +213,7 @@ async function copy(from: string, to: string): Promise<void> {
   await rename(draft, to);
 }
 
-/** Links appear whole, like those of udev. */
+/** Creates or replaces a link atomically, like udev. */
 async function replaceLink(device: string, path: string): Promise<void> {
   await mkdir(join(path, '..'), { recursive: true });
   const draft = `${path}.new`;

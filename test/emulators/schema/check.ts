@@ -1,6 +1,6 @@
 import type { CallSchema, RequestSchema, Row, Rule } from './row.js';
 
-/** A request as it is checked: names of headers in lower case, the body as text. */
+/** A request to check. Names of headers are in lower case, and the body is not parsed. */
 export interface CheckedRequest {
   readonly method: string;
   readonly path: string;
@@ -11,7 +11,7 @@ export interface CheckedRequest {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What is wrong with a request; empty where it is as the provider defines it. */
+/** Returns the deviations of a request from the provider's definition; empty if there are none. */
 export function checkRequest(schema: RequestSchema, request: CheckedRequest): readonly string[] {
   const call = schema.calls.find(
     ({ method, path }) => method === request.method && segments(path, request.path) !== undefined,
@@ -25,7 +25,7 @@ export function checkRequest(schema: RequestSchema, request: CheckedRequest): re
   ];
 }
 
-/** The named segments of a path. */
+/** Returns the values of a pattern's named segments in a path; undefined if the path does not match. */
 function segments(pattern: string, path: string): Readonly<Record<string, string>> | undefined {
   const wanted = pattern.split('/');
   const given = path.split('/');
@@ -44,7 +44,7 @@ function headerProblems(schema: RequestSchema, request: CheckedRequest): readonl
   return schema.headers.flatMap(({ header, pattern, when }) => {
     if (when === 'with a body' && request.body === '') return [];
     const value = request.headers[header];
-    // The value may be a credential, so it is not told.
+    // Problems do not contain the value, because it may be a credential.
     if (value === undefined) return [`header ${header} is missing`];
     return pattern.test(value) ? [] : [`header ${header} has the wrong form`];
   });
@@ -106,12 +106,12 @@ function objectOf(text: string): Json | undefined {
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
     return isObject ? (value as Json) : undefined;
   } catch {
-    // The caller names the problem.
+    // The caller reports the problem.
     return undefined;
   }
 }
 
-/** The value that a text of a path or a query stands for; the text itself where it has another form. */
+/** Converts a decimal text of a path or query to a number if the rule needs one. Returns other texts unchanged. */
 function fromText(rule: Rule, text: string | undefined): unknown {
   const isNumber = rule.type === 'whole' || rule.type === 'number';
   return isNumber && text !== undefined && /^\d+$/.test(text) ? Number(text) : text;

@@ -1,11 +1,11 @@
 import type { CallSchema, RequestSchema, Row, Rule } from './row.js';
 
-/** The published definition, and the operation or file in it. */
+/** Names the operation or file of the published definition that has a rule. */
 const from = (part: string): string => `digitalocean/openapi 7c1300c: ${part}`;
 
 const text: Rule = { type: 'text' };
 const uuid: Rule = { type: 'text', pattern: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/ };
-/** The enumeration grows with the provider, so only the form of a slug is compared. */
+/** The slug of a region. The provider adds regions at times, so only the form is checked. */
 const slug: Rule = { type: 'text', pattern: /^[a-z]{3}\d$/ };
 const volumeNameRule: Rule = { type: 'text', pattern: /^[a-z][a-z0-9-]*$/, lengthMax: 64 };
 
@@ -41,7 +41,7 @@ function call(
   return { method, path, rows, source: from(operation) };
 }
 
-/** The field that names the volume where the path does not: clients send it, the definition lacks it. */
+/** The field with the volume's name, if the path has no volume. Clients send it, but the definition lacks it. */
 const volumeName: Row = { in: 'body', field: 'volume_name', rule: text, source: undefined };
 
 const nameAndRegion: readonly Row[] = [
@@ -49,7 +49,7 @@ const nameAndRegion: readonly Row[] = [
   row('query', 'region', slug, 'volumes_list'),
 ];
 
-/** Attach and detach, of a volume that the path or the body names. */
+/** Returns the rows of an attachment or detachment, except those that name the volume. */
 function droplet(kind: 'attach' | 'detach'): readonly Row[] {
   const part = `volumes/models/volume_action_post_${kind}`;
   return [
@@ -90,7 +90,7 @@ const createVolume: readonly Row[] = [
   tags,
 ];
 
-/** The requests of cloud1 that concern volumes. Written from the published definition alone. */
+/** The requests of cloud1 about volumes. The published definition is the only source of these rows. */
 export const cloud1Requests: RequestSchema = {
   headers: [
     {

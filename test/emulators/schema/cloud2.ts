@@ -1,6 +1,6 @@
 import type { CallSchema, RequestSchema, Row, Rule } from './row.js';
 
-/** The published definition, and the operation or schema in it. */
+/** Names the operation or schema of the published definition that has a rule. */
 const from = (part: string): string => `MaximilianKoestler/hcloud-openapi 5f93a6d: ${part}`;
 
 const text: Rule = { type: 'text' };
@@ -19,7 +19,7 @@ function required(where: Row['in'], field: string, rule: Rule, part: string): Ro
   return { ...row(where, field, rule, part), required: true };
 }
 
-/** A row for which no published text was seen: the rule is that of clients and of experience. */
+/** Returns a row without a published source. Its rule is derived from clients and from experience. */
 function unseen(where: Row['in'], field: string, rule: Rule): Row {
   return { in: where, field, rule, source: undefined };
 }
@@ -88,7 +88,7 @@ const createVolume: readonly Row[] = [
   unseen('body', 'format', { type: 'text', oneOf: ['ext4', 'xfs'] }),
 ];
 
-/** The requests of cloud2 that concern volumes. Written from the published definition alone. */
+/** The requests of cloud2 about volumes. The published definition is the source of all rows that name one. */
 export const cloud2Requests: RequestSchema = {
   headers: [
     {

@@ -1,6 +1,6 @@
 /**
- * What the providers' published definitions say of requests: methods, paths, queries, bodies and types, with a
- * source per row. Written apart from the emulators, so that a misreading in one of them is seen by the other.
+ * The rules for requests in the providers' published definitions: methods, paths, queries, bodies and types, with the
+ * source of each row. They were written independently of the emulators, so that one detects errors in the other.
  */
 import { checkRequest, type CheckedRequest } from './check.js';
 import { cloud1Requests } from './cloud1.js';
@@ -13,7 +13,7 @@ export const requestSchemas = {
   cloud2: cloud2Requests,
 } as const satisfies Readonly<Record<string, RequestSchema>>;
 
-/** The check of a provider's requests. */
+/** Returns a function that returns the deviations of a request from a provider's definition. */
 export function checkOf(
   provider: keyof typeof requestSchemas,
 ): (request: CheckedRequest) => readonly string[] {

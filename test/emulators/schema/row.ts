@@ -1,4 +1,4 @@
-/** A rule for one value of a request. In paths and queries a number is its decimal form. */
+/** A rule for one value of a request. Numbers in paths and queries are in decimal form. */
 export type Rule =
   | {
       readonly type: 'text';
@@ -9,7 +9,7 @@ export type Rule =
   | { readonly type: 'whole' | 'number'; readonly min?: number; readonly max?: number }
   | { readonly type: 'truth' }
   | { readonly type: 'texts' }
-  /** An object with any names, whose values are texts. */
+  /** An object with any keys, whose values are texts that match `pattern`. */
   | { readonly type: 'labels'; readonly pattern: RegExp };
 
 /** One field of one call. */
@@ -18,30 +18,30 @@ export interface Row {
   readonly field: string;
   readonly rule: Rule;
   readonly required?: true;
-  /** It may be given several times (query), or be null (body). */
+  /** Whether a query may have the field several times. */
   readonly several?: true;
   readonly nullable?: true;
-  /** Where the field and its rule were seen; undefined: nowhere. */
+  /** The publication that has the field and its rule; undefined if none was found. */
   readonly source: string | undefined;
 }
 
-/** A call of a provider: rows for its fields, and nothing besides them. */
+/** A call of a provider with all its fields. Fields without a row are not allowed. */
 export interface CallSchema {
   readonly method: string;
-  /** With `{name}` for a segment. */
+  /** The path. `{name}` stands for any segment. */
   readonly path: string;
   readonly rows: readonly Row[];
-  /** The field of the body that decides which variant applies, and the rows of each. */
+  /** Additional rows of the body for each value of its field `by`. */
   readonly variants?: {
     readonly by: string;
     readonly rows: Readonly<Record<string, readonly Row[]>>;
     readonly source: string | undefined;
   };
-  /** Where the call was seen. */
+  /** The publication that has the call; undefined if none was found. */
   readonly source: string | undefined;
 }
 
-/** What a provider wants of every request. */
+/** A required header of a provider's requests. */
 export interface HeaderRow {
   readonly header: string;
   readonly pattern: RegExp;
@@ -49,13 +49,13 @@ export interface HeaderRow {
   readonly source: string | undefined;
 }
 
-/** The requests of a provider. */
+/** The allowed requests of a provider. */
 export interface RequestSchema {
   readonly headers: readonly HeaderRow[];
   readonly calls: readonly CallSchema[];
 }
 
-/** Everything that has a source or lacks one: headers, calls, variants and fields. */
+/** Returns the source of each header, call, variant and field; undefined for one without a source. */
 export function sourcesOf(schema: RequestSchema): readonly {
   readonly row: string;
   readonly source: string | undefined;

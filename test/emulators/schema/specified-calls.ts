@@ -1,9 +1,9 @@
 /**
- * The calls that the specification (2.5) lets each driver make; a driver that makes another one needs rights that
- * the user was not asked for. A star is one segment.
+ * The calls that the specification (2.5) permits each driver. Another call needs rights that tokens with the documented
+ * scopes lack. A star matches one segment.
  */
 export const specifiedCalls = {
-  /** By scope: block_storage, block_storage_action, actions, droplet, block_storage_snapshot. */
+  /** The calls of the scopes block_storage, block_storage_action, actions, droplet and block_storage_snapshot. */
   cloud1: [
     'GET /v2/volumes',
     'POST /v2/volumes',
@@ -19,7 +19,7 @@ export const specifiedCalls = {
     'GET /v2/volumes/snapshots/*',
     'DELETE /v2/volumes/snapshots/*',
   ],
-  /** As listed, and the list of volumes by name for idempotency. */
+  /** The calls in the specification's list, and the list of volumes by name, which repeated calls need. */
   cloud2: [
     'POST /v1/volumes',
     'GET /v1/volumes/*',

@@ -8,8 +8,8 @@ import { unspecifiedCalls } from '../schema/specified-calls.js';
 import { elsewhere, EmulatedCloud, here } from './emulated-cloud.js';
 
 /**
- * The driver with its pauses on the injected clock. Its volumes are mounted by their double: attach returns no device,
- * and mount the directory of a disk that the node sees.
+ * Returns the cloud's driver with its waits on the injected clock. Its volumes are mounted without a device: attach
+ * returns an empty path, and mount returns the directory of the attached disk.
  */
 async function onClock(cloud: EmulatedCloud, links: Map<string, string>): Promise<Driver> {
   const driver = await cloud.driver();
@@ -47,13 +47,13 @@ for (const provider of ['cloud1', 'cloud2'] as const)
   describe(`${provider}-volume passes the conformance suite with the emulator on an injected clock`, () => {
     let folder: string;
     let cloud: EmulatedCloud;
-    /** Links of disks by the handle of the volume, as attach returned them. */
+    /** Links of attached disks by the handle of the volume. */
     const links = new Map<string, string>();
     let emptyInventory: readonly string[];
     const leftOut: string[] = [];
     before(async () => {
       folder = await mkdtemp(join(tmpdir(), 'kedge-emulated-'));
-      // Each driver of the suite has a budget of its own, so they exceed the limit together.
+      // The instances of the driver in the suite do not share their budgets, so together they exceed the usual limit.
       cloud = new EmulatedCloud(provider, folder, {
         requestsMax: { hour: 100_000, minute: 100_000 },
       });

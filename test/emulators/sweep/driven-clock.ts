@@ -5,22 +5,22 @@ interface Due {
   readonly callback: () => void;
 }
 
-/** Turns of the event loop in which work that is not waiting for the clock goes on. */
+/** Number of turns of the event loop before each advance, so that work that does not wait for the clock continues. */
 const turns = 6;
 
 /**
- * A clock that moves from timer to timer while work waits for it, and stands still while disks change. Unlike the
- * library's it moves by itself, and is quick with hundreds of timers.
+ * A clock that advances from timer to timer while {@link during} runs work, except while `held` returns true. It
+ * advances without calls of the test, unlike the library's fake clock, and stays fast with hundreds of timers.
  */
 export class DrivenClock implements Clock {
   readonly #held: () => boolean;
-  /** In the order in which they were set. */
+  /** Pending timers in the order in which they were set. */
   readonly #due = new Set<Due>();
   #now = Date.UTC(2026, 0, 1);
   #working = 0;
   #moving = false;
 
-  /** @param held whether something outside of the clock is going on */
+  /** @param held whether work is in progress for which the clock must not advance, such as changes of disks */
   constructor(held: () => boolean) {
     this.#held = held;
   }
@@ -47,7 +47,7 @@ export class DrivenClock implements Clock {
     return { cancel: () => this.#due.delete(due) };
   }
 
-  /** Runs work, whose waits take no time. */
+  /** Runs work and advances the clock meanwhile, so that its waits take no real time. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     this.#working += 1;
     if (!this.#moving) void this.#move();

@@ -20,23 +20,23 @@ import { specifiedScopes } from '../cloud1/machine.js';
 import { DrivenClock } from './driven-clock.js';
 import { KeptDisks } from './kept-disks.js';
 
-/** The token of the tests; it is looked for in everything that the drivers say. */
+/** The token of the tests. Errors and journals of drivers must not contain it. */
 export const testToken = 'dop_v1_secret-of-the-sweep';
 
-/** The node whose devices the driver sees, and another one. */
+/** Names of the node on which the driver runs, and of another node. */
 export const here = 'worker-1';
 export const elsewhere = 'worker-2';
 
-/** The region or location of a provider's instances in the tests. */
+/** The region or location of each provider's instances in the tests. */
 export const places = { cloud1: 'fra1', cloud2: 'fsn1' } as const;
 
-/** Parts of {@link EmulatedCloud} that a test chooses. */
+/** Options of {@link EmulatedCloud}. */
 export type CloudChoice = Pick<
   EmulatorOptions,
   'instances' | 'volumesMax' | 'actionMs' | 'requestsMax'
 >;
 
-/** A provider, its disks and its driver in one process on one clock, without a socket. */
+/** A provider, its disks and its driver in one process on one clock. It needs no socket. */
 export class EmulatedCloud {
   readonly provider: ProviderName;
   readonly disks: KeptDisks;
@@ -74,7 +74,7 @@ export class EmulatedCloud {
     return `${this.provider}-volume`;
   }
 
-  /** A new instance of the driver, as after a restart of the node. */
+  /** Creates an instance of the driver, as after a restart of the node. */
   async driver(): Promise<Driver> {
     const found = await builtinDrivers({
       localVolumeRoot: '/nowhere',
@@ -90,12 +90,12 @@ export class EmulatedCloud {
     return found;
   }
 
-  /** The parameters of a class. */
+  /** The parameters of a storage class. */
   get parameters(): Readonly<Record<string, string>> {
     return { region: places[this.provider], apiToken: testToken };
   }
 
-  /** Repeats a call until it is over, in no time. */
+  /** Repeats a call until it is no longer pending. Its waits take no real time. */
   over<T>(
     call: () => Promise<T>,
     signal: CallContext['signal'] = new AbortController().signal,
@@ -131,7 +131,7 @@ export function transportTo(emulator: Emulator): Transport {
   };
 }
 
-/** An exchange as the sockets of {@link Transport} show it. @throws TransportError */
+/** Converts the emulator's reaction to the result of a {@link Transport}. @throws TransportError */
 function replyOf(delivery: Delivery, signal: TransportRequest['signal']): ReturnType<Transport> {
   switch (delivery.type) {
     case 'reply': {

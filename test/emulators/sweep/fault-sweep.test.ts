@@ -7,17 +7,17 @@ import { unspecifiedCalls } from '../schema/specified-calls.js';
 import { EmulatedCloud, testToken } from './emulated-cloud.js';
 import { LifeCycle } from './life-cycle.js';
 
-/** The eight, an answer without its body, and an action whose effect comes while its record says for ever that it runs. */
+/** The common faults, an answer without its body, and an action whose record stays running after its effect. */
 const faults: Readonly<Record<string, Fault>> = {
   ...eightFaults,
   'empty body': { type: 'malformed', form: 'empty' },
   'record never ends': { type: 'neverFinish', effect: true },
 };
 
-/** Lives that share the turns of the event loop; each has a clock of its own. */
+/** Number of concurrent life cycles. Each has its own clock. */
 const atOnce = 16;
 
-/** A request as its call: ids are stars. */
+/** Returns the method and path of a request with a star for each id. */
 function callOf({ method, path }: { readonly method: string; readonly path: string }): string {
   return `${method} ${path.replaceAll(/\/([0-9a-f]{8}-[0-9a-f-]+|\d+)(?=\/|$)/g, '/*')}`;
 }
@@ -39,7 +39,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
       return { cloud, life: new LifeCycle(cloud, await cloud.driver(), lives) };
     }
 
-    /** One life, in which the nth request fails. Returns what went wrong. */
+    /** Runs one life cycle in which the nth request fails. Returns the problems. */
     async function live(nth: number, fault: Fault): Promise<readonly string[]> {
       const { cloud, life } = await begin();
       const { emulator } = cloud;
@@ -48,7 +48,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
       await cloud.clock
         .during(() => life.run())
         .catch((error: unknown) => problems.push(String(error)));
-      // Only what really never ends may need the provider's help.
+      // Only an action that never ends and has no effect may need the test to end it.
       if (life.ended > (fault.type === 'neverFinish' && !fault.effect ? 1 : 0))
         problems.push(`the provider had to end ${life.ended} actions`);
       if (problems.length === 0) problems.push(...(await emulator.inventory()));

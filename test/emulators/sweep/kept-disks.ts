@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import type { DeviceChange, Devices } from '../core/devices.js';
 
-/** Copies a folder with links, modes and owners. No program: hundreds of these are made. */
+/** Copies a folder with links and owners. It starts no program, because tests make hundreds of copies. */
 async function copyFolder(from: string, to: string): Promise<void> {
   await mkdir(to);
   for (const entry of await readdir(from, { withFileTypes: true })) {
@@ -27,16 +27,16 @@ async function copyFolder(from: string, to: string): Promise<void> {
 }
 
 /**
- * Disks that keep bytes without devices: each is a directory below `folder`, whose files are its content. A disk is
- * seen by an instance only while it is attached there, under the provider's link.
+ * Disks without devices: each is a directory below `folder` with its content as files. An instance sees a disk under
+ * the provider's link, and only while the disk is attached to it.
  */
 export class KeptDisks implements Devices {
   readonly #folder: string;
   readonly #sizes = new Map<string, number>();
   readonly #snapshots = new Set<string>();
-  /** Volumes by instance and link. */
+  /** Ids of volumes by `INSTANCE LINK`. */
   readonly #links = new Map<string, string>();
-  /** Changes that are being made: time must not pass meanwhile. */
+  /** Number of changes in progress. The clock must not advance meanwhile. */
   busy = 0;
   /** Whether instances see the disks that are attached to them. */
   areSeen = true;
@@ -102,17 +102,17 @@ export class KeptDisks implements Devices {
     return Promise.resolve();
   }
 
-  /** The id of the disk that an instance sees under a link; undefined without one. */
+  /** Returns the id of the disk that an instance sees under a link; undefined if there is none. */
   linked(instance: string, link: string): string | undefined {
     return this.areSeen ? this.#links.get(`${instance} ${link}`) : undefined;
   }
 
-  /** Bytes of a disk. */
+  /** Returns the size of a disk in bytes; 0 for an unknown one. */
   sizeOf(id: string): number {
     return this.#sizes.get(id) ?? 0;
   }
 
-  /** The directory with the content of a disk that an instance sees. @throws Error unless it sees it */
+  /** Returns the directory with the content of a disk. @throws Error if the instance does not see it */
   contentAt(instance: string, link: string): string {
     const id = this.linked(instance, link);
     if (id === undefined) throw new Error(`${instance} has no disk ${link}`);

@@ -14,12 +14,12 @@ import { type EmulatedCloud, here } from './emulated-cloud.js';
 
 const gib = 1024n ** 3n;
 const retryMs = 5_000;
-/** Time after which the provider ends an action that never ended by itself, milliseconds. */
+/** Duration of a call after which the test ends the provider's stuck actions, milliseconds. */
 const stuckMs = 10 * 60_000;
-/** Time within which each call has to come to its end, milliseconds. */
+/** Maximum duration of a call with its repetitions, milliseconds. */
 const callMsMax = 60 * 60_000;
 
-/** A volume or snapshot of a life cycle, with what the store keeps of it. */
+/** The stored fields of a volume or snapshot. */
 class Kept {
   readonly uid: string;
   readonly name: string;
@@ -32,17 +32,17 @@ class Kept {
   }
 }
 
-/** The life of a volume, in which each call is repeated as kedged repeats it. */
+/** The calls for a volume from its creation to its deletion, each repeated in the same way as by kedged. */
 export class LifeCycle {
   readonly #cloud: EmulatedCloud;
   readonly #driver: Driver;
   readonly #id: number;
-  /** Everything that the driver says: errors and the journal of calls. */
+  /** Errors and journals of the driver as texts. */
   readonly said: string[] = [];
-  /** Actions that the provider had to end. */
+  /** Number of stuck actions that the test ended. */
   ended = 0;
 
-  /** @param id unique in the process: its calls about one volume run one after the other */
+  /** @param id distinguishes the uids from those of other life cycles, because calls about one uid run serially */
   constructor(cloud: EmulatedCloud, driver: Driver, id: number) {
     this.#id = id;
     this.#cloud = cloud;
@@ -55,7 +55,10 @@ export class LifeCycle {
     return { volume, parameters: this.#cloud.parameters, node: here, signal, operations };
   }
 
-  /** Repeats a call until it is over. @throws the error of a call that kedged does not repeat */
+  /**
+   * Repeats a call until it is no longer pending, and ends the provider's actions if it takes too long.
+   * @throws the error of a call that kedged does not repeat, and Error for a call that does not end
+   */
   async #settled<R>(what: string, call: () => Promise<R | Pending>): Promise<R> {
     const { clock, emulator } = this.#cloud;
     const { signal } = new AbortController();
@@ -83,7 +86,7 @@ export class LifeCycle {
     }
   }
 
-  /** @throws Error unless exactly `volumes` and `snapshots` exist at the provider */
+  /** Counts the volumes and snapshots at the provider. @throws Error if the numbers are not these */
   async #requireCounts(volumes: number, snapshots: number): Promise<void> {
     const all = await this.#cloud.emulator.inventory();
     const count = (kind: string): number => all.filter((one) => one.startsWith(`${kind} `)).length;
@@ -100,7 +103,7 @@ export class LifeCycle {
     kept.handle = made.handle;
   }
 
-  /** Attaches, works with the disk under its link, and detaches. */
+  /** Attaches the volume, runs work with its link, and detaches it. */
   async #attached(kept: Kept, work: (link: string) => Promise<void>): Promise<void> {
     const { handle } = kept;
     const request = { ...this.#context(kept), handle };
@@ -119,7 +122,7 @@ export class LifeCycle {
     if (BigInt(bytes) !== request.sizeBytes) throw new Error(`a disk of ${bytes} bytes`);
   }
 
-  /** @param handle absent: it was lost in a crash */
+  /** Deletes the volume. @param handle absent if it was lost in a crash */
   async #delete(kept: Kept, handle?: string): Promise<void> {
     await this.#settled('delete', () => this.#driver.delete({ ...this.#context(kept), handle }));
   }
@@ -129,7 +132,7 @@ export class LifeCycle {
     if (text !== 'kept') throw new Error(`the disk has ${text}`);
   }
 
-  /** The life of one volume, with a snapshot and a restored volume where the provider has snapshots. */
+  /** Runs all calls for one volume; and for a snapshot and a restored volume if the driver supports snapshots. */
   async run(): Promise<void> {
     const { disks } = this.#cloud;
     const { snapshots, onlineExpand } = this.#driver.capabilities();

@@ -77,7 +77,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
       expect(refused, 'refused for the rate').to.equal(0);
       expect(requests.available).to.be.at.most(6);
       expect(requests.attached).to.be.at.most(10);
-      // All end when the budget has let their requests through: none comes later than that.
+      // The last call ends no later than the budgets permit all of the requests.
       const allowedMs = (emulator.requests.length / (perHour[provider] * usedShare)) * hourMs;
       expect(lastAttached).to.be.at.most(allowedMs);
       expect(emulator.violations).to.deep.equal([]);

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { CalledDriver } from '../drivers/called-driver.js';
 import { EmulatedCloud, here, testToken } from './emulated-cloud.js';
 
-/** Every status with a row of its own in the drivers' tables, apart from 429, which is no error of a call. */
+/** Every status with a row in the drivers' error tables, except 429, for which the call waits instead of failing. */
 const statuses = [400, 401, 403, 404, 409, 422, 423, 500, 503];
 
 for (const provider of ['cloud1', 'cloud2'] as const)

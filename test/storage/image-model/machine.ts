@@ -69,7 +69,7 @@ export interface Machine {
   /** Runs `act` immediately before or after one of the next steps of the daemon, which waits for it. */
   plan(stepsFromNow: number, when: 'before' | 'after', act: (step: string) => void): void;
   forgetPlans(): void;
-  /** False if that is refused, because the disk is in use. */
+  /** Changes the state of the storage root. Returns false if that is refused, because the disk is in use. */
   setRoot(state: RootState): boolean;
   create(kind: MadeKind, object: Shown): Promise<unknown>;
   change(kind: MadeKind, key: ObjectKey, fields: Shown): Promise<unknown>;
@@ -79,18 +79,18 @@ export interface Machine {
   /** Records of operations in the store. */
   operations(): Promise<readonly string[]>;
   ensure(instance: Instance, mount: VolumeMount): Promise<Brought>;
-  /** False while the claim has a volume. */
+  /** Releases the volume of a claim. Returns false while the claim still has one. */
   letGo(claim: string): Promise<boolean>;
   facts(): Promise<Facts>;
-  /** Undefined for a missing image, or a partial copy. */
+  /** Reads the records in an image; undefined for a missing image or a partial copy. */
   records(image: string): Promise<Records | undefined>;
   /** Advances the time by this amount, or by the equivalent on a real machine. */
   pass(ms: number): Promise<void>;
-  /** Starts work that may never end. */
+  /** Starts work that may never end, and resolves once it has had time to begin. */
   begun(work: Promise<void>): Promise<void>;
-  /** Advances the time until the condition holds; gives up after some time. */
+  /** Advances the time until the condition holds, at most for a limited time. Resolves in both cases. */
   until(holds: () => Promise<boolean>): Promise<void>;
-  /** Runs a check, again if the checked state changes meanwhile. */
+  /** Runs a check, and repeats it if the checked state changes meanwhile. */
   judge(check: () => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }

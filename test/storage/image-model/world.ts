@@ -217,7 +217,7 @@ export class ImageWorld {
     return Promise.resolve();
   }
 
-  /** Unmounts its disk, which the kernel refuses while it is used, or removes its mark. */
+  /** Unmounts the disk of the storage root, which the kernel refuses while it is in use, or removes its mark. */
   #rootGoes(): void {
     const state = this.#chance(50) ? 'unmounted' : 'unmarked';
     if (this.#machine.setRoot(state)) this.log.push(`  root is ${state}`);

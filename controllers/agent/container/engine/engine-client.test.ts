@@ -86,7 +86,7 @@ describe('EngineClient', () => {
       const error = await errorOf(missing.version(signal));
       expect(error.kind).to.equal('Unreachable');
       expect(error.message).to.match(/no\.sock does not exist; install and start an engine/);
-      // Nothing is remembered of it: an engine that is started there answers the next call.
+      // The failure is not cached: an engine that is started at the path answers the next call.
       await symlink(engine.socketPath, join(folder, 'no.sock'));
       expect((await missing.version(signal)).version).to.equal('20.10.24');
       await writeFile(join(folder, 'file.sock'), '');

@@ -17,7 +17,7 @@ describe('the disk of images', () => {
   });
   afterEach(() => store.close());
 
-  /** A disk whose use falls by 10 % with each image. */
+  /** Checks a disk whose use falls by 10 % with each removed image. Returns the removed ones. */
   async function checked(percent: number, unneeded: readonly string[]): Promise<readonly string[]> {
     let used = percent;
     const removed: string[] = [];
