@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../../acceptance/daemon.js';
-import { Cloud2Double } from './cloud2-double.js';
+import { type RunningEmulator, startEmulator } from '../index.js';
+import { places } from '../sweep/emulated-cloud.js';
+import { tokenOf } from './served-cloud.js';
 
 const base = '/v1/namespaces/default';
 const token = 'a-token';
@@ -45,16 +47,17 @@ class SilentEndpoint {
 describe('a provider that does not answer', function () {
   this.timeout(180_000);
   let folder: string;
-  let cloud: Cloud2Double;
+  let cloud: RunningEmulator;
   let daemon: TestDaemon;
   const silent = new SilentEndpoint();
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-silent-'));
-    cloud = new Cloud2Double(folder);
-    cloud.devices = false;
-    cloud.tokens.set(token, 'write');
-    await cloud.listen();
+    cloud = await startEmulator({
+      provider: 'cloud2',
+      actionMs: 10,
+      tokens: [tokenOf('cloud2', 'test', token)],
+    });
     const config = join(folder, 'kedged.toml');
     await writeFile(
       config,
@@ -67,7 +70,7 @@ endpoint = "${cloud.endpoint}"
 `,
     );
     daemon = await TestDaemon.start({ arguments: ['--config', config] });
-    const parameters = { region: 'fsn1', apiToken: token };
+    const parameters = { region: places.cloud2, apiToken: token };
     for (const [name, driver] of [
       ['silent', 'cloud1-volume'],
       ['healthy', 'cloud2-volume'],
