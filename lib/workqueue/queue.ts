@@ -12,12 +12,8 @@ import { FairLane, FifoLane, type Lane } from './lane.js';
 
 /** The result of {@link WorkQueue.get}. */
 export type Handout<K> =
-  | {
-      readonly key: K;
-      /** The priority it was queued with. */
-      readonly priority: number;
-      readonly shutDown: false;
-    }
+  /** `priority` is the one that the key was queued with. */
+  | { readonly key: K; readonly priority: number; readonly shutDown: false }
   | { readonly shutDown: true };
 
 /** The result of a drain. */
