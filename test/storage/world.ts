@@ -31,6 +31,7 @@ import { checkAdmission } from './admission-invariants.js';
 import { writeIllegalPhase } from './illegal-phase.js';
 import { ModelApi } from './model-api.js';
 import { ModelProcess, modelSealer } from './process.js';
+import { retainedIn } from './retained.js';
 import { slowDriver } from './slow-driver.js';
 import { type Caller, UnreliableProvider } from './unreliable-provider.js';
 
@@ -57,8 +58,7 @@ export class World {
   #api!: ModelApi;
   #writes!: AdmissionActions;
   #names = 0;
-  /** Handles whose objects were deleted with policy retain: the data stays without them. */
-  readonly #retained = new Set<string>();
+  #retained: ReadonlySet<string> = new Set();
   readonly #bound = new Map<string, Instance>();
   /** Phases that the store accepted although no table has the move. */
   readonly #illegal: string[] = [];
@@ -97,6 +97,7 @@ export class World {
         parameters: { token: 'secret:token.default.svc/key', ...zone },
       });
     await this.#createSecret();
+    this.#retained = retainedIn(this.#store);
     await this.#boot();
   }
 
@@ -235,9 +236,7 @@ export class World {
   }
 
   async #delete(volume: Volume): Promise<void> {
-    const { handle } = await this.#api.delete(volumes, keyOf(volume));
-    const { uid } = volume.metadata;
-    if (volume.storageClassName === 'retain' && handle) this.#retained.add(uid);
+    await this.#api.delete(volumes, keyOf(volume));
   }
 
   async #snapshotAndDelete(): Promise<void> {
@@ -306,8 +305,6 @@ export class World {
     expect(this.#illegal, 'phases without a transition in the table').to.deep.equal([]);
     await checkAdmission(this.#store);
     for (const volume of await this.volumes()) {
-      if (volume.storageClassName === 'retain' && volume.handle)
-        this.#retained.add(volume.metadata.uid);
       const { name, status = 'Pending', handle, boundNode, failureMessage, attachments } = volume;
       const label = `${name} ${status}`;
       const provisioned = status === 'Available' || status === 'Bound' || status === 'Released';
