@@ -3,6 +3,7 @@ import { type Instance, instances } from '../instance/kind.js';
 import type { AbandonedWorkloads } from './recovery/abandoned-workloads.js';
 import { type InstanceNotes, noted } from './instances/instance-notes.js';
 import { graceMsOf, runtimeOf } from './instances/instance-runtime.js';
+import { isOver } from './instances/restart.js';
 import type { Runtime } from './runtime/runtime.js';
 import { claimOf, type VolumeManager } from './volumes/volume-manager.js';
 import type { WorkloadInputs } from './inputs/workload-inputs.js';
@@ -74,6 +75,10 @@ export class AgentShutdown {
     try {
       await runtimeOf(runtimes, instance)?.stop(instance.metadata.uid, graceMs);
       await inputs.remove(instance);
+      if (isOver(instance)) {
+        await notes.note(instance, undefined, [], { mounts: [] });
+        return true;
+      }
       const message = 'stopped because kedged was stopped';
       await notes.note(
         instance,

@@ -30,7 +30,7 @@ import type { DataFiles } from './inputs/data-files.js';
 import { InstanceNotes, noted } from './instances/instance-notes.js';
 import { graceMsOf, runtimeNameOf, runtimeOf } from './instances/instance-runtime.js';
 import { InstanceTeardown } from './instances/instance-teardown.js';
-import { crashPriority } from './instances/restart.js';
+import { crashPriority, isOver } from './instances/restart.js';
 import { RestartTurns } from './instances/restart-turns.js';
 import type { Runtime, WorkloadState } from './runtime/runtime.js';
 import { RuntimeWaits } from './instances/runtime-waits.js';
@@ -194,6 +194,7 @@ export class Agent implements Runnable {
       case 'startFailed':
         return this.#starts.failed(instance, runtime, state);
       case 'absent':
+        if (isOver(instance)) return done();
         return (await this.#waits.before(instance)) ?? this.#starts.start(instance, runtime);
     }
   }

@@ -121,6 +121,38 @@ describe('a restart of the agent', () => {
     expect(runtime.starts.length - before, 'once it is over').to.equal(names.length);
   });
 
+  it('starts no ended workload whose policy does not restart it, also if the runtime lost its run', async () => {
+    const uids = new Map<string, string>();
+    for (const restartPolicy of ['Never', 'Always'] as const) {
+      const { metadata } = await store.create(instances, {
+        namespace: 'default',
+        name: restartPolicy.toLowerCase(),
+        service: restartPolicy.toLowerCase(),
+        ordinal: 0,
+        node: 'n',
+        template: { runtime: 'process', command: ['x'], restartPolicy },
+        metadata: { finalizers: [agentFinalizer] },
+      });
+      uids.set(restartPolicy, metadata.uid);
+    }
+    const startsOf = (policy: string) =>
+      runtime.starts.filter((id) => id === uids.get(policy)).length;
+    await settle();
+    for (const uid of uids.values()) runtime.crash(uid, clock.now());
+    await settle();
+    for (const uid of uids.values()) runtime.end(uid);
+    await pass(2);
+    expect(startsOf('Never')).to.equal(1);
+    expect(startsOf('Always')).to.be.greaterThan(1);
+    await stop();
+    runtime.states.clear();
+    await run();
+    await pass(2);
+    expect(startsOf('Never')).to.equal(1);
+    const ended = await store.get(instances, { namespace: 'default', name: 'never' });
+    expect(ended?.status).to.equal('Failed');
+  });
+
   it('counts the restarts of workloads that end before anybody sees them run', async () => {
     runtime.endsAtOnce = true;
     await pass(100);

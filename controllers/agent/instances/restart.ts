@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { InstanceBackoff, InstanceTemplate } from '../../instance/kind.js';
+import type { Instance, InstanceBackoff, InstanceTemplate } from '../../instance/kind.js';
 import { backoffOf, type ControllerPolicy } from '../../policy/policy.js';
 import type { WorkloadState } from '../runtime/runtime.js';
 
@@ -27,6 +27,16 @@ export function decideRestart(
   const wholeMs = Math.min(maxMs, baseMs * 2 ** Math.min(Math.max(0, crashes - 1), 16));
   const delayMs = Math.round(wholeMs * (1 + ((2 * spread - 1) * policy.jitterPercent) / 100));
   return { type: 'restart', atMs: exited.exitedAt + delayMs };
+}
+
+/**
+ * Whether the status of an instance says that its workload ended and is not restarted. The runtime may have lost the
+ * run by then, for example by `docker container prune`. A failed start has no exit code.
+ */
+export function isOver({ status, exitCode, template }: Instance): boolean {
+  const { restartPolicy } = template;
+  if (status === 'Exited') return restartPolicy === 'Never' || restartPolicy === 'OnFailure';
+  return status === 'Failed' && restartPolicy === 'Never' && exitCode !== undefined;
 }
 
 /**
