@@ -8,7 +8,12 @@ import {
   serviceOfClaim,
 } from './commands.js';
 import { inputsFailed } from './instance-inputs.js';
-import { engineUnavailable, imageFailed, outOfMemory } from './runtime/container-remedies.js';
+import {
+  engineUnavailable,
+  imageFailed,
+  outOfMemory,
+  paused,
+} from './runtime/container-remedies.js';
 import { ended, startFailed } from './runtime/start-remedies.js';
 import { nodeIsAway } from './node-reasons.js';
 import { noNodeFits } from './scheduling/placement.js';
@@ -191,6 +196,16 @@ export const instanceReasons = {
   EngineRestarted: unmet(
     'the container engine was restarted and ended the workload',
     passing('its workload', 'once the workload has run for minReadySeconds'),
+  ),
+  Paused: unmet('somebody paused the container of the instance', ofInstance(paused)),
+  NetworkLost: unmet(
+    'somebody disconnected the container of the instance from the network of the cluster',
+    ofInstance((about) =>
+      run(
+        command('restart', 'instance', about.object),
+        'a restart connects the container to the network again',
+      ),
+    ),
   ),
   LimitsNotEnforced: unmet(
     "the node of the instance can't enforce the limits of the workload",

@@ -7,6 +7,25 @@ export function isRunning({ state }: Pick<ContainerInspection, 'state'>): boolea
   return state === 'running' || state === 'paused' || state === 'restarting';
 }
 
+/** What a user of the engine did to a running container that keeps it from its work; undefined if nothing. */
+function impairmentOf(
+  { state, id, name, networkMode, addresses }: ContainerInspection,
+  network: string,
+): Extract<WorkloadState, { state: 'running' }>['impaired'] {
+  const label = `container ${id.slice(0, 12)}`;
+  if (state === 'paused')
+    return {
+      reason: 'Paused',
+      message: `${label} is paused, and not by Kedge; docker unpause ${name} continues it`,
+    };
+  if (networkMode === network && addresses[network] === undefined)
+    return {
+      reason: 'NetworkLost',
+      message: `${label} was disconnected from network ${network}, and not by Kedge; a restart of the instance connects it`,
+    };
+  return undefined;
+}
+
 /**
  * The state of a workload, from the container of its run. A container that was created but never started counts as
  * absent, because its creator may have been killed; the next start starts it.
@@ -24,7 +43,8 @@ export function workloadState(
   switch (state) {
     case 'running':
     case 'paused':
-    case 'restarting':
+    case 'restarting': {
+      const impaired = impairmentOf(found, network);
       return {
         state: 'running',
         run,
@@ -34,7 +54,9 @@ export function workloadState(
         image: found.labels[engineLabels.image] ?? found.image,
         ...(ip !== undefined && { ip }),
         ...(found.published.length > 0 && { published: found.published }),
+        ...(impaired && { impaired }),
       };
+    }
     case 'created':
       // The engine keeps the error of a failed start until the container is removed.
       if (error !== '') return { state: 'startFailed', run, message: error };

@@ -125,14 +125,19 @@ export class InstanceNotes {
     const { container, image, ip } = state;
     const hostPorts = hostPortsOf(instance, state);
     const runs = container ? `container ${container.slice(0, 12)}` : `process ${state.pid}`;
+    const { unenforced, impaired } = state;
+    const ready = impaired
+      ? noted('Ready', false, impaired.reason, impaired.message)
+      : readyInMs > 0
+        ? noted('Ready', false, 'Starting', `${runs} is running; ready in ${inSeconds(readyInMs)}`)
+        : noted('Ready', true, 'Running', runs);
     const conditions = [
       noted('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts)),
-      noted('ContainersReady', true, 'Running', runs),
-      readyInMs > 0
-        ? noted('Ready', false, 'Starting', `${runs} is running; ready in ${inSeconds(readyInMs)}`)
-        : noted('Ready', true, 'Running', runs),
+      impaired
+        ? { ...ready, type: 'ContainersReady' as const }
+        : noted('ContainersReady', true, 'Running', runs),
+      ready,
     ];
-    const { unenforced } = state;
     if (unenforced !== undefined)
       conditions.push(noted('LimitsEnforced', false, 'LimitsNotEnforced', unenforced));
     else if (findCondition(instance.conditions, 'LimitsEnforced'))

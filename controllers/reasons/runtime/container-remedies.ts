@@ -12,6 +12,12 @@ export function engineUnavailable({ object }: About<'Instance'>): Remedy {
   );
 }
 
+/** The remedy if a user of the engine paused the container. */
+export function paused({ object, message }: About<'Instance'>): Remedy {
+  const [, name = 'CONTAINER'] = /docker unpause (\S+)/.exec(message) ?? [];
+  return run(`docker unpause ${name}`, `continue the container on node ${object.node ?? ''}`);
+}
+
 /** The remedy for a start that the engine did not complete; undefined for other failures. */
 export function engineInterrupted({ object, message }: About<'Instance'>): Remedy | undefined {
   const [, pid] =

@@ -46,6 +46,8 @@ export interface ContainerInspection {
   /** The signal that requests the end of the container. */
   readonly stopSignal: string;
   readonly mounts: readonly ContainerMount[];
+  /** `host`, `none`, or the name of the network that the container was created in. */
+  readonly networkMode: string;
   /** Addresses by the name of the network. */
   readonly addresses: Readonly<Record<string, string>>;
   /** Empty unless the container is running. */
@@ -256,6 +258,7 @@ function inspectionOf(answer: JsonObject): ContainerInspection {
     image: textOf(answer, 'Image'),
     stopSignal: textOf(inside(answer, 'Config'), 'StopSignal') || 'SIGTERM',
     mounts: mountsOf(answer),
+    networkMode: textOf(inside(answer, 'HostConfig'), 'NetworkMode'),
     addresses: Object.fromEntries(
       Object.entries(networks).flatMap(([name, network]) => {
         const address = isJsonObject(network) ? textOf(network, 'IPAddress') : '';

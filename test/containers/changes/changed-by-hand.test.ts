@@ -1,0 +1,137 @@
+import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
+import { TestDaemon } from '../../acceptance/daemon.js';
+import { busyboxImage, RealEngine, requireEngine } from '../engine.js';
+
+const base = '/v1/namespaces/default';
+
+describe('containers that a user of the engine changes by hand', function () {
+  this.timeout(300_000);
+  let engine: RealEngine;
+  let daemon: TestDaemon;
+
+  before(async function () {
+    requireEngine(this);
+    engine = await RealEngine.start();
+    daemon = await TestDaemon.start({
+      environment: {
+        KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath,
+        KEDGE_CONTROLLERS_WORKLOAD_PROBE_MS: '500',
+      },
+    });
+  });
+  after(async () => {
+    await daemon?.dispose();
+    await engine?.stop();
+  });
+
+  const create = (name: string, script: string, more: object = {}) =>
+    daemon.ok('POST', `${base}/services`, {
+      name,
+      image: busyboxImage,
+      command: ['/bin/sh', '-c', script],
+      terminationGracePeriodSeconds: 1,
+      minReadySeconds: 0,
+      ...more,
+    });
+  type Body = Record<string, unknown>;
+  const readyOf = (body: Body) =>
+    (body.conditions as { type: string; status: string; reason: string }[]).find(
+      ({ type }) => type === 'Ready',
+    );
+  const becomes = (name: string, status: string, reason: string): Promise<Body> =>
+    eventually(
+      `${name} to be ${status} ${reason}`,
+      async () => {
+        const { body } = await daemon.rest('GET', `${base}/instances/${name}`);
+        const ready = body.conditions === undefined ? undefined : readyOf(body);
+        return ready?.status === status && ready.reason === reason ? body : undefined;
+      },
+      60_000,
+    );
+  const containerOf = async (name: string): Promise<string> =>
+    String((await daemon.ok('GET', `${base}/instances/${name}`)).containerId);
+  const gone = async (name: string): Promise<void> => {
+    await daemon.ok('DELETE', `${base}/services/${name}`);
+    await eventually(
+      `${name} to be gone`,
+      async () => (await daemon.rest('GET', `${base}/services/${name}`)).status === 404,
+      60_000,
+    );
+  };
+  const why = async (name: string): Promise<string> =>
+    (await daemon.cli('why', `service/${name}`)).stdout;
+  /** The last line of an explanation is the command of the remedy. */
+  const commandOf = (text: string): string[] =>
+    (text.trim().split('\n').at(-1) ?? '').trim().split(' ');
+
+  it('a paused one is not ready, and the remedy continues it', async () => {
+    await create('held', 'sleep 600');
+    await becomes('held-0', 'True', 'Running');
+    engine.docker('pause', await containerOf('held-0'));
+    await becomes('held-0', 'False', 'Paused');
+    const [docker, ...args] = commandOf(await why('held'));
+    expect([docker, args[0]]).to.deep.equal(['docker', 'unpause']);
+    engine.docker(...args);
+    await becomes('held-0', 'True', 'Running');
+    engine.docker('pause', await containerOf('held-0'));
+    await gone('held');
+  });
+
+  it('one without its network is not ready, and the remedy connects it', async () => {
+    await create('apart', 'sleep 600');
+    const before = await becomes('apart-0', 'True', 'Running');
+    const network = engine.docker('network', 'ls', '--filter', 'name=kedge-', '--format={{.Name}}');
+    engine.docker('network', 'disconnect', '--force', network, String(before.containerId));
+    engine.docker('network', 'rm', network);
+    const lost = await becomes('apart-0', 'False', 'NetworkLost');
+    expect(lost.ip ?? '').to.equal('');
+    const [, ...args] = commandOf(await why('apart'));
+    expect((await daemon.cli(...args)).code).to.equal(0);
+    const after = await becomes('apart-0', 'True', 'Running');
+    expect(after.ip).to.match(/^\d+\./);
+    expect(after.containerId).not.to.equal(before.containerId);
+    await gone('apart');
+  });
+
+  it('an ended one that is removed is not started again, if its policy does not restart it', async () => {
+    await create('once', 'exit 3', { restartPolicy: 'Never' });
+    await create('done', 'exit 0', { restartPolicy: 'OnFailure' });
+    await becomes('once-0', 'False', 'Failed');
+    await becomes('done-0', 'False', 'Exited');
+    engine.docker('container', 'prune', '--force');
+    await daemon.end('SIGTERM');
+    await daemon.run();
+    await create('marker', 'sleep 600');
+    await becomes('marker-0', 'True', 'Running');
+    const started = engine.docker('ps', '--all', '--quiet', '--filter=status=exited');
+    expect(started).to.equal('');
+    await daemon.ok('POST', `${base}/instances/once-0:restart`);
+    await eventually(
+      'the run that was asked for',
+      () => engine.docker('ps', '--all', '--quiet', '--filter=exited=3') !== '',
+    );
+  });
+
+  it('a renamed one is still stopped, and a foreign one with its next name does not block it', async () => {
+    await create('named', 'sleep 600');
+    const before = await becomes('named-0', 'True', 'Running');
+    const container = String(before.containerId);
+    const next = engine.docker('inspect', '--format={{.Name}}', container).slice(1, -1) + '2';
+    engine.docker('rename', container, 'mine');
+    engine.docker('create', '--name', next, busyboxImage, 'sleep', '1');
+    engine.docker('kill', container);
+    const after = await eventually('another run', async () => {
+      const { body } = await daemon.rest('GET', `${base}/instances/named-0`);
+      return body.status === 'Running' && body.containerId !== container ? body : undefined;
+    });
+    expect(after.restartCount).to.equal(2);
+    engine.docker('rename', String(after.containerId), 'mine-too');
+    await daemon.ok('DELETE', `${base}/services/named`);
+    await eventually('all its containers to be gone', () => {
+      const names = engine.docker('ps', '--all', '--format={{.Names}}').split('\n');
+      return !names.some((name) => name.startsWith('mine')) && names.includes(next);
+    });
+    engine.docker('rm', next);
+  });
+});
