@@ -137,7 +137,12 @@ export class RealEngine {
 
   /** Runs the `docker` command line. @throws Error with its output */
   docker(...args: readonly string[]): string {
-    const { status, stdout, stderr } = this.#run(args, 'pipe');
+    return this.dockerWith('', ...args);
+  }
+
+  /** As {@link docker}, with standard input. */
+  dockerWith(input: string, ...args: readonly string[]): string {
+    const { status, stdout, stderr } = this.#run(args, 'pipe', input);
     if (status !== 0) throw new Error(`docker ${args.join(' ')}: ${stderr}`);
     return stdout.trim();
   }
@@ -145,10 +150,12 @@ export class RealEngine {
   #run(
     args: readonly string[],
     stderr: 'ignore' | 'pipe',
+    input = '',
   ): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
     return spawnSync('docker', ['-H', `unix://${this.socketPath}`, ...args], {
       encoding: 'utf8',
-      stdio: ['ignore', 'pipe', stderr],
+      ...(input === '' ? {} : { input }),
+      stdio: [input === '' ? 'ignore' : 'pipe', 'pipe', stderr],
       env: { PATH: process.env['PATH'], HOME: this.directory },
     });
   }

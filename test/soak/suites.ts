@@ -55,6 +55,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/emulators/drivers/loop-conformance.test.js'],
     environment: { KEDGE_CLOUD_CONFORMANCE: 'all' },
   },
+  'cloud-life': {
+    summary: 'containers write at each step of the life of volumes of each cloud and file system',
+    specs: ['test/dist/emulators/life/container-life.test.js'],
+    environment: { KEDGE_CLOUD_LIFE: 'all' },
+  },
   'container-attacks': {
     summary: 'attacks from containers and by claims; each succeeds without the measure against it',
     specs: ['test/dist/containers/attacks.test.js', 'test/dist/containers/claim-attacks.test.js'],
