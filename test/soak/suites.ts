@@ -60,6 +60,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/emulators/life/container-life.test.js'],
     environment: { KEDGE_CLOUD_LIFE: 'all' },
   },
+  'cloud-mutants': {
+    summary: 'every faulty driver around each cloud driver, on loop devices',
+    specs: ['test/dist/emulators/mutants/mutants.test.js'],
+    environment: { KEDGE_CLOUD_MUTANTS: 'all' },
+  },
   'container-attacks': {
     summary: 'attacks from containers and by claims; each succeeds without the measure against it',
     specs: ['test/dist/containers/attacks.test.js', 'test/dist/containers/claim-attacks.test.js'],

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Driver } from '../contract/driver.js';
-import { synchronousDriver } from '../provider/synchronous-driver.js';
+import { type SynchronousDriver, synchronousDriver } from '../provider/synchronous-driver.js';
 import type { Check } from './check.js';
 import { delegate } from './delegate.js';
 import { emptyMemory, type Mutant, type MutantMemory, remembering } from './mutants/mutant.js';
@@ -27,9 +27,16 @@ const attachesDevice: Check = {
 };
 
 /** Deletes the resources that the mutant created itself. */
-async function sweep(driver: Driver, { strays, straySnapshots }: MutantMemory): Promise<void> {
+async function sweep(
+  driver: SynchronousDriver,
+  { attached, strays, straySnapshots }: MutantMemory,
+): Promise<void> {
   const { signal } = new AbortController();
-  for (const stray of strays.values()) await driver.delete({ ...stray, signal, handle: undefined });
+  for (const [uid, stray] of strays) {
+    const held = attached.get(uid);
+    if (held) await driver.detach({ ...held, signal });
+    await driver.delete({ ...stray, signal, handle: undefined });
+  }
   for (const stray of straySnapshots.values())
     await driver.deleteSnapshot({ ...stray, signal, handle: undefined });
 }
@@ -55,7 +62,7 @@ function faultyCase(name: string, options: ConformanceOptions, mutant: Mutant): 
       try {
         return await found.run();
       } finally {
-        await sweep(await options.driver(), memory);
+        await sweep(synchronousDriver(await options.driver(), pause), memory);
       }
     },
   };

@@ -155,6 +155,7 @@ deviceDirectory = "${deviceDirectory}"
         expect(data.sizeOfFileSystem() > (grown - 0.5) * gib).to.equal(isOnline);
         data.write('after the growth of the disk');
         if (!isOnline) {
+          expect(isPending(await data.volume())).to.equal(true);
           await data.leave();
           await data.use();
         }

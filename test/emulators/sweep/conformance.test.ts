@@ -1,62 +1,26 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Driver, DriverError } from '@kedge/driver-sdk';
 import { type ConformanceOptions, driverConformance } from '@kedge/driver-sdk/conformance';
 import { unspecifiedCalls } from '../schema/specified-calls.js';
-import { elsewhere, EmulatedCloud, here } from './emulated-cloud.js';
+import type { EmulatedCloud } from './emulated-cloud.js';
+import { EmulatedSubject } from './emulated-subject.js';
 
-/**
- * Returns the cloud's driver with its waits on the injected clock. Its volumes are mounted without a device: attach
- * returns an empty path, and mount returns the directory of the attached disk.
- */
-async function onClock(cloud: EmulatedCloud, links: Map<string, string>): Promise<Driver> {
-  const driver = await cloud.driver();
-  const whole =
-    <Q extends { readonly signal: AbortSignal }, R>(call: (request: Q) => Promise<R>) =>
-    (request: Q): Promise<R> =>
-      cloud.over(() => call(request), request.signal);
-  return {
-    ...driver,
-    provision: whole((request) => driver.provision(request)),
-    observe: whole((request) => driver.observe(request)),
-    delete: whole((request) => driver.delete(request)),
-    attach: async (request) => {
-      const attached = await cloud.over(() => driver.attach(request), request.signal);
-      links.set(request.handle, basename(attached.devicePath));
-      return { devicePath: '' };
-    },
-    detach: whole((request) => driver.detach(request)),
-    mount: ({ handle }) => {
-      const link = links.get(handle) ?? '';
-      if (cloud.disks.linked(here, link) !== undefined)
-        return Promise.resolve({ path: cloud.disks.contentAt(here, link) });
-      return Promise.reject(new DriverError('Unavailable', `${handle} is not attached`));
-    },
-    unmount: () => Promise.resolve(),
-    expand: whole((request) => driver.expand(request)),
-    createSnapshot: whole((request) => driver.createSnapshot(request)),
-    observeSnapshot: whole((request) => driver.observeSnapshot(request)),
-    deleteSnapshot: whole((request) => driver.deleteSnapshot(request)),
-    restore: whole((request) => driver.restore(request)),
-  };
-}
+/** For the names of the checks; the subject does not exist before the tests run. */
+const names: ConformanceOptions = { driver: () => Promise.reject(new Error('no driver yet')) };
 
 for (const provider of ['cloud1', 'cloud2'] as const)
   describe(`${provider}-volume passes the conformance suite with the emulator on an injected clock`, () => {
     let folder: string;
+    let subject: EmulatedSubject;
     let cloud: EmulatedCloud;
-    /** Links of attached disks by the handle of the volume. */
-    const links = new Map<string, string>();
     let emptyInventory: readonly string[];
     const leftOut: string[] = [];
     before(async () => {
       folder = await mkdtemp(join(tmpdir(), 'kedge-emulated-'));
-      // The instances of the driver in the suite do not share their budgets, so together they exceed the usual limit.
-      cloud = new EmulatedCloud(provider, folder, {
-        requestsMax: { hour: 100_000, minute: 100_000 },
-      });
+      subject = new EmulatedSubject(provider, folder);
+      ({ cloud } = subject);
       emptyInventory = await cloud.emulator.inventory();
     });
     after(async () => {
@@ -64,23 +28,10 @@ for (const provider of ['cloud1', 'cloud2'] as const)
       await cloud.emulator.close();
       await rm(folder, { recursive: true, force: true });
     });
-    const options: ConformanceOptions = {
-      driver: () => onClock(cloud, links),
-      get parameters() {
-        return cloud.parameters;
-      },
-      node: here,
-      sizeBytes: 10n * 1024n ** 3n,
-      otherNode: elsewhere,
-      unknownNode: 'nowhere',
-      inventory: () => cloud.emulator.inventory(),
-      invalidParameters: [{ fsType: 'btrfs' }],
-      callTimeoutMs: 10_000,
-      cancelTimeoutMs: 2_000,
-    };
-    for (const { name, behaviour, run } of driverConformance(options))
+    for (const { name, behaviour } of driverConformance(names))
       it(`${name}: ${behaviour}`, async () => {
-        const outcome = await run();
+        const found = driverConformance(subject.options).find((one) => one.name === name);
+        const outcome = await found!.run();
         if (outcome.type === 'leftOut') leftOut.push(`${name}: ${outcome.reason}`);
       });
 

@@ -208,9 +208,13 @@ export const lifecycleMutants: readonly Mutant[] = [
     killedBy: 'absent-volumes-are-not-found',
     change: (driver, memory) => ({
       attach: async (request) => {
-        const known = memory.deleted.get(request.volume.uid);
-        if (known) await driver.provision({ ...known, signal: request.signal });
-        return driver.attach(request);
+        const { volume, signal } = request;
+        const known = memory.deleted.get(volume.uid);
+        if (!known) return driver.attach(request);
+        memory.strays.set(volume.uid, known);
+        // A provider gives the replacement a handle of its own.
+        const { handle } = await driver.provision({ ...known, signal });
+        return driver.attach({ ...request, handle });
       },
     }),
   },

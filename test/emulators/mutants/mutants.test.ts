@@ -1,0 +1,127 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { seededRandom } from 'kedge';
+import {
+  type ConformanceOptions,
+  type Mutant,
+  mutants,
+  tryMutant,
+} from '@kedge/driver-sdk/conformance';
+import type { StorageSettings } from '@kedge/driver-sdk';
+import { builtinDrivers } from '@kedge/drivers';
+import { cleanUp, requireDevices } from '../../drivers/devices.js';
+import { ServedCloud } from '../drivers/served-cloud.js';
+import { places } from '../sweep/emulated-cloud.js';
+import { EmulatedSubject } from '../sweep/emulated-subject.js';
+
+const whole = process.env['KEDGE_CLOUD_MUTANTS'] === 'all';
+const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
+const token = 'dop_v1_token-of-the-mutants';
+const node = 'conformance';
+
+/** Tries mutants; returns those that were killed, and the reasons for the others. @throws AssertionError for a survivor */
+async function tryAll(
+  options: ConformanceOptions,
+  chosen: readonly Mutant[],
+): Promise<{ readonly killed: readonly string[]; readonly leftOut: ReadonlyMap<string, string> }> {
+  const killed: string[] = [];
+  const leftOut = new Map<string, string>();
+  const survived: string[] = [];
+  for (const mutant of chosen) {
+    const outcome = await tryMutant(options, mutant);
+    if (outcome.type === 'killed') killed.push(mutant.name);
+    if (outcome.type === 'leftOut') leftOut.set(mutant.name, outcome.reason);
+    if (outcome.type === 'survived') survived.push(`${mutant.name}: ${mutant.breaks}`);
+  }
+  expect(survived, 'survived').to.deep.equal([]);
+  return { killed, leftOut };
+}
+
+for (const provider of ['cloud1', 'cloud2'] as const)
+  describe(`mutants around ${provider}-volume`, function () {
+    this.timeout(whole ? 0 : 300_000);
+    let folder: string;
+    /** Mutants that the double of devices shows. */
+    let shown: readonly string[] = [];
+    beforeEach(async () => {
+      folder = await mkdtemp(join(tmpdir(), `kedge-mutants-${provider}-`));
+    });
+    afterEach(() => cleanUp(folder));
+
+    it('on the double of devices each is killed by its check, or left out with a reason', async () => {
+      const subject = new EmulatedSubject(provider, folder);
+      const { killed, leftOut } = await tryAll(subject.options, mutants);
+      shown = killed;
+      console.log(`      ${killed.length} of ${mutants.length} killed`);
+      for (const [name, reason] of leftOut) console.log(`      left out: ${name}: ${reason}`);
+      expect(killed.length).to.be.above(mutants.length / 2);
+      expect(await subject.cloud.emulator.inventory()).to.deep.equal([]);
+      await subject.cloud.emulator.close();
+      await rm(folder, { recursive: true, force: true });
+    });
+
+    it(`on loop devices ${whole ? 'all are killed' : 'one is killed'}, seed ${seed}`, async function () {
+      requireDevices(this);
+      const cloud = await ServedCloud.start(provider, { folder, node, token });
+      try {
+        const options = onLoopDevices(cloud);
+        const drawn = order(mutants, provider).filter(({ name }) => !shown.includes(name) || whole);
+        const all = await tryDrawn(options, drawn);
+        for (const [name, reason] of all.leftOut) console.log(`      left out: ${name}: ${reason}`);
+        console.log(`      killed: ${all.killed.join(', ')}`);
+        expect(all.killed).to.not.deep.equal([]);
+        expect(await cloud.running.inventory()).to.deep.equal([]);
+      } finally {
+        await cloud.close();
+      }
+    });
+  });
+
+/** Mutants in an order that seed and driver select. */
+function order(all: readonly Mutant[], provider: 'cloud1' | 'cloud2'): readonly Mutant[] {
+  const random = seededRandom(seed + (provider === 'cloud1' ? 0 : 1));
+  return all
+    .map((mutant) => ({ mutant, at: random.next() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ mutant }) => mutant);
+}
+
+/** All, or as many as it takes until one is killed: another provider leaves some out. */
+async function tryDrawn(
+  options: ConformanceOptions,
+  drawn: readonly Mutant[],
+): ReturnType<typeof tryAll> {
+  if (whole) return tryAll(options, drawn);
+  const leftOut = new Map<string, string>();
+  for (const mutant of drawn) {
+    const tried = await tryAll(options, [mutant]);
+    if (tried.killed.length > 0) return { killed: tried.killed, leftOut };
+    for (const [name, reason] of tried.leftOut) leftOut.set(name, reason);
+  }
+  return { killed: [], leftOut };
+}
+
+function onLoopDevices(cloud: ServedCloud): ConformanceOptions {
+  const { provider, driverName } = cloud;
+  const settings: StorageSettings = {
+    localVolumeRoot: '/nowhere',
+    hostPathAllowlist: [],
+    allowCreateMissing: false,
+    node,
+    clusterId: 'cluster-1',
+    drivers: { [driverName]: cloud.settings },
+  };
+  return {
+    driver: async () => (await builtinDrivers(settings).get(driverName))!,
+    parameters: { fsType: 'ext4', region: places[provider], apiToken: token },
+    sizeBytes: (provider === 'cloud1' ? 2n : 20n) * 1024n ** 3n,
+    otherNode: 'other',
+    unknownNode: 'nowhere',
+    inventory: () => cloud.running.inventory(),
+    invalidParameters: [{ fsType: 'btrfs' }],
+    callTimeoutMs: 20_000,
+    cancelTimeoutMs: 2_000,
+  };
+}
