@@ -95,7 +95,10 @@ export async function startDaemon(
   }
 }
 
-/** Reads the configured certificates. */
+/**
+ * Reads the configured certificates; undefined without any.
+ * @throws StatusError InvalidArgument that names an unusable file
+ */
 async function tlsOf(config: DaemonConfig, logger: Logger): Promise<TlsSource | undefined> {
   const { tlsCertFile, tlsKeyFile, tlsClientCaFile } = config;
   if (tlsCertFile === '') return undefined;

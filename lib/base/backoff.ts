@@ -10,6 +10,7 @@ export interface BackoffOptions {
 }
 
 /**
+ * Checks the options of a backoff.
  * @param name of the option, for the message
  * @throws RangeError for times that are not finite, 0 or more, and for a jitter outside 0 to 1.
  */
@@ -23,9 +24,8 @@ export function requireBackoff(name: string, options: BackoffOptions): void {
 }
 
 /**
- * Delay before the next retry after `failures` failures in a row (0 or more), in milliseconds; at
- * most `maxMs`. At the cap, delays are spread below it, so that many keys do not retry at the same
- * time.
+ * Returns the delay before the next retry after `failures` failures in a row (0 or more), in milliseconds; at most
+ * `maxMs`. At the cap, delays are spread below it, so that many keys do not retry at the same time.
  */
 export function backoffDelayMs(options: BackoffOptions, failures: number, random: Random): number {
   // 2^1023 is the largest power of two that a double holds; the cap applies long before.

@@ -105,7 +105,7 @@ export function sleep(
   });
 }
 
-/** RFC 3339 form of the clock's wall time, in UTC. */
+/** The clock's wall time in the form of RFC 3339, in UTC. */
 export function timestamp(clock: Clock): string {
   return new Date(clock.now()).toISOString();
 }

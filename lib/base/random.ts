@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 
 /** Source of randomness; tests inject a seeded one. */
 export interface Random {
-  /** Uniform in [0, 1). */
+  /** A number that is uniformly distributed in [0, 1). */
   next(): number;
   /** A new version 4 UUID. */
   uuid(): string;

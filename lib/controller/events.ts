@@ -273,7 +273,10 @@ export class EventRecorder {
   }
 }
 
-/** FNV-1a, twice with different offsets: equal events get the same name. Not for secrets. */
+/**
+ * A hash for names of events: FNV-1a, twice with different offsets, so that equal events get the same name. Not for
+ * secrets.
+ */
 function fingerprint(parts: readonly string[]): string {
   const text = parts.join('\n');
   return [0x811c9dc5, 0x01000193]

@@ -38,13 +38,13 @@ export interface LeaderElectorOptions {
  */
 export interface LeaderCallbacks {
   /**
-   * This candidate leads until `signal` aborts. Its work must end soon after: the lease is not released before the
-   * promise settles. When it rejects, the candidate steps down.
+   * Called when this candidate starts to lead; it leads until `signal` aborts. The work must end soon after: the lease
+   * is not released before the promise settles. When it rejects, the candidate steps down.
    */
   onStartedLeading(signal: AbortSignal): void | Promise<void>;
-  /** The candidate no longer leads. Also called once when the elector stops without having led. */
+  /** Called when the candidate no longer leads, and once when the elector stops without having led. */
   onStoppedLeading(): void | Promise<void>;
-  /** The leader changed; it may be this candidate. */
+  /** Called when the leader changed; the new one may be this candidate. */
   onNewLeader?(identity: string): void;
 }
 
@@ -98,6 +98,7 @@ type ElectionNames = Pick<LeaderElectorOptions, 'name' | 'identity'>;
 const { clock, random, logger } = portRules;
 
 /**
+ * Checks the options of an elector.
  * @throws TypeError that names an invalid option
  * @throws StatusError as {@link requireElectionNames}
  */
@@ -108,8 +109,8 @@ export function requireElectorOptions(options: LeaderElectorOptions): void {
 }
 
 /**
- * A free lease has an empty identity: a candidate with that identity would see its own lease as free, and so would
- * others.
+ * Checks the names of an election. A free lease has an empty identity, so every candidate would see the lease of a
+ * candidate with an empty identity as free.
  * @throws StatusError InvalidArgument with a violation for `name`, `identity` or both
  */
 export function requireElectionNames({ name, identity }: ElectionNames): void {

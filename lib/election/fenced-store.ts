@@ -94,7 +94,7 @@ export class FencedStore extends TransactionalWrites implements ObjectStore {
     return this.#store.health();
   }
 
-  /** Closing the fenced store is a no-op: its opener closes the store. */
+  /** No-op: the opener of the underlying store closes it. */
   close(): Promise<void> {
     return Promise.resolve();
   }

@@ -105,7 +105,7 @@ export class LeaderElector {
     return this.#times.leaseDurationMs - this.#times.renewDeadlineMs;
   }
 
-  /** For a liveness probe: see {@link health}. */
+  /** Whether {@link health} is healthy, for a liveness probe. */
   get healthy(): boolean {
     return this.health().healthy;
   }

@@ -65,7 +65,7 @@ export class LeaseHolding {
     return this.#clock.monotonic() - this.#readAt;
   }
 
-  /** Starts the candidacy. */
+  /** Starts the candidacy: {@link sinceReadMs} counts from now. */
   begin(): void {
     this.#readAt = this.#clock.monotonic();
   }
@@ -81,7 +81,10 @@ export class LeaseHolding {
     return this.#write(() => this.#client.take(held, this.#hold, this.#epochSeen), current);
   }
 
-  /** Renews the lease of a term; `lost` if the lease no longer belongs to that term. */
+  /**
+   * Renews the lease of a term; `lost` if the lease no longer belongs to that term. The result has no lease once the
+   * attempt has timed out.
+   */
   async renew(term: Term, current: () => boolean): Promise<Renewal> {
     const held = await this.#client.read();
     if (!current()) return { lost: false };

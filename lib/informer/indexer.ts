@@ -117,7 +117,7 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
     );
   }
 
-  /** Stores an entry and returns the previous one. */
+  /** Stores an entry and returns the previous one of its key, if any. */
   set(entry: Stored<T>): Stored<T> | undefined {
     const before = this.#entries.get(entry.key);
     for (const index of this.#indexes.values()) {
@@ -166,7 +166,10 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
     return before;
   }
 
-  /** @param known the earlier fault of the key: the same version is not reported again */
+  /**
+   * Adds an entry to an index. If the index function throws, records and reports a fault instead.
+   * @param known the earlier fault of the key: the same version is not reported again
+   */
   #insert(index: Index<T>, entry: Stored<T>, known?: IndexFault): void {
     const { key, resourceVersion } = entry;
     let values: readonly string[];
@@ -186,7 +189,10 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
   }
 }
 
-/** @throws the error of the index function, and TypeError unless it returns a list of strings. */
+/**
+ * Returns the values of an entry in an index.
+ * @throws the error of the index function, and TypeError unless it returns a list of strings.
+ */
 function valuesOf<T extends ApiObject>(
   index: Pick<Index<T>, 'name' | 'of'>,
   entry: Stored<T>,
@@ -202,7 +208,7 @@ function valuesOf<T extends ApiObject>(
   return values as string[];
 }
 
-/** Removes the entry from the index; returns the fault that kept it out. */
+/** Removes the entry from the index. Returns the fault if the entry was not in the index because of one. */
 function remove<T extends ApiObject>(index: Index<T>, entry: Stored<T>): IndexFault | undefined {
   const fault = index.faults.get(entry.key);
   if (fault) {

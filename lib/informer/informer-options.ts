@@ -74,7 +74,7 @@ export function informerClosed(name: string): StatusError {
 
 const source = withMethods('store.source(kind), or another ListWatch', 'list', 'watch');
 
-/** @throws TypeError, RangeError that names an invalid option and its value. */
+/** Checks the options of an informer. @throws TypeError, RangeError that names an invalid option and its value. */
 export function requireInformerOptions<T extends ApiObject>(options: InformerOptions<T>): void {
   const rules = { source, name: someText('a name, for logs and health'), ...portRules };
   requireOptions('SharedInformer', options, rules);

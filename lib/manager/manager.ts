@@ -100,7 +100,7 @@ export class Manager {
       });
   }
 
-  /** Shared by controllers to trace causes across them; part of {@link ports}. */
+  /** The registry of causes that controllers share, to trace causes across them; part of {@link ports}. */
   get causes(): CauseRegistry {
     return this.ports.causes;
   }

@@ -82,7 +82,8 @@ export class Part {
   async start(signal: AbortSignal): Promise<void> {
     if (this.state !== 'waiting') return;
     this.#phase = { state: 'starting', starting: Promise.resolve() };
-    // Set first: the start itself may read the state. Async, so that a synchronous throw becomes a rejection.
+    // The phase is set first, because the start may read it. An async function turns a synchronous throw into a
+    // rejection.
     const starting = (async () => this.#work.start(signal))();
     this.#phase = { state: 'starting', starting };
     starting.then(

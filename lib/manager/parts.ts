@@ -22,7 +22,7 @@ export class Parts {
     this.#options = options;
   }
 
-  /** @throws TypeError for a second controller of that name */
+  /** Adds a controller. @throws TypeError for a second controller of that name */
   addController(controller: Controller): void {
     if ([...this.#controllers.keys()].some((c) => c.name === controller.name))
       throw new TypeError(`two controllers are named "${controller.name}"`);

@@ -45,7 +45,7 @@ export class SharedInformers {
   }
 
   /**
-   * The existing informer of this kind.
+   * The existing informer of this kind; undefined if there is none.
    * @throws TypeError for another kind of the same name
    */
   find<T extends ApiObject, S extends string, I extends string>(

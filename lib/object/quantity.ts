@@ -1,6 +1,6 @@
 /**
- * Kubernetes quantities, exact: an amount as text, rounded up to the unit (never a float). Binary suffixes Ki to Ei;
- * decimal n, u, m, k (or K), M, G, T, P, E; or an exponent (1e3).
+ * The form of a Kubernetes quantity: a binary suffix Ki to Ei; a decimal suffix n, u, m, k (or K), M, G, T, P, E; or an
+ * exponent (1e3). Amounts are exact, never floats, and are rounded up to the unit.
  */
 const form =
   /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E|[eE][+-]?\d{1,3})?$/;

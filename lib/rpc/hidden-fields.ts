@@ -6,8 +6,8 @@ const hiddenNumber = 50302;
 const yes = 1;
 
 /**
- * Reads the option without a registry, which is created from the set afterwards: until then, options of extensions
- * are unknown fields.
+ * Whether a field has the option `kedge.hidden`. The option is read without a registry, because the registry is created
+ * later from the same set: until then, options of extensions are unknown fields.
  */
 function isHidden(options: FieldOptions | undefined): boolean {
   // Of a repeated singular field the last value counts.

@@ -35,7 +35,10 @@ export type { JsonObject };
 export class SchemaRegistry {
   readonly #files: FileRegistry;
 
-  /** @param descriptorSet a FileDescriptorSet with all imports, base64; fields with `kedge.hidden` are omitted */
+  /**
+   * @param descriptorSet a FileDescriptorSet with all imports, base64. Its fields with the option `kedge.hidden` are
+   * omitted
+   */
   constructor(descriptorSet: string) {
     const bytes = Buffer.from(descriptorSet, 'base64');
     this.#files = createFileRegistry(hideFields(fromBinary(FileDescriptorSetSchema, bytes)));
@@ -54,19 +57,19 @@ export class SchemaRegistry {
     return found;
   }
 
-  /** The file that declares a message, enum, service, extension or method. */
+  /** The file that declares a message, enum, service, extension or method; undefined for an unknown one. */
   fileOf(symbol: string): DescFile | undefined {
     const name = symbol.replace(/^\./, '');
     const found = this.#files.get(name) ?? this.#files.get(name.slice(0, name.lastIndexOf('.')));
     return found?.file;
   }
 
-  /** The file with this import name. */
+  /** The file with this import name; undefined if there is none. */
   fileNamed(name: string): DescFile | undefined {
     return this.#files.getFile(name);
   }
 
-  /** The file that declares an extension of a message. */
+  /** The file that declares an extension of a message; undefined if there is none. */
   fileOfExtension(typeName: string, number: number): DescFile | undefined {
     const message = this.#files.getMessage(typeName);
     return message && this.#files.getExtensionFor(message, number)?.file;
@@ -96,7 +99,10 @@ export class SchemaRegistry {
     }
   }
 
-  /** Like {@link decode}, for a long message: `turn` is awaited between parts of bounded size. */
+  /**
+   * Like {@link decode}, for a long message: `turn` is awaited between parts of bounded size.
+   * @throws StatusError InvalidArgument
+   */
   async decodeInTurns(
     message: DescMessage,
     bytes: Uint8Array,

@@ -183,7 +183,7 @@ export class TurnDecoder {
   }
 }
 
-/** False for a map with keys of another type, whose elements are decoded as a whole. */
+/** Whether a field is not a map with keys other than strings. Elements of such a map are decoded as a whole. */
 function hasTextKey(field: DescField): boolean {
   return field.fieldKind !== 'map' || field.mapKey === ScalarType.STRING;
 }

@@ -55,7 +55,7 @@ class Scan {
     this.#reader = new BinaryReader(bytes);
   }
 
-  /** Reads up to `end`, or until the maximum of findings. */
+  /** Reads a message up to `end`, or until the maximum of findings. @throws Error for malformed bytes */
   read({ name, fields }: Shape, end: number): void {
     const reader = this.#reader;
     while (reader.pos < end) {

@@ -67,7 +67,7 @@ class Counter {
     return false;
   }
 
-  /** Counts the value of a field; returns the type to descend into. */
+  /** Counts the value of a field. Returns the type of the value if its fields must be counted too. */
   #step(field: DescField | undefined, type: WireType): DescMessage | Entry | undefined {
     if (!field) {
       this.#count += 1;
@@ -93,7 +93,7 @@ class Counter {
     }
   }
 
-  /** An upper bound: an item takes a byte or more. */
+  /** Returns an upper bound of the items of a packed list, which is its length: an item takes a byte or more. */
   #packedItems(): number {
     const { pos } = this.#reader;
     const length = this.#reader.uint32();

@@ -52,7 +52,10 @@ interface Found {
 const writeBufferBytes = 4 * 1024 * 1024;
 const chunkRecords = 400;
 
-/** The schema version and the number of records of a closed database. */
+/**
+ * Checks a closed database, and returns its schema version and number of records.
+ * @throws StatusError as the opening of a database
+ */
 async function inspect(database: string): Promise<Found> {
   const open = await levelDriver
     .check(database)

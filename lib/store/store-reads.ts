@@ -43,7 +43,10 @@ export class StoreReads {
     return new Promise((resolve) => resolve(this.#options.index.lookup(kind, key)));
   }
 
-  /** @param assigned the last revision that was assigned to a write */
+  /**
+   * Implements StoreReader.list.
+   * @param assigned the last revision that was assigned to a write
+   */
   async list<T extends ApiObject>(
     kind: Kind<T>,
     options: ListOptions,

@@ -149,7 +149,7 @@ export class ModelDatabase implements Database {
     return result;
   }
 
-  /** Reads from the disk, so that read faults take effect. */
+  /** Reads from the disk, so that read faults take effect. @throws Error like LevelDB for a failed read */
   async #touch(): Promise<void> {
     try {
       await this.#files.size(this.#at('CURRENT'));

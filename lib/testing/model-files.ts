@@ -20,7 +20,10 @@ export function corrupt(what: string): Error {
   return Object.assign(new Error(`Corruption: ${what}`), { code: 'LEVEL_CORRUPTION' });
 }
 
-/** Reads a file that the database names. Like LevelDB, it reports a missing one as corruption. */
+/**
+ * Reads a file that the database names.
+ * @throws Error of {@link corrupt} for a missing file, as LevelDB; other errors of the file system
+ */
 export async function readNamed(files: FileSystem, path: string): Promise<Buffer> {
   try {
     return await files.readFile(path);

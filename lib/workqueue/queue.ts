@@ -199,7 +199,7 @@ export class WorkQueue<K> {
     if (this.#codes.size === 0) this.#settleDrain();
   }
 
-  /** Stops: queued keys are dropped, waiting `get` calls end, processing continues. Idempotent. */
+  /** Stops the queue: queued keys are dropped, waiting `get` calls end, and keys in process continue. Idempotent. */
   shutDown(): void {
     this.#state = 'shutDown';
     for (const [key, code] of this.#codes) if (stateOf(code) === queued) this.#codes.delete(key);

@@ -96,7 +96,7 @@ export class TokenBucket<K> implements RateLimiter<K> {
     return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#options.perSecond) * 1_000;
   }
 
-  /** Takes a token if there is one, without scheduling. */
+  /** Takes a token; false if there is none. It schedules nothing. */
   take(): boolean {
     this.#refill();
     if (this.#tokens < 1) return false;

@@ -29,7 +29,7 @@ async function tlsOf({
 /** The address of the last client. */
 let called: string | undefined;
 
-/** The target of the last call, for error messages. */
+/** The server of the last client, for error messages; undefined before the first one. */
 export function calledServer(): string | undefined {
   return called;
 }

@@ -19,7 +19,7 @@ export interface Context {
   readonly keyFile?: string;
 }
 
-/** The CLI's file: named contexts and the one in use. */
+/** The file of contexts: all contexts by name, and the name of the current one. */
 export interface Contexts {
   readonly current: string;
   readonly contexts: Readonly<Record<string, Context>>;
@@ -36,7 +36,7 @@ function unusable(what: 'read' | 'written', cause: unknown): StatusError {
   });
 }
 
-/** The stored contexts; none if the file does not exist yet. */
+/** The stored contexts; none if the file does not exist yet. @throws StatusError Unavailable (ContextsUnusable) */
 export async function readContexts(): Promise<Contexts> {
   let text: string;
   try {
@@ -50,7 +50,10 @@ export async function readContexts(): Promise<Contexts> {
   return { current: parsed?.current ?? '', contexts: parsed?.contexts ?? {} };
 }
 
-/** The file holds tokens: mode 0600, replaced as a whole. */
+/**
+ * Replaces the file of contexts as a whole, with mode 0600 because it contains tokens. @throws StatusError Unavailable
+ * (ContextsUnusable)
+ */
 async function writeContexts(next: Contexts): Promise<void> {
   const file = contextFile();
   try {
@@ -92,7 +95,10 @@ export async function deleteContext(name: string): Promise<void> {
   });
 }
 
-/** The context to use: the current one, overridden by KEDGE_SERVER and KEDGE_TOKEN if they are not empty. */
+/**
+ * The current context, in which KEDGE_SERVER and KEDGE_TOKEN take precedence if they are not empty. @throws StatusError
+ * Unauthenticated (NoContext) without a token
+ */
 export async function currentContext(): Promise<Context> {
   const { current, contexts } = await readContexts();
   const stored = contexts[current];

@@ -49,7 +49,7 @@ export function requireReachable(kind: AnyKind, goal: Goal): void {
   throw refuse(`${kind.plural} never have the status ${JSON.stringify(goal.status)}${meant}`);
 }
 
-/** A status of an earlier generation does not count. */
+/** Whether a status or condition is of an earlier generation of the object, and therefore does not count. */
 function isStale(object: JsonObject, observed: unknown): boolean {
   const { generation } = isJsonObject(object.metadata) ? object.metadata : {};
   return Number(observed ?? 0) > 0 && Number(observed) < Number(generation ?? 0);

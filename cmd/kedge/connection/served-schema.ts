@@ -17,7 +17,7 @@ export interface ServedSchema {
   readonly comment: (fullName: string) => string;
 }
 
-/** Files, each after the files that it imports. */
+/** Sorts files so that each one follows the files that it imports. */
 function sorted(files: readonly FileDescriptorProto[]): readonly FileDescriptorProto[] {
   const byName = new Map(files.map((file) => [file.name, file]));
   const out = new Set<FileDescriptorProto>();

@@ -52,7 +52,10 @@ function refuse(where: string, description: string): StatusError {
   return invalid([{ field: where, description }]);
 }
 
-/** A list as printed by `kedge get -o yaml`. Its kind is that of each item, because items may have a field `kind`. */
+/**
+ * Returns the items of a list as printed by `kedge get -o yaml`. The kind of each item is that of the list, because
+ * items may have a field `kind`.
+ */
 function listItems(given: {
   readonly file: string;
   readonly lines: LineCounter;
@@ -72,7 +75,11 @@ function listItems(given: {
   });
 }
 
-/** A list of several kinds as printed by `kedge get`: each item has its kind, or is below the name of its kind. */
+/**
+ * Returns the items of a list of several kinds as printed by `kedge get`: each item has its kind, or is below the name
+ * of its kind.
+ * @throws StatusError InvalidArgument
+ */
 function mixedItems(at: (field: string) => string, list: unknown): CastItem[] {
   if (!Array.isArray(list)) throw refuse(at('items'), 'items must be a list of objects');
   return list.map((item: unknown, index): CastItem => {

@@ -12,8 +12,9 @@ export interface TooDeep {
 }
 
 /**
- * The first position in a YAML text that exceeds the nesting limit of the API. The parser recurses and would
- * end the process on a text of a few thousand levels, so the tokens are checked before it runs.
+ * Returns the first position in a YAML text that exceeds the nesting limit of the API; undefined if there is none. The
+ * parser recurses and would end the process on a text of a few thousand levels, so the tokens are checked before it
+ * runs.
  */
 export function tooDeep(text: string): TooDeep | undefined {
   const { jsonDepthMax } = limits;

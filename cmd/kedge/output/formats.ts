@@ -125,7 +125,7 @@ export function parseDataFormat(word: string): 'table' | 'json' | 'yaml' {
   ]);
 }
 
-/** Data as JSON or YAML. */
+/** Returns data as the text of a JSON or YAML document. */
 export async function dataText(data: unknown, format: 'json' | 'yaml'): Promise<string> {
   return format === 'json' ? JSON.stringify(data, undefined, 2) : yamlText(data);
 }

@@ -52,7 +52,7 @@ export class JsonPathParser {
     return parts;
   }
 
-  /** Parses up to the end of the text, or of the range. */
+  /** Parses up to the end of the text, or of the range. @throws StatusError InvalidArgument with the place */
   #parts(depth: number): readonly Part[] {
     if (depth > depthMax) throw this.#refuse(`has more than ${depthMax} nested ranges`);
     const parts: Part[] = [];
@@ -185,7 +185,7 @@ export class JsonPathParser {
     if (!this.#take('}')) throw this.#refuse('"}" is expected');
   }
 
-  /** Consumes a word, unless it continues. */
+  /** Consumes a whole word; false if the text does not continue with it. */
   #word(word: string): boolean {
     const rest = this.#text.slice(this.#at);
     if (!rest.startsWith(word) || /^[\w-]/.test(rest.slice(word.length))) return false;

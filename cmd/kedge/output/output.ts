@@ -77,7 +77,7 @@ function causeCell(cause: string | undefined, wide: boolean): string {
   return wide || text.length <= causeLengthMax ? text : `${text.slice(0, causeLengthMax - 1)}…`;
 }
 
-/** Header and one row per object. */
+/** Returns the rows of a table: the header, then one row per object. */
 export function objectRows(
   kind: AnyKind,
   objects: readonly JsonObject[],

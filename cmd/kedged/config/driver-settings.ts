@@ -15,7 +15,10 @@ interface DriverSetting {
   readonly forToken?: true;
 }
 
-/** Scheme, host and port: the driver adds the version of the interface. */
+/**
+ * Returns scheme, host and port of a URL without anything else; undefined for another value. The driver adds the
+ * version of the interface.
+ */
 function origin(value: unknown): string | undefined {
   if (typeof value !== 'string' || !URL.canParse(value)) return undefined;
   const { protocol, origin: whole, pathname, search, hash, username, password } = new URL(value);

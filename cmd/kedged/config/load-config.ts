@@ -14,7 +14,10 @@ export interface ConfigOptions {
   readonly [flag: string]: string | boolean | undefined;
 }
 
-/** The configuration: flags, environment, file, profile. @throws StatusError InvalidArgument */
+/**
+ * Reads the configuration from flags, environment, file and profile, in this order of precedence. With the profile of
+ * `--local` it creates the directory of the examples. @throws StatusError InvalidArgument
+ */
 export async function loadConfig(options: ConfigOptions): Promise<DaemonConfig> {
   const file = options.config ?? process.env.KEDGE_CONFIG;
   const config = await configOf(options, file);

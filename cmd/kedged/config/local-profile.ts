@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { failedPrecondition, type ObjectStore } from 'kedge';
 import { shippedExamples } from '../../installation.js';
 
-/** The host directory of the examples, owned by the first user on this machine. */
+/** The shared directory of the examples: it belongs to the user who started a local daemon first on this machine. */
 export const sharedExampleDirectory = '/var/tmp/kedge';
 
 /** The settings of `npm start` that differ from the defaults. */
@@ -17,7 +17,10 @@ export function localProfile(exampleDirectory: string): Readonly<Record<string, 
 /** Whether to create a missing directory of the examples; printing the configuration does not. */
 export type Missing = 'make' | 'leave';
 
-/** Whether only the caller can write to the directory. A missing one is created, unless `missing` is `leave`. */
+/**
+ * Whether the directory exists and only the caller can write to it. A missing directory is created, or counts as the
+ * caller's own if `missing` is `leave`.
+ */
 async function isOwn(
   directory: string,
   uid: number | undefined,
@@ -40,7 +43,7 @@ async function makeOwn(directory: string): Promise<void> {
   });
 }
 
-/** The directory of this user if the one of the examples belongs to another user. */
+/** The path of the caller's own directory of examples, in place of the shared one of another user. */
 export function ownExampleDirectory(
   shared = sharedExampleDirectory,
   uid = process.getuid?.(),
@@ -49,8 +52,8 @@ export function ownExampleDirectory(
 }
 
 /**
- * The directory that the profile allows, created by default: that of the examples, or `<it>-<uid>` if it belongs to
- * another user.
+ * Returns the directory that the profile allows: the shared directory of the examples, or the caller's own one if the
+ * shared one belongs to another user. By default a missing directory is created.
  * @throws StatusError FailedPrecondition when neither is private to the caller.
  */
 export async function prepareExampleDirectory(
@@ -92,8 +95,8 @@ export interface LocalAddresses {
 }
 
 /**
- * On the first run: creates the root token before the API listens, and stores it for this user at once. If the start
- * failed in between, the token would be lost.
+ * On the first run, creates the root token before the API listens, and stores it at once for this user: if the start
+ * failed in between, the token would be lost. No-op on later runs.
  * @throws StatusError if the token can't be stored; then none was created
  */
 export async function firstAccess(store: ObjectStore, addresses: LocalAddresses): Promise<void> {
@@ -105,10 +108,10 @@ export async function firstAccess(store: ObjectStore, addresses: LocalAddresses)
   await writeContext('local', { ...addresses, token: await bootstrap(store) });
 }
 
-/** Whether the local user can call the daemon. */
+/** Whether the local user has a context for the daemon. */
 export type LocalAccess = 'kept' | 'missing';
 
-/** Writes the daemon's present addresses to the context of the local user. */
+/** Updates the daemon's addresses in the context of the local user, if there is one. */
 export async function ensureLocalContext(addresses: LocalAddresses): Promise<LocalAccess> {
   const { readContexts, writeContext } = await import('../../kedge/connection/context.js');
   const { contexts } = await readContexts();

@@ -20,8 +20,9 @@ const otherVariables = [
 ];
 
 /**
- * Unknown environment variables that resemble a known one; `keys` holds the keys of all settings. Others with the
- * prefix are ignored: they may belong to a driver, for example.
+ * Returns a violation for each unknown environment variable that resembles a known one. Other variables with the prefix
+ * are ignored: they may belong to a driver, for example.
+ * @param keys the keys of all settings
  */
 export function misspeltVariables(
   environment: Readonly<Record<string, string | undefined>>,

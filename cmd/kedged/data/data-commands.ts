@@ -104,7 +104,11 @@ async function requireOutside(dataDirectory: string, file: string): Promise<void
   ]);
 }
 
-/** Opens the store of a stopped daemon for `work`; `online` is the advice when a daemon has it open. */
+/**
+ * Opens the store of a stopped daemon for `work`, and closes it afterwards.
+ * @param online advice for the error when a daemon has the store open
+ * @throws StatusError FailedPrecondition (NoStore, DirectoryLocked); errors of `work`
+ */
 export async function withStore<T>(
   { dataDirectory }: DaemonConfig,
   online: string,

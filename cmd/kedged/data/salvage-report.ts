@@ -17,7 +17,7 @@ function rangesText(ranges: readonly RevisionRange[]): string {
   return shown.join(', ') + (more > 0 ? ` and ${more} more ranges` : '');
 }
 
-/** Known and possible losses, one per line. */
+/** Returns the known and possible losses, one per line. */
 export function lossLines(found: Salvaged): readonly string[] {
   const { objects, records, damagedRecords, damagedFiles, losses, clusterId } = found;
   const { atMark, revisions, endKnown } = losses;

@@ -134,7 +134,7 @@ export class AuditLog implements AuditSink {
     }
   }
 
-  /** Lines that can't be written are lost and reported. */
+  /** Appends lines to the file. Lines that can't be written are lost and reported. */
   async #append(lines: readonly string[]): Promise<void> {
     const dropped = this.#dropped;
     const lost = dropped === 0 ? '' : `${JSON.stringify({ dropped })}\n`;

@@ -19,7 +19,7 @@ class Lane {
     this.#numbers.push(number);
   }
 
-  /** Removes the oldest item. */
+  /** Removes and returns the oldest item; undefined for an empty lane. */
   shift(): number | undefined {
     const number = this.#numbers[this.#head];
     if (number === undefined) return undefined;
@@ -57,7 +57,7 @@ export class FairQueue<T> {
     return this.#items.size;
   }
 
-  /** Adds an item; returns the item that was removed for it. */
+  /** Adds an item. If the queue was full, returns the item that was removed for it. */
   push(owner: string, item: T): T | undefined {
     const lane = this.#laneOf(owner);
     this.#items.set(this.#next, item);

@@ -9,7 +9,7 @@ const durations = {
   labels: ['driver', 'call', 'error'],
 };
 
-/** Clock and metrics of provider calls. Nothing is registered before a driver calls a provider. */
+/** Returns the clock and the metrics of provider calls. No metric is registered before a driver calls a provider. */
 export function providerPorts(metrics: PrometheusMetrics, clock: Clock): ProviderPorts {
   const used: ProviderTelemetry[] = [];
   return {

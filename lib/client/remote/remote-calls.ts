@@ -114,7 +114,10 @@ export class RemoteCalls {
     }
   }
 
-  /** A server stream that ends with Unavailable after `silenceMs` without a message. */
+  /**
+   * Yields the messages of a server stream.
+   * @throws StatusError Unavailable after `silenceMs` without a message; errors of the stream
+   */
   async *stream(
     method: string,
     request: JsonObject,

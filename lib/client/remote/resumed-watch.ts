@@ -30,9 +30,8 @@ export interface ResumedWatch<T extends ApiObject> {
 }
 
 /**
- * Watches, and resumes automatically after a broken connection.
- * @throws StatusError OutOfRange as every watch, Unavailable if it breaks before all initial
- * objects were delivered.
+ * Yields the batches of a watch, which is resumed automatically after a broken connection.
+ * @throws StatusError OutOfRange as every watch, Unavailable if it breaks before all initial objects were delivered.
  */
 export async function* resumedWatch<T extends ApiObject>(
   watch: ResumedWatch<T>,

@@ -113,7 +113,7 @@ function isGone(error: unknown, { kind }: EffectObject): boolean {
   return hasCode(error, 'Aborted') && error.resource?.kind === kind.kind;
 }
 
-/** The record of one object. */
+/** Reads the record of one object; undefined if it has none. */
 export function readRecord(store: ObjectStore, uid: string): Promise<EffectRecord | undefined> {
   return store.get(effectRecords, { name: uid });
 }

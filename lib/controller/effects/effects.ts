@@ -62,7 +62,7 @@ export class Effects {
     return [...this.#tracked.keys()];
   }
 
-  /** Implements ReconcileContext.effect for a call. */
+  /** Implements ReconcileContext.effect for a call, with its results and errors. */
   async call(
     key: string,
     kind: AnyKind,
@@ -147,7 +147,7 @@ export class Effects {
     return this.#give(key, object, name, outcome);
   }
 
-  /** Operation ids that a run sets and clears itself; see ReconcileContext.operations. */
+  /** The operation ids that a run sets and clears itself; see ReconcileContext.operations. */
   ids(key: string, kind: AnyKind, object: ApiObject): OperationIds {
     const about = this.#track(key, effectObject(kind, object)).object;
     return idsOf({ ...this.#options, key }, about, (name, change) =>

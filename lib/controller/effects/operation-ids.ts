@@ -37,7 +37,7 @@ export function operationIds<T extends ApiObject>(
   return idsOf(options, about, (name, change) => changeEffect(store, about, name, change));
 }
 
-/** The ids of an object; `write` writes its record. */
+/** Returns the operation ids of an object. `write` changes one effect in the record of the object. */
 export function idsOf(
   { store, clock, controller, key }: OperationIdsOptions,
   object: EffectObject,

@@ -92,7 +92,7 @@ export class Durability {
     return this.#wroteAt.has(key);
   }
 
-  /** A restored store lacks later writes and has other versions. */
+  /** Forgets the known writes if the store was replaced: a restored store lacks later writes and has other versions. */
   #forgetOtherStore(): void {
     const { storeId } = this.#options.store;
     if (storeId === this.#storeId) return;

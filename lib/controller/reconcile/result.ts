@@ -17,34 +17,37 @@ export type Result =
   | { readonly type: 'retry'; readonly error: unknown }
   | { readonly type: 'fail'; readonly reason: string; readonly message: string };
 
-/** Nothing to do until something changes. */
+/** Returns the result of a run after which nothing is to be done until something changes. */
 export function done(): Result {
   return { type: 'done' };
 }
 
 /**
- * Run again after `delayMs`, without counting a failure. With a store, delays of a minute or more survive a
- * restart. A delay that is not finite, or negative, makes the run a `retry`.
+ * Returns a result that runs the key again after `delayMs`, without counting a failure. With a store, delays of a
+ * minute or more survive a restart. A delay that is not finite, or negative, makes the run a `retry`.
  */
 export function requeueAfter(delayMs: number, priority?: number): Result {
   return { type: 'requeueAfter', delayMs, ...(priority === undefined ? {} : { priority }) };
 }
 
 /**
- * An external operation is in progress: run again after `pollAfterMs`, 100 or more. It counts
- * neither as a failure nor as an attempt. After a restart the key is queued at that time if it is a
- * minute or more ahead, else at once. Another value makes the run a `retry`.
+ * Returns the result of a run whose external operation is in progress: the key runs again after `pollAfterMs`, 100 or
+ * more. The run counts neither as a failure nor as an attempt. After a restart the key is queued at that time if it is
+ * a minute or more ahead, else at once. Another value makes the run a `retry`.
  */
 export function pending(pollAfterMs: number): Result {
   return { type: 'pending', pollAfterMs };
 }
 
-/** A transient failure: the key is reconciled again after backoff. */
+/** Returns the result of a transient failure: the key is reconciled again after a backoff. */
 export function retry(error: unknown): Result {
   return { type: 'retry', error };
 }
 
-/** The run can't succeed until the object or a watched object changes. It is counted and not retried. */
+/**
+ * Returns the result of a run that can't succeed until the object or a watched object changes. It is counted and not
+ * retried.
+ */
 export function fail(reason: string, message: string): Result {
   return { type: 'fail', reason, message };
 }

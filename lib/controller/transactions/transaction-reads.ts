@@ -63,7 +63,7 @@ export class TransactionReads {
   readonly #objects = new Map<string, Read>();
   readonly #kinds = new Map<string, KindCheck>();
 
-  /** The earlier read of an object; `watching` extends its watched part. */
+  /** The earlier read of an object, whose watched part is extended by `watching`; undefined if it was not read. */
   find(kind: AnyKind, key: ObjectKey, watching: Watching): Read | undefined {
     const read = this.#objects.get(idOf(kind, key));
     if (read) watch(read, watching);

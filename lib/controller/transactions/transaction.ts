@@ -31,7 +31,7 @@ const triesMax = 16;
 export interface Gathered {
   readonly writes: readonly ObjectOperation[];
   readonly forgotten: readonly ForgottenEffect[];
-  /** The object of a write as this attempt read it, or as it is stored. */
+  /** The object of a write as this attempt read it, or as it is stored; undefined if it does not exist. */
   before(write: ObjectOperation): Promise<ApiObject | undefined>;
 }
 

@@ -15,7 +15,7 @@ interface Step {
 const noItems: readonly unknown[] = Object.freeze([]);
 const noEntries: Values = Object.freeze({});
 
-/** JSON has one zero: -0 would become 0 when the store is reopened. */
+/** Converts -0 to 0: JSON has one zero, so -0 would become 0 when the store is reopened. */
 function withoutNegativeZero(value: unknown): unknown {
   return Object.is(value, -0) ? 0 : value;
 }
@@ -122,7 +122,7 @@ export interface Completion {
   completeGiven(values: Values): Values;
 }
 
-/** Compiled once per kind: a write visits the fields and copies only if something is missing. */
+/** Compiles the completion of a kind, once. A write then visits the fields and copies only if something is missing. */
 export function completion(fields: Fields, status: Fields): Completion {
   const one = new Map(
     Object.entries(status).map(([name, field]) => [name, completeObject({ [name]: field })]),

@@ -1,4 +1,4 @@
-/** Deep equality of JSON values: 0 equals -0, and a key set to undefined equals an absent key. */
+/** Whether two JSON values are deeply equal: 0 equals -0, and a key set to undefined equals an absent key. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b || Object.is(a, b)) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;

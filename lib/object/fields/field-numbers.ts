@@ -6,7 +6,7 @@ const numbersEnd = 2 ** 18;
 const reservedFrom = 19_000;
 const reservedTo = 19_999;
 
-/** FNV-1a, 32 bits. */
+/** The FNV-1a hash of a text, 32 bits. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01000193);

@@ -138,7 +138,10 @@ export function json<V = JsonValue, const O extends FieldOptions = Record<never,
   return field({ type: 'json' }, { ...options }, 'optional');
 }
 
-/** Makes the field optional: an absent value differs from false, 0, the empty string and every other value. */
+/**
+ * Makes the field optional: an absent value differs from false, 0, the empty string and every other value.
+ * @throws TypeError for a required field or one with a default
+ */
 export function optional<V, In>(of: Field<V, Presence, In>): Field<V, 'optional', In> {
   const { required, default: fallback } = of.options;
   if (required === true || fallback !== undefined)

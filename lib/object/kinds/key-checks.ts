@@ -47,7 +47,7 @@ function nameProblem({ kind, scope, namesHoldKeys }: AnyKind, name: unknown): st
 }
 
 /**
- * The only validation of keys, for reads and writes, in process and over the API.
+ * Checks a key: the only validation of keys, for reads and writes, in process and over the API.
  * @throws StatusError InvalidArgument with all violations, for a key that no object of the kind may have: a namespace
  * that does not match the scope of the kind, or a part that is empty, longer than `limits.nameCharactersMax`, or
  * contains a control character, half a surrogate pair, or a slash where that is a separator

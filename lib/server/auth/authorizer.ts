@@ -33,8 +33,8 @@ export interface AccessControl {
 }
 
 /**
- * Access control by a function of the embedder; default deny. It is called for the caller and for the creators of
- * the caller's token.
+ * Returns access control by a function of the embedder. The function is called for the caller and for the creators of
+ * the caller's token; an access is permitted only if it returns true for all of them.
  */
 export function accessControl(
   allows: (identity: Identity, access: Access) => boolean | Promise<boolean>,

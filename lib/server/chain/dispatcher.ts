@@ -159,7 +159,10 @@ export class Dispatcher {
     });
   }
 
-  /** A bidirectional stream: the first request determines the access. */
+  /**
+   * Runs a bidirectional stream: the first request determines the access.
+   * @throws StatusError as the other calls, Unimplemented for a method without a handler
+   */
   async *bidi(
     method: MethodInfo,
     context: CallContext,

@@ -72,7 +72,7 @@ export class MethodRights {
     return [{ resource, verb: done, namespace: textOf(request, 'namespace'), name }];
   }
 
-  /** Resource and verb of a method, for rights and records. */
+  /** The resource and the verb of a method, for rights and records. */
   named(method: MethodInfo): Named {
     let named = this.#named.get(method);
     if (!named) this.#named.set(method, (named = this.#nameOf(method)));

@@ -19,7 +19,7 @@ export function normalizedRequest(
   return { ...named, namespace: 'default' };
 }
 
-/** @throws StatusError InvalidArgument if the path of a method names an object and the request does not */
+/** Checks that a request has the name that the path of its method requires. @throws StatusError InvalidArgument */
 export function requireName({ standard, route }: MethodInfo, request: JsonObject): void {
   if (standard || !route?.path.includes('{name}') || textOf(request, 'name') !== '') return;
   throw invalid([{ field: 'name', description: 'is required' }]);

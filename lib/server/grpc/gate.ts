@@ -99,7 +99,10 @@ export class GrpcGate {
     });
   };
 
-  /** The caller of a call, by its metadata. */
+  /**
+   * The caller and identity of an authenticated call, by the call's metadata.
+   * @throws TypeError for a call that was not authenticated
+   */
   of(metadata: Metadata): ProvenCall {
     const proven = this.#proven.get(metadata);
     if (!proven) throw new TypeError('a call reached its handler without authentication');
@@ -128,7 +131,10 @@ export class GrpcGate {
   }
 }
 
-/** The authorization header. Several become an invalid value: each of them could be the intended one. */
+/**
+ * The authorization header of a call, if any. Several headers become an invalid value, because each of them could be
+ * the intended one.
+ */
 function authorizationOf(metadata: Metadata): string | undefined {
   const headers = metadata.get('authorization');
   return headers.length > 1 ? 'several' : headers[0] && String(headers[0]);

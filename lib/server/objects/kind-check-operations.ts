@@ -14,7 +14,9 @@ export interface GivenKindCheck {
 
 const revisionForm = /^\d{1,16}$/;
 
-/** Index and value of a request; the store refuses one without the other. */
+/**
+ * Returns the index and the value of a request. Both may be present or absent; the store refuses one without the other.
+ */
 export function indexSelection(request: JsonObject): IndexSelection {
   const index = textOf(request, 'index');
   const value = textOf(request, 'value');

@@ -30,7 +30,10 @@ const states: Readonly<Record<Exclude<StoreHealth['state'], 'closed' | 'unreacha
   poisoned: 'POISONED',
 };
 
-/** The generic object service: reads and transactions over every kind, for stores in other processes. */
+/**
+ * Returns the methods of the generic object service: reads and transactions over every kind, for stores in other
+ * processes.
+ */
 export function objectMethods(options: ObjectServiceOptions): readonly CustomMethod[] {
   const { store, kinds, resources } = options;
   const transactions = new ObjectTransactions(options);

@@ -157,7 +157,9 @@ export class ResourceReads {
   }
 
   /**
-   * A field selector over the form that the caller sees, never over hidden values: the answers would disclose them.
+   * The field selector of a request, if any. It selects by the form that the caller sees, never by hidden values: the
+   * answers would disclose them.
+   * @throws StatusError InvalidArgument for an invalid selector or an unknown field
    */
   #fieldsOf(served: ServedKind, request: JsonObject): FieldSelector | undefined {
     const text = textOf(request, 'fieldSelector');

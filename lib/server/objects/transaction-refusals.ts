@@ -60,7 +60,7 @@ export function requireFinalizersOnly(
   });
 }
 
-/** Compares values; an absent list equals an empty one. */
+/** Whether two values differ; an absent list equals an empty one. */
 function differs(given: unknown, stored: unknown): boolean {
   return !jsonEqual(given ?? [], stored ?? []);
 }

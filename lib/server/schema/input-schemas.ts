@@ -147,7 +147,7 @@ function numberFromText(value: unknown): unknown {
   return Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
-/** True for a value that a protobuf message without presence of this field does not transmit. */
+/** True if protobuf does not transmit the value, because it is the zero value of a field without presence. */
 function isUnset(field: DescField, value: unknown): boolean {
   switch (field.fieldKind) {
     case 'scalar':

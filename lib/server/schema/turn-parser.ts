@@ -45,7 +45,7 @@ export class TurnParser {
     return this.#members(start, end);
   }
 
-  /** The list or object between two brackets. */
+  /** Parses the list or object between two brackets. @throws SyntaxError */
   async #members(start: number, end: number): Promise<unknown> {
     const isList = this.#text.charCodeAt(start) === square;
     if (this.#text.charCodeAt(end) !== this.#text.charCodeAt(start) + 2)
@@ -79,7 +79,7 @@ export class TurnParser {
     }
   }
 
-  /** The end of the member that starts at `from`, and the start of the long list or object in it. */
+  /** Finds the end of the member that starts at `from`, and the start of the long list or object in it, if any. */
   #member(from: number, end: number): { readonly to: number; readonly long?: number } {
     const text = this.#text;
     let long: number | undefined;
@@ -101,7 +101,7 @@ export class TurnParser {
     return long === undefined ? { to: at } : { to: at, long };
   }
 
-  /** Parses consecutive members, without the comma after them. */
+  /** Parses consecutive members, without the comma after them. @throws SyntaxError */
   #group(from: number, to: number, isList: boolean): unknown {
     const part = this.#text.slice(from, to);
     if (this.#isBlank(from, to)) throw new SyntaxError(`a value is missing before character ${to}`);

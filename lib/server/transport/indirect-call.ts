@@ -13,8 +13,8 @@ const proxyHeaders = ['forwarded', 'via', 'x-real-ip', 'x-client-ip', 'true-clie
 const shownMax = 100;
 
 /**
- * Why a call may not originate from the peer of its connection: a proxy forwarded it, a page in a browser of this
- * machine made it, or a foreign DNS name resolved to this machine. Undefined: no evidence.
+ * Returns the evidence that a call may not originate from the peer of its connection: a proxy forwarded it, a page in a
+ * browser of this machine made it, or a foreign DNS name resolved to this machine. Undefined without evidence.
  * @param own the listening host
  */
 export function indirection({ host, origin, names }: CallHeaders, own: string): string | undefined {

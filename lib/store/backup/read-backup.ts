@@ -70,7 +70,10 @@ async function* pieces(path: string): AsyncIterable<Buffer> {
   }
 }
 
-/** The frames of a backup, each with a running hash of everything before it. */
+/**
+ * Yields the frames of a backup, each with a running hash of everything before it.
+ * @throws StatusError DataLoss (BackupDamaged)
+ */
 async function* frames(
   path: string,
 ): AsyncIterable<{ readonly type: number; readonly body: Buffer; readonly sha256: string }> {

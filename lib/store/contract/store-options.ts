@@ -47,7 +47,7 @@ const engine = withMethods(
   'close',
 );
 
-/** @throws TypeError that names the option, its value and the expected value */
+/** Checks the options of a store. @throws TypeError that names the option, its value and the expected value */
 export function requireStoreOptions(options: StoreOptions): void {
   requireOptions('openStore', options, { engine, clock, random, logger });
   const { freeBytesFloor: floor = limits.freeBytesFloor, reserveBytes = 0 } = options;

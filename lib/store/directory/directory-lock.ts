@@ -77,7 +77,10 @@ async function hintedOwner(directory: string): Promise<string> {
   return ownerIn(await readFile(join(directory, pidFile), 'utf8').catch(() => ''));
 }
 
-/** The kernel's lock, as the LOCK of an empty database; closing the database frees it. */
+/**
+ * Takes the kernel's lock, as the LOCK of an empty database; closing the database frees it.
+ * @throws StatusError FailedPrecondition (DirectoryLocked); errors of the database
+ */
 async function lockFile(directory: string, folder: string): Promise<Level> {
   const take = async (): Promise<Level> => {
     const level = new Level(folder, { writeBufferSize: 64 * 1024, cacheSize: 64 * 1024 });
@@ -102,7 +105,7 @@ async function lockFile(directory: string, folder: string): Promise<Level> {
   }
 }
 
-/** A directory's real path and its names in the registry. */
+/** Returns a directory's real path and its names in the registry. @throws StatusError Unavailable (LockUnavailable) */
 async function identify(
   path: string,
 ): Promise<{ readonly directory: string; readonly names: readonly string[] }> {

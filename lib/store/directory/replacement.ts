@@ -72,7 +72,9 @@ export async function finishReplacement(
   return replaced;
 }
 
-/** Moves the present database and its mark into a new directory. */
+/**
+ * Moves the present database and its mark into a new directory, and returns its path; undefined if there is neither.
+ */
 async function setAside(
   files: FileSystem,
   directory: string,

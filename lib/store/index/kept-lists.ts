@@ -51,7 +51,7 @@ export class KeptLists<L extends Keepable> {
     return this.#kept.size;
   }
 
-  /** For {@link Keepable.replacedBefore}. */
+  /** Bytes of a kind's objects that were replaced so far; see {@link Keepable.replacedBefore}. */
   replacedOf(kind: string): number {
     return this.#replaced.get(kind) ?? 0;
   }
@@ -113,7 +113,7 @@ export class KeptLists<L extends Keepable> {
     }
   }
 
-  /** The caller whose lists have the largest total weight. */
+  /** The caller whose lists have the largest total weight; undefined is the program itself. */
   #greatest(weightOf: (kept: Kept<L>) => number): string | undefined {
     const weights = new Map<string | undefined, number>();
     let greatest: string | undefined;

@@ -53,7 +53,7 @@ export class ObjectIndex {
   }
 
   /**
-   * Returns the object of a key.
+   * Returns the object of a key; undefined if it does not exist.
    * @throws StatusError InvalidArgument for a key that no object of the kind may have
    */
   lookup<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): T | undefined {

@@ -147,7 +147,10 @@ export class PagedLists {
   }
 }
 
-/** @throws StatusError InvalidArgument for a page size below 1: pages without objects would never reach the end */
+/**
+ * Checks the size of a page: pages without objects would never reach the end.
+ * @throws StatusError InvalidArgument for a size below 1
+ */
 function requirePageSize({ limit, pageBytes }: PageSize): void {
   const violations: FieldViolation[] = [];
   if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))

@@ -47,7 +47,10 @@ export function decodeMeta(stored: Buffer): MetaRecord | undefined {
   return JSON.parse((first ? stored : text).toString()) as MetaRecord;
 }
 
-/** @throws StatusError FailedPrecondition (SchemaVersion) for a version that is neither read nor migrated. */
+/**
+ * Checks that this release reads or migrates a schema version.
+ * @throws StatusError FailedPrecondition (SchemaVersion)
+ */
 export function requireKnownVersion(directory: string, found: number): void {
   if (found >= oldestSchemaVersion && found <= schemaVersion) return;
   const way =

@@ -54,7 +54,7 @@ export async function replaceStore(options: ReplaceStoreOptions, fill: Fill): Pr
   }
 }
 
-/** @throws StatusError FailedPrecondition (NotEmpty) if anything was ever written. */
+/** Checks that nothing was ever written to the store. @throws StatusError FailedPrecondition (NotEmpty) */
 async function requireEmptyStore({
   files,
   directory,

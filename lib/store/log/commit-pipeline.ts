@@ -46,7 +46,10 @@ export class CommitPipeline<C extends Commit> {
     this.#options = options;
   }
 
-  /** @throws StatusError Unavailable while poisoned, ResourceExhausted when too much is waiting. */
+  /**
+   * Checks that a commit can be enqueued.
+   * @throws StatusError Unavailable while poisoned, ResourceExhausted (WriteQueueFull) when too many bytes are waiting
+   */
   requireRoom(): void {
     if (this.#failure) throw this.#failure;
     if (this.#queuedBytes > limits.pendingBytesMax)

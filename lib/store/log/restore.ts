@@ -34,7 +34,7 @@ export class DensityCheck {
     return this.#revision;
   }
 
-  /** @throws StatusError DataLoss for a hole before this record. */
+  /** Checks the next record. @throws StatusError DataLoss (LogHole) for a hole before it */
   next(record: DecodedRecord): void {
     const goesOn = record.revision === this.#revision && this.#missing > 0;
     const begins = record.revision === this.#revision + 1 && this.#missing === 0;
@@ -45,7 +45,7 @@ export class DensityCheck {
     this.#index = record.index;
   }
 
-  /** @throws StatusError DataLoss when the last revision is incomplete. */
+  /** Checks the end of the log. @throws StatusError DataLoss (LogHole) when the last revision is incomplete */
   end(): void {
     if (this.#missing > 0) this.#fail(this.#revision);
   }
@@ -59,7 +59,10 @@ export class DensityCheck {
   }
 }
 
-/** @throws StatusError DataLoss if the records at the mark differ from the counted ones. */
+/**
+ * Checks the records at a compaction mark.
+ * @throws StatusError DataLoss (CheckpointMismatch) if they differ from those of the checkpoint
+ */
 export function requireCheckpoint(expected: Checkpoint, found: Checkpoint): void {
   if (expected.objects === found.objects && expected.hash === found.hash) return;
   throw dataLoss(
@@ -68,7 +71,10 @@ export function requireCheckpoint(expected: Checkpoint, found: Checkpoint): void
   );
 }
 
-/** @throws StatusError DataLoss if the log ends before the last known revision. */
+/**
+ * Checks the end of a log.
+ * @throws StatusError DataLoss (LogTailLost) if it is before the last revision known to be written
+ */
 export function requireLogTail(revision: number, highWater: number): void {
   if (revision >= highWater) return;
   throw dataLoss(
@@ -140,7 +146,7 @@ export async function restoreIndex(engine: Engine, state: EngineState): Promise<
   return { index, revision: density.revision, historyBytes, garbage, expiries };
 }
 
-/** By kind and key: objects of most kinds never expire and need no entry. */
+/** Notes the expiry of an object according to its latest record. Objects without an expiry have no entry. */
 function noteExpiry(expiring: Map<string, Map<string, Expiry>>, record: DecodedRecord): void {
   const { kind, key, type, expiresAt } = record;
   const ofKind = expiring.get(kind);

@@ -168,7 +168,7 @@ export function decodeRecord({ revision, index, bytes }: EngineRecord): DecodedR
   };
 }
 
-/** The verified checksum. */
+/** Verifies a record, and returns its checksum. @throws StatusError DataLoss */
 function verified({ revision, index, bytes }: EngineRecord): number {
   const address = { revision, index };
   if (bytes.length < headerBytes) throw damaged(address, 'wrong length');

@@ -32,7 +32,7 @@ function readBlock(table: Buffer, { offset, size }: BlockHandle): Buffer {
   return table[end] === 1 ? snappyDecompress(content) : content;
 }
 
-/** The blocks that an index block names: the values of its entries. */
+/** The blocks that an index block names: the values of its entries. @throws Error for an invalid index block */
 function handlesIn(index: Buffer): readonly BlockHandle[] {
   if (index.length < 4) throw new Error('an index block is too short');
   const restarts = index.readUInt32LE(index.length - 4);

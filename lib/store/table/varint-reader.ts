@@ -31,7 +31,7 @@ export class VarintReader {
     throw new Error(`an invalid number at byte ${this.position}`);
   }
 
-  /** Skips a string: its length, then its bytes. */
+  /** Skips a string: its length, then its bytes. @throws Error for a string that extends beyond the end */
   skipString(): void {
     const length = this.varint();
     this.position += length;

@@ -126,7 +126,10 @@ export class WatchHub {
       });
   }
 
-  /** The next published revisions after `revision`: from the ring, else from the log. */
+  /**
+   * The next published revisions after `revision`: from the ring, else from the log.
+   * @throws StatusError OutOfRange (Compacted), DataLoss (LogHole)
+   */
   async #after(revision: number): Promise<readonly Published[]> {
     if (revision >= this.#ring.start) return this.#ring.after(revision, limits.watchBatchEvents);
     const found = await readChanges(this.#options.engine, revision, () => this.#revision);
@@ -229,10 +232,10 @@ export class WatchHub {
   }
 
   /**
-   * The in-process form: once it has caught up, `sink` runs inside the publication itself. Resolves when the signal
-   * aborts; no batch is delivered after that. If `sink` throws, the subscription ends with its error: it may have
-   * processed part of the batch, so that only a new list is consistent. A returned promise is not awaited; its
-   * rejection also ends the subscription.
+   * Delivers batches to `sink`, in this process: once it has caught up, `sink` runs inside the publication itself.
+   * Resolves when the signal aborts; no batch is delivered after that. If `sink` throws, the subscription ends with its
+   * error: `sink` may have processed part of the batch, so that only a new list is consistent. A returned promise is
+   * not awaited; its rejection also ends the subscription.
    * @throws StatusError OutOfRange if `fromRevision` is compacted or ahead, InvalidArgument for an invalid revision;
    * errors of `sink`
    */

@@ -54,7 +54,10 @@ export function requireKnownOperation(operation: Operation, at: number): void {
   if (found) throw invalid([{ ...found, field: `operations[${at}]${found.field}` }]);
 }
 
-/** @throws StatusError InvalidArgument unless it is a list of operations. */
+/**
+ * Checks the operations of a transaction, for callers that bypass the types.
+ * @throws StatusError InvalidArgument unless it is a list of valid operations
+ */
 export function requireKnownOperations(operations: readonly Operation[]): void {
   const given: unknown = operations;
   if (!Array.isArray(given))

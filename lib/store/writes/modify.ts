@@ -24,8 +24,9 @@ async function retryOnConflict<R>(store: ModifiableStore, attempt: () => Promise
 }
 
 /**
- * Reads, changes and writes with the version read; retries on conflict. `change` must be pure and return a changed
- * copy of its argument, or undefined for no change. Resolves to undefined if the object does not exist.
+ * Reads an object, changes it and writes it with the version that was read; retries on conflict. `change` must be pure
+ * and return a changed copy of its argument, or undefined for no change. Resolves to the stored object, or to undefined
+ * if it does not exist.
  * @throws TypeError if `change` returns a promise
  * @throws StatusError Aborted (Conflict) after 16 conflicts, and errors of the write
  */

@@ -73,7 +73,7 @@ function completed(
   return whole === values ? values : { ...whole };
 }
 
-/** Metadata without the absent optional fields, so that equal objects encode equally. */
+/** Returns metadata without the absent and empty optional fields, so that equal objects encode equally. */
 function compact(meta: { [K in keyof ObjectMeta]: ObjectMeta[K] | undefined }): ObjectMeta {
   const out: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(meta)) {

@@ -49,7 +49,10 @@ export function requireCurrent(
   return current;
 }
 
-/** @throws StatusError InvalidArgument for an impossible generation */
+/**
+ * Checks that an object can have a generation.
+ * @throws StatusError InvalidArgument unless it is a whole number, 1 or more
+ */
 export function requireGeneration(generation: number, resource: ResourceInfo): void {
   if (Number.isSafeInteger(generation) && generation > 0) return;
   const description = `is ${generation}; give the generation of an object that was read, 1 or more`;
@@ -82,7 +85,7 @@ export function requireState(
     throw differs(resource, `the stored values differ in ${changed.join(', ')}`);
 }
 
-/** @throws StatusError InvalidArgument for an operation without its guard, although the types require it. */
+/** Checks that an operation has its guard, for callers that bypass the types. @throws StatusError InvalidArgument */
 export function requireGuard(operation: ObjectOperation & { op: 'update' | 'delete' }): void {
   const given = operation.precondition as Partial<ObjectVersion> | undefined;
   const complete = given?.uid && (operation.op === 'delete' || given.resourceVersion);

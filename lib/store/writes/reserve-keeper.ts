@@ -71,7 +71,9 @@ export class ReserveKeeper {
     await this.#laying;
   }
 
-  /** Never rejects, because the store also works without a reserve. */
+  /**
+   * Allocates pieces; returns whether any was allocated. Never rejects, because the store also works without a reserve.
+   */
   async #layPieces(): Promise<boolean> {
     const { reserve, wholeBytes, keepFreeBytes, logger } = this.#options;
     let laid = false;

@@ -84,7 +84,7 @@ export class SpaceGuard {
     void this.#ask();
   }
 
-  /** Set while the disk is nearly full. */
+  /** The error of refused writes; undefined unless the disk is nearly full. */
   get error(): StatusError | undefined {
     return this.#error;
   }

@@ -88,7 +88,7 @@ export function requireOperations(operations: readonly Operation[]): void {
   });
 }
 
-/** The latest state of an object, durable or pending. */
+/** The latest state of an object, durable or pending; undefined if it does not exist. */
 function latest(index: ObjectIndex, kind: string, key: string): LazyObject | undefined {
   const table = index.table(kind);
   const pending = table.pending.get(key);

@@ -15,7 +15,10 @@ interface LoginOptions {
   readonly tls?: boolean;
 }
 
-/** The token in a text: the text itself, or a field of a response of Bootstrap or CreateToken. */
+/**
+ * The token in a text: the text itself, or a field of a response of Bootstrap or CreateToken.
+ * @throws StatusError InvalidArgument without a token
+ */
 function tokenIn(text: string): string {
   if (!text.startsWith('{')) return text;
   let answer: unknown;

@@ -35,7 +35,10 @@ interface Placed extends Target {
   readonly namespace: string;
 }
 
-/** The objects of files in reverse order: later objects may depend on earlier ones. */
+/**
+ * The objects of files in reverse order: later objects may depend on earlier ones.
+ * @throws StatusError InvalidArgument for an object without a name
+ */
 async function objectsInFiles(
   files: readonly string[],
   namespace: string,

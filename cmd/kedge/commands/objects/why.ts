@@ -16,7 +16,10 @@ interface WhyOptions {
   readonly output: string;
 }
 
-/** Explains objects, one after the other. */
+/**
+ * Prints the explanations of objects, one after the other.
+ * @throws StatusError InvalidArgument for a kind without explanations
+ */
 export async function why(
   targets: readonly Target[],
   { namespace, output }: WhyOptions,
