@@ -37,7 +37,9 @@ export function installationAt(workingDirectory: string, root = above): Installa
   };
 }
 
-/** The commands for the working directory of this process. A removed directory is not a checkout. */
+/**
+ * The commands for the working directory of this process. For a removed working directory they contain absolute paths.
+ */
 export function installation(): Installation {
   let workingDirectory = '/';
   try {

@@ -1,4 +1,4 @@
-// C0 without tab and newline, DEL, C1, and the marks that reorder text or break lines.
+// C0 except tab and newline, DEL, C1, and the marks that reorder text or break lines.
 const steering =
   // biome-ignore lint: the pattern matches control characters on purpose
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;

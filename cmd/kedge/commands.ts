@@ -34,7 +34,7 @@ import { addImage } from './commands/workloads/image.js';
 import { addLogs } from './commands/workloads/logs.js';
 import { addRestart } from './commands/workloads/restart.js';
 
-/** Every command of the program. A new one is its own file and one line here. */
+/** Every command of the program. A new command is a file of its own and a line here. */
 export const commands: readonly ((program: Command) => void)[] = [
   addAdmin,
   addAnnotate,

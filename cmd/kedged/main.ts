@@ -66,7 +66,8 @@ const leftoverMs = 2_000;
 function stopOnSignals(daemon: Daemon, config: DaemonConfig, onStopped: () => void): void {
   const stop = (): void => {
     daemon.stop(config.shutdownTimeoutSeconds * 1_000).then(onStopped, (error: unknown) => {
-      // A spent budget was logged with the remaining workloads. The next daemon adopts them, as after a kill.
+      // The stop exceeded its budget, and the log has the remaining workloads. The next daemon adopts them, as after a
+      // kill.
       if (error instanceof StatusError && error.reason === 'StopTimeout') return onStopped();
       process.stderr.write(`kedged: stopping failed: ${messageOf(error)}\n`);
       process.exit(1);
@@ -104,7 +105,7 @@ async function serve(options: ConfigOptions): Promise<void> {
   const sinceStartMs = Math.round(performance.now());
   logger.info('ready', { ...daemon.ports, node: config.nodeName, sinceStartMs });
   if (!options.local) return;
-  // A running daemon continues: on a full disk neither examples nor a context can be written.
+  // An error here does not end the daemon: on a full disk neither examples nor a context can be written.
   await greet(config, daemon).catch((error: unknown) =>
     say(`Kedge is running, but ${messageOf(error)}`),
   );

@@ -6,7 +6,7 @@ import type { Clock } from 'kedge';
  */
 export const sameRequestMs = 2_000;
 
-/** The actions of signals. */
+/** Options of a listener for signals. */
 export interface StopSignalsOptions {
   readonly clock: Clock;
   /** Stops gracefully; called once. */

@@ -74,9 +74,10 @@ async function bound<T>(key: string, address: string, listen: Promise<T>): Promi
 }
 
 /**
- * The composition root: the only place that constructs concrete objects. `beforeListen` runs when the store is
- * open and before the API listens. `driversOf` returns the drivers, of this project or of another one. A caller
- * that already opens the data directory passes it as `opening`.
+ * The composition root: the only place that constructs concrete objects.
+ * @param beforeListen called when the store is open and before the API listens
+ * @param driversOf returns the drivers, of this project or of another one
+ * @param opening the data directory that the caller already opens
  */
 export async function startDaemon(
   config: DaemonConfig,
@@ -225,8 +226,7 @@ async function assemble(
   });
   manager
     .addRunnable(new StorageRootWatch({ ...common, keeper: storageRoot, node }))
-    // Listens before the agent starts: if a port is taken, no agent has touched the workloads of the running
-    // daemon.
+    // The API listens before the agent starts: if another daemon has the port, no agent has touched its workloads.
     .addRunnable({
       ...apiRunnable,
       start: (signal) => {
@@ -266,7 +266,7 @@ async function assemble(
     .addRunnable(agent);
   await thawLeftovers({ journal, logger, clock });
   await manager.start();
-  // Last: the first reconcile of each object would compete with the rest of the start.
+  // Last, because the first reconcile of each object would slow down the rest of the start.
   for (const controller of controllers) manager.addController(controller);
   try {
     await Promise.all(controllers.map((controller) => controller.start()));

@@ -28,7 +28,7 @@ export function requireBackoff(name: string, options: BackoffOptions): void {
  * `maxMs`. At the cap, delays are spread below it, so that many keys do not retry at the same time.
  */
 export function backoffDelayMs(options: BackoffOptions, failures: number, random: Random): number {
-  // 2^1023 is the largest power of two that a double holds; the cap applies long before.
+  // Larger exponents make no difference, because the cap applies long before; the bound keeps the power finite.
   const jitter = options.jitter ?? 0.1;
   const raw = options.baseMs * 2 ** Math.min(failures, 1000);
   const middle = Math.min(options.maxMs / (1 + jitter), raw);

@@ -1,6 +1,5 @@
 /**
- * The one error class of Kedge and its closed set of codes. Codes are gRPC's. Callers branch on `code` and
- * `reason`, never on the message.
+ * The one error class of Kedge, with the codes of gRPC. Callers branch on `code` and `reason`, never on the message.
  */
 
 import { limits } from './limits.js';
@@ -85,8 +84,8 @@ export class StatusError extends Error {
   }
 
   /**
-   * The only conversion of thrown values: a StatusError is returned unchanged, anything else
-   * becomes `Internal` with its cause.
+   * Converts a thrown value: a StatusError is returned unchanged, anything else becomes `Internal` with the value as
+   * its cause.
    */
   static from(value: unknown): StatusError {
     if (value instanceof StatusError) return value;
@@ -114,7 +113,7 @@ function label(resource: ResourceInfo): string {
   return `${resource.kind} "${path}"`;
 }
 
-/** The object does not exist. */
+/** Creates the error for an object that does not exist (NotFound). */
 export function notFound(resource: ResourceInfo): StatusError {
   return new StatusError({
     code: 'NotFound',
@@ -124,7 +123,7 @@ export function notFound(resource: ResourceInfo): StatusError {
   });
 }
 
-/** An object of that name already exists. */
+/** Creates the error for a name that is already in use (AlreadyExists). */
 export function alreadyExists(resource: ResourceInfo): StatusError {
   return new StatusError({
     code: 'AlreadyExists',
@@ -134,7 +133,7 @@ export function alreadyExists(resource: ResourceInfo): StatusError {
   });
 }
 
-/** The version in a write differs from the stored one (Aborted, reason Conflict). */
+/** Creates the error for a write whose version differs from the stored one (Aborted, reason Conflict). */
 export function conflict(resource: ResourceInfo, given: string, stored: string): StatusError {
   return new StatusError({
     code: 'Aborted',
@@ -145,7 +144,8 @@ export function conflict(resource: ResourceInfo, given: string, stored: string):
 }
 
 /**
- * The stored object does not match a guard (Aborted, reason Conflict). `difference` must not contain field values.
+ * Creates the error for a stored object that does not match a guard (Aborted, reason Conflict). `difference` must not
+ * contain field values.
  */
 export function differs(resource: ResourceInfo, difference: string): StatusError {
   return new StatusError({
@@ -156,7 +156,7 @@ export function differs(resource: ResourceInfo, difference: string): StatusError
   });
 }
 
-/** The object that a write was based on was deleted, and another one has its name. */
+/** Creates the error for an object that was deleted and recreated since it was read (Aborted, reason Conflict). */
 export function recreated(resource: ResourceInfo, given: string, stored: string): StatusError {
   return new StatusError({
     code: 'Aborted',
@@ -166,7 +166,7 @@ export function recreated(resource: ResourceInfo, given: string, stored: string)
   });
 }
 
-/** The violations of an error, up to the limit; one more entry counts the rest. */
+/** Returns the violations of an error up to the limit, and one more entry with the number of the others. */
 function bounded(violations: readonly FieldViolation[]): readonly FieldViolation[] {
   const more = violations.length - limits.violationsMax;
   if (more <= 0) return violations;
@@ -174,7 +174,9 @@ function bounded(violations: readonly FieldViolation[]): readonly FieldViolation
   return [...violations.slice(0, limits.violationsMax), rest];
 }
 
-/** An error with all violations of one write, up to the limit. */
+/**
+ * Creates the error for invalid input (InvalidArgument, reason ValidationFailed) with all violations, up to the limit.
+ */
 export function invalid(found: readonly FieldViolation[], resource?: ResourceInfo): StatusError {
   const violations = bounded(found);
   const list = violations.map((v) => `${v.field}: ${v.description}`).join('; ');
@@ -187,7 +189,7 @@ export function invalid(found: readonly FieldViolation[], resource?: ResourceInf
   });
 }
 
-/** The state of the system does not allow the operation. */
+/** Creates the error for an operation that the present state does not allow (FailedPrecondition). */
 export function failedPrecondition(
   reason: string,
   message: string,

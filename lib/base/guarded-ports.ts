@@ -31,7 +31,7 @@ class GuardedLogger implements Logger {
     try {
       return new GuardedLogger(this.#logger.child(fields));
     } catch {
-      // The child's fields are lost, but lines are still written if the logger works.
+      // The fields of the child are missing then, but lines are still written if the logger works.
       return this;
     }
   }
@@ -53,9 +53,8 @@ export function guardedLogger(logger: Logger): Logger {
 const guardedAlready = new WeakSet<Metrics>();
 
 /**
- * Wraps metrics so that their errors do not reach the caller. An observation that throws is lost,
- * and the first error of each metric is logged. Registering a metric still throws, because it
- * happens during construction.
+ * Wraps metrics so that their errors do not reach the caller. An observation that throws is lost, and the first error
+ * of each metric is logged. The registration of a metric may still throw, because it happens during construction.
  */
 export function guardedMetrics(metrics: Metrics, logger: Logger): Metrics {
   if (guardedAlready.has(metrics)) return metrics;

@@ -1,8 +1,8 @@
 import { type Clock, sleep } from './clock.js';
 
 /**
- * Limits background work to a share of the time, so that it delays other work by at most one step: `await
- * share.rest()` after each step. It never waits under a stopped clock.
+ * Limits background work to a share of the time, so that it delays other work by at most one step: `await share.rest()`
+ * after each step. If the clock stands still, `rest` does not wait.
  */
 export class TimeShare {
   readonly #clock: Clock;

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.js';
 
-/** Less than the 20 ms that a synchronous slice may take, so that the step that exceeds it still fits. */
+/** Less than the 20 ms that a synchronous slice may take, so that a step that exceeds the slice still fits. */
 const sliceMs = 4;
 /** Steps between two reads of the clock. */
 const stride = 32;
@@ -37,7 +37,7 @@ export class TimeSlice {
     clock.turnAgeMs();
   }
 
-  /** Counts one item; true when the slice is used up. */
+  /** Counts one item; true when the slice is used up and the caller must pause. */
   due(): boolean {
     this.#steps += 1;
     if (this.#steps % this.#stride !== 0) return false;

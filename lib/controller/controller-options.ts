@@ -70,7 +70,7 @@ export function requireControllerOptions(options: ControllerOptions<never>): voi
   const rules = { name: someText('a name, for logs and metrics'), ...portRules };
   requireOptions('Controller', options, rules);
   const { name, reconcile, concurrency = 1, timeoutMs = 1 } = options;
-  // The key `store` requests txn and effect, even if its value is undefined.
+  // If the key `store` is present, a store is required, even if its value is undefined.
   if ('store' in options) requireOptions(`controller "${name}"`, options, { store: storeRule });
   const label = `controller "${name}"`;
   if (typeof reconcile !== 'function')

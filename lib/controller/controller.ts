@@ -215,7 +215,7 @@ export class Controller {
     this.#causes.note(key, wake.cause);
   }
 
-  /** Requeues the key if another writer made one of the updates during its run. */
+  /** Requeues the key if another writer made an update during its run. */
   #requeueForeign(key: string): void {
     const suspects = this.#suspects.get(key) ?? [];
     this.#suspects.delete(key);

@@ -33,7 +33,7 @@ export interface GarbageCollectorOptions
 const kindsRule: OptionRule = { give: 'a list of what collected() returns', fits: Array.isArray };
 const ownerIndex = 'kedge.ownerUid';
 
-/** One kind of the collector, for type inference at the call. */
+/** Returns a kind of the collector. The call infers the object type, which the result does not have. */
 export function collected<T extends ApiObject>(
   kind: Kind<T>,
   informer: SharedInformer<T>,
@@ -88,7 +88,7 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
       // Guarded by the version too: owners may have been added meanwhile.
       await store.delete(kind, object, { resourceVersion });
     } catch (error) {
-      // NotFound: it is already deleted. A conflict is retried.
+      // NotFound: the object is already deleted. A conflict is retried.
       if (!hasCode(error, 'NotFound')) throw error;
     }
     return done();
@@ -106,7 +106,8 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
           .byIndex(ownerIndex, owner.metadata.uid)
           .map((dependent) => encodeKey(other.kind.kind, keyOf(dependent))),
       );
-    // Queues a new object or one whose owners changed; its dependents when it is deleted.
+    // Queues an object that is new or whose owners changed. The second watch below queues the dependents of a deleted
+    // object.
     const itself = (object: ApiObject): readonly ObjectKey[] =>
       object.metadata.ownerReferences ? [encodeKey(kind.kind, keyOf(object))] : [];
     controller.watches(informer, itself, (before, object) => {

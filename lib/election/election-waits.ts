@@ -13,15 +13,15 @@ export class ElectionWaits {
     this.#times = times;
   }
 
-  /** Waits between two attempts, with jitter so that candidates do not meet. */
+  /** Waits between two attempts, with jitter so that candidates do not try at the same time. */
   pause(signal: AbortSignal): Promise<void> {
     const jitter = 1 + (jitterFactor - 1) * this.#random.next();
     return sleep(this.#clock, this.#times.retryPeriodMs * jitter, signal);
   }
 
   /**
-   * Waits for the timeout of an attempt, or until `over` aborts. If the candidate stops meanwhile, the attempt has at
-   * most one more retry period.
+   * Waits for the timeout of an attempt, or until `over` aborts. If `signal` aborts meanwhile, because the candidate
+   * stops, the wait ends after at most one more retry period.
    */
   async timeout(limitMs: number, signal: AbortSignal, over: AbortSignal): Promise<void> {
     using link = linkSignals(signal, over);

@@ -5,7 +5,7 @@ import { type Hold, LeaseClient, type Term } from './lease-client.js';
 import type { Lease } from './lease.js';
 
 interface Observed {
-  /** Store, uid and version of the lease: only a change of these counts. */
+  /** Store, uid and version of the lease. A change of any of them is a sign of life of the holder. */
   readonly version: string;
   /** When this process first saw that version: clocks of other machines are not used. */
   readonly at: number;
@@ -102,7 +102,8 @@ export class LeaseHolding {
     const written = await write();
     if (current()) {
       this.#observe(written);
-      // Measured from before the write: others may count from then.
+      // The time before the write counts, because other candidates may have seen the write earlier than its answer
+      // arrived.
       this.#renewedAt = startedAt;
     }
     return written;
@@ -120,7 +121,9 @@ export class LeaseHolding {
     return now - this.#observed.at;
   }
 
-  /** Releases the lease of a term, for at most one retry period: after that it expires. */
+  /**
+   * Releases the lease of a term within one retry period. If that fails, the failure is logged and the lease expires.
+   */
   async release(term: Term): Promise<void> {
     const outcome = await within(this.#client.release(term, this.#identity), (over) =>
       sleep(this.#clock, this.#times.retryPeriodMs, over),

@@ -159,7 +159,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
       this.#resolveSynced = resolve;
       this.#rejectSynced = reject;
     });
-    // The rejection may be unhandled.
+    // A rejection that no caller awaits must not be reported as unhandled.
     this.#synced.catch(() => undefined);
   }
 

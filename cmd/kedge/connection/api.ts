@@ -26,7 +26,7 @@ async function tlsOf({
   };
 }
 
-/** The address of the last client. */
+/** The server of the last client. */
 let called: string | undefined;
 
 /** The server of the last client, for error messages; undefined before the first one. */
@@ -34,12 +34,14 @@ export function calledServer(): string | undefined {
   return called;
 }
 
-/** A client for a context; the stored one by default. @throws StatusError InvalidArgument for an invalid token */
+/**
+ * Creates a client for a context; default: the current one. @throws StatusError InvalidArgument for an invalid token
+ */
 export async function connect(context?: Context): Promise<ApiClient> {
   return kedgeClient(await connectionOf(context)).api;
 }
 
-/** A client for another package that the server serves, such as reflection. */
+/** Creates a client for another package that the server serves, such as reflection. */
 export async function connectTo(packageName: string): Promise<ApiClient> {
   const schemas = new SchemaRegistry(baseDescriptors);
   return new ApiClient({ ...(await connectionOf()), schemas, packageName });
@@ -118,7 +120,7 @@ export function isDescribed(kind: AnyKind): boolean {
   return methodIds.includes(`${kind.kind}Service.Describe`);
 }
 
-/** The items of a list, over all its pages. */
+/** Lists all items, over all pages of a list. */
 export async function listAll(
   client: ApiClient,
   kind: AnyKind,

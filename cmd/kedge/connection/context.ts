@@ -4,13 +4,13 @@ import { messageOf, StatusError } from 'kedge/objects';
 import { installation } from '../../installation.js';
 import { contextFile } from './context-file.js';
 
-/** Server and credentials of the CLI. */
+/** The address and the credentials of a server. */
 export interface Context {
   /** The gRPC address, `host:port`. */
   readonly server: string;
   readonly restServer?: string;
   readonly token?: string;
-  /** CA of the server's certificate (PEM); with it or with `tls`, connections are encrypted. */
+  /** CA of the server's certificate (PEM). Connections are encrypted if this or `tls` is set. */
   readonly caFile?: string;
   /** Encrypts connections and verifies the server with the system's CAs. */
   readonly tls?: boolean;

@@ -12,7 +12,7 @@ export interface ObservedObject {
   readonly deleted: boolean;
 }
 
-/** The followed kinds. */
+/** One kind to follow, in one namespace. */
 export interface FollowTarget {
   readonly kind: AnyKind;
   /** `-` means all. */

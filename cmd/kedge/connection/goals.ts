@@ -35,7 +35,7 @@ export function goalOf(text: string): Goal {
   );
 }
 
-/** Refuses a status that the kind never has: the wait would not end. @throws StatusError InvalidArgument */
+/** Rejects a status that the kind never has: the wait would not end. @throws StatusError InvalidArgument */
 export function requireReachable(kind: AnyKind, goal: Goal): void {
   if (goal.type === 'delete') return;
   const { fields } = apiSchemas().message(`api.${kind.kind}`);

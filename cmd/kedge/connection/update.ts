@@ -54,7 +54,7 @@ export async function putObject(
   return versionOf(stored) !== versionOf(object);
 }
 
-/** The change of an object. */
+/** A change to be made to an object. */
 export interface Change {
   readonly namespace: string;
   readonly dryRun?: boolean;

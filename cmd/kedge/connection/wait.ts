@@ -35,7 +35,7 @@ function storageProgress(object: JsonObject): Progress {
   return { state: status === 'Failed' ? 'stuck' : 'going', detail };
 }
 
-/** After this many consecutive short runs it counts as a crash loop. */
+/** An instance with this many consecutive short runs counts as crash-looping. */
 const crashesMax = 2;
 
 /** The progress of an instance; it is `stuck` if an operator must act. */

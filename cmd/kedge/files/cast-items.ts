@@ -23,7 +23,7 @@ export interface CastItem {
   readonly locate: (field: string) => string;
 }
 
-/** Short form: `service:` and so on as the key, each with one object or a list. */
+/** The kinds by the key of the short form: `service:`, for example, contains one service or a list of services. */
 const keyed: Readonly<Record<string, string>> = Object.fromEntries(
   allKinds.map((kind) => [kind.kind.charAt(0).toLowerCase() + kind.kind.slice(1), kind.kind]),
 );

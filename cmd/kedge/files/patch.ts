@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { invalid } from 'kedge/objects';
 import { isJsonObject, type JsonObject } from 'kedge/rpc';
 
-/** A JSON merge patch (RFC 7396): null removes, objects are merged, everything else replaces. */
+/** Applies a JSON merge patch (RFC 7396): null removes a field, objects are merged, and any other value replaces. */
 export function mergePatched(before: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) return patch;
   const after = new Map(Object.entries(isJsonObject(before) ? before : {}));
@@ -12,7 +12,7 @@ export function mergePatched(before: unknown, patch: unknown): unknown {
   return Object.fromEntries(after);
 }
 
-/** A patch without its nulls, which contains the values that it sets. */
+/** The fields that a patch sets: the patch without its nulls. */
 export function setBy(patch: JsonObject): JsonObject {
   return mergePatched({}, patch) as JsonObject;
 }

@@ -14,7 +14,7 @@ export interface Description {
   readonly events?: readonly Readonly<Record<string, string | number>>[];
 }
 
-/** `secretMounts` as `Secret mounts`. */
+/** Converts the name of a field to a title: `secretMounts` becomes `Secret mounts`. */
 function titleOf(field: string): string {
   const words = field.replaceAll(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);

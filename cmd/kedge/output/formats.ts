@@ -38,7 +38,7 @@ export interface Group {
 
 /** Options for rendering objects. */
 export interface RenderOptions extends Omit<TableOptions, 'wide'> {
-  /** A single object was requested: it is not wrapped into a list. */
+  /** True if a single object was requested, which is not printed as a list. */
   readonly single: boolean;
 }
 
@@ -52,7 +52,7 @@ function dataOf(groups: readonly Group[], single: boolean): unknown {
   return { kind: 'List', items };
 }
 
-/** One table per kind; with several kinds the names have the kind as a prefix. */
+/** Renders one table per kind; with several kinds the names have the kind as a prefix. */
 function tables(groups: readonly Group[], options: TableOptions): string {
   const several = groups.length > 1;
   return groups
@@ -71,7 +71,7 @@ async function yamlText(data: unknown): Promise<string> {
   return stringify(data).trimEnd();
 }
 
-/** Objects in a format. */
+/** Renders objects in a format. */
 export async function renderGroups(
   groups: readonly Group[],
   format: Format,
@@ -102,7 +102,7 @@ export async function renderGroups(
   }
 }
 
-/** Objects of one kind in a format. */
+/** Renders objects of one kind in a format. */
 export function render(
   kind: AnyKind,
   objects: readonly JsonObject[],

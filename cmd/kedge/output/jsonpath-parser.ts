@@ -34,7 +34,7 @@ const depthMax = 8;
 const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' };
 const operators = ['==', '!=', '<=', '>=', '<', '>'] as const;
 
-/** Reads one template; used once. */
+/** A parser of one template; it can be used once. */
 export class JsonPathParser {
   readonly #text: string;
   #at = 0;
@@ -101,7 +101,7 @@ export class JsonPathParser {
       if (this.#take('.*')) segments.push({ type: 'all' });
       else if (this.#take('.')) {
         const name = /^[\w-]+/.exec(this.#text.slice(this.#at))?.[0];
-        // A lone dot is the whole document.
+        // A dot alone is the whole document.
         if (name === undefined && segments.length > 0) throw this.#refuse('a field is missing');
         if (name === undefined) continue;
         this.#at += name.length;

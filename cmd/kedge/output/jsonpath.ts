@@ -24,7 +24,7 @@ export function parseJsonPath(text: string): Template {
   return new JsonPathParser(text).template();
 }
 
-/** The output of a template for a document. @throws StatusError InvalidArgument if it is too large */
+/** Returns the output of a template for a document. @throws StatusError InvalidArgument if it is too large */
 export function evaluateJsonPath(template: Template, document: unknown): string {
   const out: string[] = [];
   let length = 0;

@@ -62,14 +62,17 @@ export function table(raw: readonly (readonly string[])[]): string {
 /** The layout of a table of a kind. */
 export interface TableOptions {
   readonly wide: boolean;
-  /** NAMESPACE first. */
+  /** True if the first column is NAMESPACE. */
   readonly namespaces: boolean;
   readonly now: number;
-  /** The problem of an object for the last column; empty without one. Absent: no such column. */
+  /**
+   * Returns the text of the last column, which is the problem of an object; undefined without a problem. Absent: the
+   * table does not have this column.
+   */
   readonly causeOf?: (kind: AnyKind, object: JsonObject) => string | undefined;
 }
 
-/** Longer causes are truncated in a table that is not wide. */
+/** Maximum characters of a cause in a table that is not wide; longer ones are truncated. */
 const causeLengthMax = 90;
 
 function causeCell(cause: string | undefined, wide: boolean): string {

@@ -9,7 +9,7 @@ import { subjectOf } from './subjects.js';
 export interface KindCount {
   readonly kind: AnyKind;
   readonly total: number;
-  /** Such as `3 Running, 1 Failed`; empty for a kind without a status. */
+  /** The counts by status, such as `3 Running, 1 Failed`; empty for a kind without a status. */
   readonly statuses: string;
 }
 

@@ -38,7 +38,7 @@ async function namesOf(
   }));
 }
 
-/** Asks the server; without an answer there are no candidates. */
+/** Requests candidates from the server. Returns none if the server does not answer. */
 async function fromServer(
   ask: (client: ApiClient) => Promise<readonly Candidate[]>,
 ): Promise<readonly Candidate[]> {
@@ -50,7 +50,7 @@ async function fromServer(
       client.close();
     }
   } catch {
-    // The line is incomplete: do not report errors.
+    // Errors are not reported, because the command line is still incomplete.
     return [];
   }
 }

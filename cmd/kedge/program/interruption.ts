@@ -3,9 +3,9 @@ import { note } from '../output/output.js';
 const ends = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /**
- * Runs work that waits for something that continues without this command. On a signal it prints what continues,
- * because nothing is undone.
- * @param continues what continues, and the next command
+ * Runs work that waits for something that continues without this command. On a signal it prints `continues` and ends
+ * the process: nothing is undone.
+ * @param continues a text that says what continues, and the next command
  */
 export async function interruptible<T>(continues: string, work: () => Promise<T>): Promise<T> {
   const handlers = Object.entries(ends).map(([signal, code]) => {

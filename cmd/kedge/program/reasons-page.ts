@@ -11,7 +11,7 @@ service and instance \`web\`, volume \`data\`, snapshot \`copy\`, node \`n1\`, c
 This page is generated from the table of reasons in \`controllers/reasons\`: \`node scripts/reasons-page.mjs\`.
 `;
 
-/** The kind of an example, by the heading. */
+/** The kind of the object in the examples of each heading. */
 const kinds: Readonly<Record<keyof typeof reasonGroups, Subject['kind']>> = {
   'Driver errors': 'Volume',
   'Volumes and snapshots': 'Volume',
@@ -20,7 +20,7 @@ const kinds: Readonly<Record<keyof typeof reasonGroups, Subject['kind']>> = {
   'Nodes, namespaces and storage roots': 'Node',
   'Desired states': 'Service',
 };
-/** Reasons of another kind. */
+/** Reasons whose example is an object of another kind than that of their heading. */
 const others: Readonly<Record<string, Subject['kind']>> = {
   Creating: 'Snapshot',
   Finalizing: 'Namespace',
@@ -53,7 +53,7 @@ function section(heading: keyof typeof reasonGroups): string {
   return `## ${heading}\n\n| Reason | Meaning | Remedy |\n| --- | --- | --- |\n${rows.join('\n')}\n`;
 }
 
-/** The page docs/reference/reasons.md. */
+/** Renders the page docs/reference/reasons.md. */
 export function reasonsPage(): string {
   const headings = Object.keys(reasonGroups) as readonly (keyof typeof reasonGroups)[];
   return `${introduction}\n${headings.map(section).join('\n')}`;

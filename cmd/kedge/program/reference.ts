@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander';
 import { examplesOf } from './examples.js';
 
-/** Commands with an action, not only subcommands, with the words that lead to them. */
+/** Returns the commands without subcommands, each with the words that lead to it. */
 export function leafCommands(
   command: Command,
   path: readonly string[] = [],

@@ -4,7 +4,7 @@ import { configurableDrivers } from '@kedge/drivers';
 import type { DriverSettings } from '@kedge/driver-sdk';
 import { atLeastOne, text } from './setting-values.js';
 
-/** A setting of a cloud driver: its key below `drivers.<name>`, and the field of its value. */
+/** A setting of a cloud driver: its key below `drivers.<name>`, and how its value is read, stored and printed. */
 interface DriverSetting {
   readonly key: string;
   readonly rule: string;

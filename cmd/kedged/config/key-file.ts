@@ -125,7 +125,7 @@ export async function loadKeys(
     keys: await ownKeys(dataDirectory, file),
     next: async () => {
       const keys = [randomBytes(keyBytes), ...(await ownKeys(dataDirectory, file))];
-      // The key is durable before it seals a value: a crash loses no secret.
+      // The key is durable before it seals a value, so that a crash loses no secret.
       await write(file, keys);
       return keys;
     },

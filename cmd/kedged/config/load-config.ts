@@ -54,7 +54,7 @@ async function configOf(options: ConfigOptions, file: string | undefined): Promi
   return resolveSettings({ ...sources, profile: localProfile(directory) });
 }
 
-/** A configuration as an equivalent file. */
+/** Renders a configuration as an equivalent file. */
 export function configurationFile(config: DaemonConfig): string {
   const tables: Record<string, Record<string, unknown>> = {};
   for (const [key, value] of settingsByKey(config)) {

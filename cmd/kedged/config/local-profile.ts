@@ -31,14 +31,14 @@ async function isOwn(
     if (missing === 'leave' && error.code === 'ENOENT') return undefined;
     throw error;
   });
-  // The start would create it.
+  // A start without `leave` would create the directory as the caller's own.
   if (!stat) return true;
   return stat.isDirectory() && stat.uid === (uid ?? stat.uid) && (stat.mode & 0o022) === 0;
 }
 
 async function makeOwn(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    // A file or a dangling link: its type decides.
+    // The path is a file or a dangling link: the caller checks its type.
     if (error.code !== 'EEXIST' && error.code !== 'ENOENT') throw error;
   });
 }
@@ -102,7 +102,7 @@ export interface LocalAddresses {
 export async function firstAccess(store: ObjectStore, addresses: LocalAddresses): Promise<void> {
   const { bootstrap, isBootstrapped } = await import('kedge/auth');
   if (await isBootstrapped(store)) return;
-  // Loaded lazily: it needs a YAML parser, which other daemons do not.
+  // Loaded only here, because it loads a YAML parser, which other daemons do not need.
   const { requireWritable, writeContext } = await import('../../kedge/connection/context.js');
   await requireWritable();
   await writeContext('local', { ...addresses, token: await bootstrap(store) });

@@ -4,8 +4,8 @@ import { contextFolder } from '../../kedge/connection/context-file.js';
 import type { DaemonConfig } from './settings.js';
 
 /**
- * The private files outside the data directory: keys, and the CLI tokens of the daemon's user. Workloads run as that
- * user, so the files must be hidden from them.
+ * Returns the private paths outside the data directory: keys, and the folder of the CLI's tokens of the daemon's user,
+ * which is created. Workloads run as that user, so these paths must be hidden from them.
  */
 export async function privatePaths({
   kekFile,

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-// Parsers of setting values from a flag, a variable or the file. Undefined: invalid.
+// Each parser accepts a value of a flag, a variable or the file, and returns undefined for an invalid one.
 
 /** A text. */
 export const text = (value: unknown): string | undefined =>
@@ -55,10 +55,10 @@ export const map = (value: unknown): Readonly<Record<string, string>> | undefine
   return entries.every(([, v]) => typeof v === 'string') ? Object.fromEntries(entries) : undefined;
 };
 
-/** The lowest level of logged lines. */
+/** The name of the lowest level of lines that are logged. */
 export const level = (value: unknown): string | undefined =>
   ['debug', 'info', 'warn', 'error', 'silent'].includes(String(value)) ? String(value) : undefined;
 
-/** The calls that are audited. */
+/** The name of the set of calls that are audited. */
 export const auditScope = (value: unknown): string | undefined =>
   ['writes', 'all', 'off'].includes(String(value)) ? String(value) : undefined;

@@ -185,7 +185,7 @@ const settings = {
 
 type Settings = typeof settings;
 
-/** The configuration of kedged, complete. */
+/** The configuration of kedged, with a value for every setting. */
 export type DaemonConfig = {
   readonly [K in keyof Settings]: NonNullable<ReturnType<Settings[K]['parse']>>;
 } & {
@@ -198,7 +198,7 @@ export type DaemonConfig = {
 export const settingFlags: readonly { readonly flag: string; readonly key: string }[] =
   Object.values(settings).flatMap((s) => ('flag' in s ? [{ flag: s.flag, key: s.key }] : []));
 
-/** A configuration by the keys of its file. */
+/** Returns the values of a configuration by the keys of its file. */
 export function settingsByKey(config: DaemonConfig): ReadonlyMap<string, unknown> {
   const values: Readonly<Record<string, unknown>> = config;
   const byKey = new Map<string, unknown>();
@@ -219,7 +219,7 @@ export interface SettingSources {
   readonly profile: Readonly<Record<string, unknown>>;
 }
 
-/** Tables as dotted keys; a table that is itself a setting is not flattened. */
+/** Flattens tables to dotted keys, except tables that are themselves the value of a setting. */
 function flatten(
   file: Readonly<Record<string, unknown>>,
   known: ReadonlySet<string>,
@@ -275,7 +275,7 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
   if (policy.type === 'valid') config.policy = policy.policy;
   else violations.push(...policy.violations);
   if (violations.length > 0) throw invalid(violations);
-  // Absolute: supervisors and workloads run in other working directories.
+  // Paths are made absolute, because supervisors and workloads run in other working directories.
   const dataDirectory = resolve((config.dataDirectory as string) || defaultDataDirectory());
   const complete = {
     ...config,

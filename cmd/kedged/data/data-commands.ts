@@ -37,7 +37,7 @@ async function exists(path: string): Promise<boolean> {
 
 /** Refuses a directory without a store: opening would create one. */
 export async function requireStore(directory: string): Promise<void> {
-  // A restore that was interrupted after its commit has only the latter.
+  // After a restore that was interrupted behind its commit, only `restored` exists.
   for (const name of ['db', 'restored']) if (await exists(join(directory, name))) return;
   throw failedPrecondition(
     'NoStore',
@@ -66,7 +66,10 @@ function orReplace(error: unknown, directory: string): unknown {
   );
 }
 
-/** Explains an unavailable lock on a read-only disk. */
+/**
+ * Adds a remedy to the error of a lock that is not available, for example on a read-only disk. Returns any other error
+ * unchanged.
+ */
 export function orElsewhere(error: unknown): unknown {
   if (!(error instanceof StatusError) || error.reason !== 'LockUnavailable') return error;
   return new StatusError({

@@ -129,7 +129,7 @@ export class AuditLog implements AuditSink {
     try {
       while (this.#waiting.length > 0) await this.#append(this.#waiting.drain());
     } finally {
-      // In the same turn as the last check of the queue: a later entry starts its own drain.
+      // In the same turn as the last check of the queue, so that a later entry starts another drain.
       this.#writing = undefined;
     }
   }

@@ -90,7 +90,7 @@ export class ApiClient {
   }
 
   /**
-   * A unary call. The answer has all fields, with their zero values. It is retried if that is safe.
+   * Makes a unary call. It is retried if that is safe. The answer has all fields, with their zero values.
    * @throws StatusError as the server sent it.
    */
   async call(id: string, request: JsonObject, options: CallOptions = {}): Promise<JsonObject> {
@@ -147,7 +147,10 @@ export class ApiClient {
     });
   }
 
-  /** A server stream; it ends without an error when `signal` aborts. */
+  /**
+   * Yields the answers of a server stream; ends without an error when `signal` aborts.
+   * @throws StatusError as the server sent it
+   */
   async *stream(id: string, request: JsonObject, signal: AbortSignal): AsyncIterable<JsonObject> {
     const { desc } = this.#method(id);
     for await (const bytes of this.streamBytes(id, request, signal))
@@ -195,7 +198,10 @@ export class ApiClient {
     }
   }
 
-  /** A bidirectional stream; it ends without an error when `signal` aborts. */
+  /**
+   * Runs a bidirectional stream and yields its answers; ends without an error when `signal` aborts.
+   * @throws StatusError as the server sent it
+   */
   async *duplex(
     id: string,
     requests: AsyncIterable<JsonObject>,

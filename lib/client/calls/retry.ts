@@ -12,7 +12,7 @@ const backoff = { baseMs: 100, maxMs: 5_000, jitter: 0.25 };
 
 /** The retries of a call. */
 export interface RetryOptions {
-  /** Tries in all. */
+  /** Maximum number of tries, including the first. */
   readonly attempts: number;
   /** Whether repeating the call has no further effect. */
   readonly idempotent: boolean;

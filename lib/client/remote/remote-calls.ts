@@ -64,7 +64,10 @@ export class RemoteCalls {
     this.#client = new ApiClient({ ...where, schemas, packageName: 'kedge' });
   }
 
-  /** A call that is safe to repeat: retried until it is answered or times out. */
+  /**
+   * Makes a call that is safe to repeat, and retries it until it is answered or the deadline has passed.
+   * @throws StatusError Unavailable, and other errors of the server
+   */
   async read(
     method: string,
     request: () => JsonObject,
@@ -90,9 +93,9 @@ export class RemoteCalls {
   }
 
   /**
-   * A call that must not be repeated.
-   * @throws StatusError Unavailable: reason Unreachable if it was not sent, OutcomeUnknown if the
-   * answer was lost: it was committed once or not at all.
+   * Makes a call that must not be repeated.
+   * @throws StatusError Unavailable: reason Unreachable if the call was not sent, OutcomeUnknown if the answer was
+   * lost: the call was committed once or not at all.
    */
   async write(method: string, request: () => JsonObject): Promise<JsonObject> {
     this.#requireOpen();
@@ -161,7 +164,7 @@ export class RemoteCalls {
   }
 }
 
-/** True for a failure of the connection; errors of the server have their own reason. */
+/** True for a failure of the connection, whose reason is its code; errors of the server have a reason of their own. */
 function isOpen(error: unknown): error is StatusError {
   return openCodes.some((code) => hasCode(error, code) && error.reason === code);
 }

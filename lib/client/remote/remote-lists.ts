@@ -27,7 +27,7 @@ export class RemoteLists {
     }
   }
 
-  /** All pages of one list. */
+  /** Fetches all pages of one list. */
   async whole<T extends ApiObject>(
     kind: Kind<T>,
     options: ListOptions,
@@ -42,7 +42,7 @@ export class RemoteLists {
     }
   }
 
-  /** One page. If a selector is a function of this process, pages are fetched until the page is full. */
+  /** Fetches one page. If a selector is a function of this process, requests are repeated until the page is full. */
   async #page<T extends ApiObject>(
     kind: Kind<T>,
     options: ListOptions,

@@ -17,7 +17,7 @@ import type {
   OperationResult,
   Precondition,
 } from '../../store/index.js';
-// The same validation as in every store, imported alone: a client must not load a store.
+// This module has the validation of every store. It is imported directly, so that a client does not load a store.
 import { requireKnownOperation } from '../../store/writes/known-operation.js';
 import { keyOfOperation } from '../../store/writes/operation-key.js';
 import { requireIndexSelection } from '../../store/writes/kind-checks.js';

@@ -9,7 +9,7 @@ import {
   requireNamespace,
 } from '../../object/index.js';
 import type { IndexSelection, ListBounds } from '../../store/index.js';
-// The validation of every store.
+// This module has the validation of every store.
 import { requireIndexSelection } from '../../store/writes/kind-checks.js';
 
 /** The selectors of a list or watch. */
@@ -26,7 +26,10 @@ export interface RemoteSelection {
   readonly local: Selectors | undefined;
 }
 
-/** Selectors that have a text go to the server; functions are evaluated in this process. */
+/**
+ * Splits selectors: those with a text are sent to the server. If one is a function without a text, all are evaluated in
+ * this process.
+ */
 export function remoteSelection({ labels, fields }: Selectors): RemoteSelection {
   const isRemote = (selector: LabelSelector | FieldSelector | undefined): boolean =>
     selector === undefined || selector.text !== undefined;
@@ -50,10 +53,10 @@ export function isSelected({ labels, fields }: Selectors, object: ApiObject): bo
 const everywhere = '-';
 
 /**
- * The scope of a list for the object service. Objects of one namespace are requested by namespace, which needs only
- * the right to list there.
- * @throws StatusError InvalidArgument for a value without an index, and the reverse; for a namespace that no object
- * of the kind may be in; for one with an index that equals the symbol for all namespaces
+ * The scope of a list for the object service. Objects of one namespace are requested by namespace, which needs only the
+ * right to list there.
+ * @throws StatusError InvalidArgument for a value without an index, and the reverse; for a namespace that no object of
+ * the kind may be in; for the namespace `-` together with an index
  */
 export function remoteScope(
   kind: AnyKind,
@@ -75,8 +78,7 @@ export function remoteScope(
 
 /**
  * The scope of a watch for the object service.
- * @throws StatusError InvalidArgument for a namespace that no object of the kind may be in, or that
- * equals the symbol for all namespaces
+ * @throws StatusError InvalidArgument for a namespace that no object of the kind may be in, and for the namespace `-`
  */
 export function remoteNamespace(kind: AnyKind, namespace: string | undefined): string {
   requireNamespace(kind, namespace);

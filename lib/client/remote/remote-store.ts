@@ -97,9 +97,8 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   }
 
   /**
-   * Resolves once the server has answered.
-   * @throws StatusError Unavailable if it did not answer within the deadline of a call,
-   * Unauthenticated
+   * Connects to a server. Resolves once the server has answered.
+   * @throws StatusError Unavailable if it did not answer within the deadline of a call, Unauthenticated
    * @throws TypeError, RangeError for an invalid `server` or `timeoutMs`
    */
   static async connect(options: RemoteStoreOptions): Promise<RemoteStore> {
@@ -144,9 +143,8 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   }
 
   /**
-   * Resumes automatically after a broken connection.
-   * @throws StatusError OutOfRange as every watch, Unavailable if it breaks before all initial
-   * objects were delivered.
+   * Watches a kind; the watch is resumed automatically after a broken connection.
+   * @throws StatusError OutOfRange as every watch, Unavailable if it breaks before all initial objects were delivered.
    */
   watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>> {
     return resumedWatch<T>({
@@ -213,7 +211,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
     }
   }
 
-  /** A read at the newest revision that this process has seen. */
+  /** Reads at the newest revision that this process has seen, or later. */
   async #read(method: string, request: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
     const options = signal ? { signal } : {};
     for (let restarts = 0; ; restarts += 1) {

@@ -37,7 +37,7 @@ export function startOf(options: WatchOptions, storeId: string): string {
   return '';
 }
 
-/** The batches of one stream, until it ends. */
+/** Yields the batches of one stream, until it ends. */
 export async function* watchBatches<T extends ApiObject>(
   kind: AnyKind,
   watch: RemoteWatch,

@@ -50,7 +50,7 @@ export async function* resumedWatch<T extends ApiObject>(
       }
     } catch (error) {
       const passing = hasCode(error, 'Unavailable') || hasCode(error, 'Unauthenticated');
-      // A refused token may be renewed once. Without a cursor the watch can't resume.
+      // After an Unauthenticated error the first retry uses a renewed token. Without a cursor the watch can't resume.
       const again = hasCode(error, 'Unavailable') || failures === 0;
       if (!passing || !again || cursor === '') throw error;
       watch.logger.info('watch is being resumed', { kind, error: messageOf(error) });

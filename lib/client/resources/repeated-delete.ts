@@ -9,7 +9,7 @@ export interface DeleteCalls<T extends ApiObject> {
   readonly get: () => Promise<T | undefined>;
 }
 
-/** Deletes `object`; resolves to it if an answer was lost and the repetition finds it removed. */
+/** Deletes `object`. If an answer was lost and the repetition finds the object removed, resolves to `object`. */
 export async function deleteRepeated<T extends ApiObject>(
   calls: DeleteCalls<T>,
   object: T,

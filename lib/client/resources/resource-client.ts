@@ -27,7 +27,7 @@ import { type ResourceList, wholeList } from './whole-list.js';
 import type { NewRemoteObject } from './new-remote-object.js';
 import type { Caller, ResourceOptions, ResourceSelection } from './resource-options.js';
 
-/** The required version of an object. */
+/** A resourceVersion that the stored object must have. */
 type VersionGuard = Pick<Partial<ObjectVersion>, 'resourceVersion'>;
 
 const selectionOf = ({ namespace }: ObjectKey): ResourceSelection =>
@@ -87,7 +87,7 @@ export class ResourceClient<
     this.#requests = new ResourceRequests(kind, methods);
   }
 
-  /** The object, or undefined if it does not exist. */
+  /** Reads an object; undefined if it does not exist. */
   async get(key: ObjectKey): Promise<T | undefined> {
     try {
       return await this.#one('Get', { ...key });
@@ -225,7 +225,7 @@ export class ResourceClient<
     return this.#one('Update', { ...keyOf(given), ...this.#requests.body(body) });
   }
 
-  /** Sets these status fields, only if `precondition` holds. */
+  /** Sets these status fields if `precondition` holds. @throws StatusError NotFound, Aborted (Conflict) */
   updateStatus(
     key: ObjectKey,
     status: StatusUpdate<T, S>,

@@ -55,7 +55,7 @@ export function objectOfRecord({ name, of, key }: EffectRecord): EffectObject {
   return { kind, key: parsed, uid: name };
 }
 
-/** True while the outcome of a call is not known. */
+/** True while the outcome of a call is not known: the call is in phase `called` or `pending`. */
 export function isUnfinished({ phase }: EffectState): boolean {
   return phase === 'called' || phase === 'pending';
 }
@@ -67,8 +67,8 @@ export function stateIn(record: EffectRecord | undefined, name: string): EffectS
 }
 
 /**
- * The write of a record with these effects; it fails if another writer changed the record since. Undefined if there
- * is nothing to write.
+ * The operation that writes a record with these effects. It fails if another writer changed the record since. Undefined
+ * if there is nothing to write.
  */
 export function recordWrite(
   object: EffectObject,

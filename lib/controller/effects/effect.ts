@@ -39,13 +39,13 @@ export type EffectStart<R extends Json> =
     }
   /** It completed at once, or had completed before. */
   | EffectDone<R>
-  /** It did not happen, and will not under this idempotency key. */
+  /** The operation did not happen, and will not happen under this idempotency key. */
   | EffectFailed;
 
 /** The progress of an operation. */
 export type EffectOutcome<R extends Json> =
   | EffectDone<R>
-  /** Return it, or {@link pending}, from the reconcile. */
+  /** The operation is in progress: return this outcome, or {@link pending}, from the reconcile. */
   | EffectPending
   /** It failed. A transaction removes its record; the next call then starts with a new key. */
   | EffectFailed
@@ -105,7 +105,7 @@ export function requireAnswer<A extends Answer>(effect: string, step: Step, answ
   throw new TypeError(`effect "${effect}": ${step} ${problem}`);
 }
 
-/** The type of a value. Answers are not quoted: they may contain secrets. */
+/** Describes the type of a value. Values are not quoted, because answers may contain secrets. */
 function shownType(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return 'a list';

@@ -129,7 +129,7 @@ export class Effects {
     const answer = requireAnswer(name, 'poll', await operation.poll(state.operationId));
     if (answer.type === 'pending') return answer;
     if (answer.type !== 'unknown') return this.#end(key, object, name, state, answer);
-    // With the same key the provider returns the earlier result, if any.
+    // The next call has the same key, so that the provider returns the earlier result, if any.
     await this.#advance(object, name, state, { ...commonFields(state), phase: 'called' });
     return answer;
   }
@@ -155,7 +155,10 @@ export class Effects {
     );
   }
 
-  /** The state to continue: the stored one, that of an earlier release, or a new intent. */
+  /**
+   * Returns the state from which to continue: the stored one, that of an earlier release, or a new intent, which is
+   * stored.
+   */
   async #begin(
     key: string,
     about: EffectObject,
@@ -218,7 +221,7 @@ export class Effects {
     const write = (): Promise<EffectState | undefined> =>
       changeEffect(this.#options.store, object, name, change, more);
     const written = (this.#tails.get(uid) ?? Promise.resolve()).then(write);
-    // The caller that requested the write gets its error.
+    // The caller of this write handles its error; `tail` only orders later writes.
     const tail = written
       .catch(() => undefined)
       .then(() => {

@@ -108,7 +108,7 @@ export class Journal {
     failures: number | undefined,
   ): { readonly operations: readonly Operation[]; readonly next: Memory } {
     const known = this.#memories.get(key);
-    // The transaction of the run already stored it, some milliseconds ago.
+    // The transaction of the run may have stored the same time, some milliseconds ago.
     const same = Math.abs((dueAt ?? Infinity) - (known?.dueAt ?? 0)) < sameTimeMs;
     const next = memory(same ? known?.dueAt : dueAt, failures, known?.effects);
     return { operations: this.#change(key, next), next };
@@ -177,7 +177,7 @@ export class Journal {
     if (!this.#isStored || jsonEqual(before, wanted)) return [];
     const name = this.#name(key);
     const kind = reconcileRecords as AnyKind;
-    // Unguarded: the controller is the only writer of its records and keeps no versions of them.
+    // The writes have no guard: the controller is the only writer of its records and keeps no versions of them.
     if (isEmpty(wanted)) return [{ op: 'deleteByName', kind, key: { name } }];
     const object = { name, controller: this.#controller, key, ...wanted };
     return [{ op: isEmpty(before) ? 'create' : 'overwrite', kind, object }];

@@ -53,7 +53,7 @@ export function idsOf(
     },
     set: async (name, operationId) => {
       if (operationId === '') throw new TypeError(`the id of operation "${name}" is empty`);
-      // The caller made the call under its own key.
+      // The caller made the call with a key of its own, which is unknown here.
       const idempotencyKey = operationId;
       const startedAt = clock.now();
       await write(name, (current) => {

@@ -73,8 +73,8 @@ export class Durability {
   async load(): Promise<readonly Restored[]> {
     if (this.#options.timers === 'memory') return [];
     const now = this.#options.clock.now();
-    // A run that called an effect did not end, or waits: its key is queued at once, or when its
-    // delay has passed.
+    // If an earlier process left effects of a key, its last run did not end or the key waits: queue it at once, or
+    // after its delay.
     const restored = new Map<string, Restored>();
     for (const key of await this.effects.load())
       restored.set(key, { key, failures: 0, delayMs: 0 });
@@ -121,7 +121,7 @@ export class Durability {
     this.#wroteAt.delete(key);
   }
 
-  /** Implements ReconcileContext.txn. */
+  /** Implements ReconcileContext.txn, with its results and errors. */
   async txn<R>(
     key: string,
     request: Request,
@@ -166,7 +166,7 @@ export class Durability {
   /** Stores the result of a run without a retry. */
   async settle(key: string, result: Result): Promise<void> {
     const dueAt = durableDue(result, this.#options.clock);
-    // A run that ends without a transaction leaves its effects for the next run.
+    // Effects that no transaction of this run removed are kept for the next run.
     await this.effects.settle(key);
     await this.#write(key, dueAt, undefined);
     await this.#condition(key, result);
@@ -241,7 +241,7 @@ export class Durability {
   }
 }
 
-/** Maps and sets keep insertion order. */
+/** Deletes the oldest entry: maps and sets keep insertion order. */
 function deleteOldest(entries: Map<string, unknown> | Set<string>): void {
   const oldest = entries.keys().next();
   if (!oldest.done) entries.delete(oldest.value);

@@ -64,7 +64,7 @@ export class KeyRuns {
   /** Runs one worker: processes keys until the queue is shut down. */
   async work(): Promise<void> {
     const { queue, logger } = this.#options;
-    // Runs that only read caches never yield: let the event loop run.
+    // Runs that only read caches never yield, so the loop itself must let the event loop run.
     const slice = new TimeSlice(this.#options.clock, { everyStep: true });
     for (;;) {
       let key = queue.tryGet();
@@ -135,7 +135,7 @@ export class KeyRuns {
     const attributes = { controller: name, key, run: context.run, causes };
     return tracer.trace('reconcile', attributes, async (span) => {
       const ended = checkedResult(await reconcile(context));
-      // Authors may be known by now.
+      // The authors of the causes may have become known during the run.
       span.setAttributes({ causes: describeCauses(context.causes) });
       if (ended.type === 'retry') span.recordError(ended.error);
       return ended;

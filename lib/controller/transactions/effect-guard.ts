@@ -29,9 +29,9 @@ interface Given {
 }
 
 /**
- * The operations for effects that a transaction commits: it removes received outcomes and the
- * record of an object that this commit deletes, and refuses to remove a finalizer while an effect
- * is pending. The commit checks all of it again.
+ * Returns the operations for effects that a transaction commits: they remove received outcomes, and the record of an
+ * object that this commit deletes. A finalizer can't be removed while an effect is pending. The commit checks all of
+ * this again.
  * @throws StatusError FailedPrecondition (EffectPending)
  */
 export async function effectOperations(
@@ -62,7 +62,7 @@ async function touchedBy(gathered: Gathered, given: readonly Given[]): Promise<r
   for (const write of gathered.writes) {
     if (write.op !== 'update' && write.op !== 'overwrite') continue;
     const wanted = write.object.metadata?.finalizers;
-    // An update without finalizers does not change them.
+    // An update that does not contain finalizers does not change them.
     const before = wanted && (await gathered.before(write));
     const removed = before?.metadata.finalizers?.filter((one) => !wanted?.includes(one)) ?? [];
     if (!before || removed.length === 0) continue;
@@ -98,6 +98,6 @@ function operationOn(
   const all = Object.entries(record?.effects ?? {});
   const kept = finalizers?.goes ? [] : all.filter(([name]) => !names.has(name));
   if (kept.length < all.length) return recordWrite(object, record, Object.fromEntries(kept));
-  // The commit detects an effect that starts meanwhile.
+  // This check makes the commit fail if an effect starts meanwhile.
   return finalizers ? recordCheck(object.uid, record) : undefined;
 }

@@ -81,7 +81,7 @@ export interface Transaction {
     kind: Kind<T, string, string, Scope, C>,
     object: NoInfer<NewObject<T, Scope, C>>,
   ): void;
-  /** Sets these status fields and keeps the others. */
+  /** Sets these status fields and keeps the others. It is not guarded by a version. */
   updateStatus<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,
     key: ObjectKey,

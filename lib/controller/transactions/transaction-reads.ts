@@ -76,7 +76,7 @@ export class TransactionReads {
     return read?.version ? read.object : undefined;
   }
 
-  /** Whether an existing object was read. */
+  /** Whether an existing object of this id was read. */
   has(id: string): boolean {
     return this.#objects.get(id)?.object !== undefined;
   }

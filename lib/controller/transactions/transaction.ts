@@ -133,11 +133,11 @@ class Attempt implements Transaction, Gathered {
 
   async before(write: ObjectOperation): Promise<ApiObject | undefined> {
     const key = keyOfOperation(write);
-    // Checks of the object must apply to the version that the commit replaces.
+    // The effects of the object are checked against the version that the commit replaces.
     const read = this.#reads.find(write.kind, key, 'version');
     if (read) return read.object;
     const object = await this.#store.get<ApiObject>(write.kind, key);
-    // An update is guarded by the version of its argument.
+    // Only an overwrite needs the check: an update is guarded by the version of its argument.
     if (write.op === 'overwrite') this.#reads.note(write.kind, key, object, 'version');
     return object;
   }
@@ -163,7 +163,7 @@ class Attempt implements Transaction, Gathered {
     if (!hasCode(refusal, 'NotFound') || !refusal.resource) return false;
     const { kind, ...key } = refusal.resource;
     const id = `${kind} ${keyString(key)}`;
-    // Deleted since it was read here, or since the caller read the object of an update or deletion.
+    // The object was deleted since it was read here, or since the caller read the argument of an update or deletion.
     if (this.#reads.has(id)) return true;
     const isGuarded = ({ op }: ObjectOperation): boolean => op === 'update' || op === 'delete';
     return this.#writes.some((write) => isGuarded(write) && this.#id(write) === id);

@@ -1,6 +1,6 @@
-/** Causes that are kept per key: the first ones. */
+/** Maximum number of causes that are kept per key; the first ones are kept. */
 const causesMax = 8;
-/** Writes whose authors are kept. */
+/** Maximum number of writes whose authors are kept. */
 const writesMax = 10_000;
 /** Maximum depth of a chain of authors. */
 const chainMax = 6;
@@ -105,13 +105,13 @@ export class PendingCauses {
 
   note(key: string, cause: Cause): void {
     const causes = this.#byKey.get(key);
-    // A change during the delay of a key is its cause.
+    // A change during the delay of a key replaces the timer as the cause.
     const waited = causes?.every((known) => !('object' in known));
     if (!causes || (waited && 'object' in cause)) this.#byKey.set(key, [cause]);
     else if (causes.length < causesMax) causes.push(cause);
   }
 
-  /** The causes of a run that starts. */
+  /** Removes and returns the causes of a key whose run starts. */
   take(key: string): readonly Cause[] {
     const causes = this.#byKey.get(key);
     this.#byKey.delete(key);

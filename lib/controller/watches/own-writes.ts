@@ -1,6 +1,9 @@
 import type { Step } from './watches.js';
 
-/** Versions that are kept per key; if a run writes more, its oldest writes queue the key again. */
+/**
+ * Maximum number of versions that are kept per key and object. If a run writes more, its oldest writes queue the key
+ * again.
+ */
 const versionsMax = 16;
 const keysMax = 10_000;
 
@@ -9,7 +12,7 @@ const keysMax = 10_000;
  * again, but a foreign change between two own writes must. Only an unbroken chain of own versions counts.
  */
 export class OwnWrites {
-  /** By key and object: version written -> version it replaced. */
+  /** By key and object: the written version, with the version that it replaced. */
   readonly #chains = new Map<string, Map<string, string>>();
 
   /** Records a write of that key's run that replaced exactly `before`. */
@@ -39,7 +42,7 @@ export class OwnWrites {
     let version: string | undefined = after;
     while (version !== undefined && version !== before) version = chain.get(version);
     if (version === undefined) return false;
-    // Each write is matched once.
+    // Removes the matched writes, so that each is matched once.
     for (let told: string | undefined = after; told !== undefined && told !== before; ) {
       const next = chain.get(told);
       chain.delete(told);

@@ -1,8 +1,8 @@
 import { type AnyKind, type ApiObject, keyFor, type ObjectKey } from '../../object/index.js';
 
 /**
- * The keys of an object's owners of one kind. A cluster-scoped object can't be owned by a namespaced one, because
- * its reference has no namespace; it yields no key.
+ * Returns a map from an object to the keys of its owners of one kind. A namespaced owner of a cluster-scoped object
+ * yields no key, because owner references have no namespace.
  * @throws TypeError for an owner that is not a kind, such as its name.
  */
 export function ownerKeys(owner: AnyKind): (object: ApiObject) => readonly ObjectKey[] {

@@ -5,7 +5,7 @@ import type { Cause } from './causes.js';
 import type { Predicate } from './predicates.js';
 
 /**
- * Lower than the priority of live changes, so that these do not wait for the first list; see
+ * The priority of the first list. It is lower than that of live changes, so that these do not wait for the list; see
  * WorkQueue's lower share.
  */
 export const initialPriority = -100;
@@ -18,7 +18,7 @@ export interface Step {
   readonly after: string;
 }
 
-/** Queues a key of a controller. */
+/** The request to queue a key of a controller. */
 export interface Wake {
   readonly key: string;
   readonly cause: Cause;
@@ -86,8 +86,8 @@ export function registerWatch<T extends ApiObject>(options: WatchOptions<T>): Ha
   const keysOf = (notification: Notification<T>): Iterable<string> => {
     const { entry, type } = notification;
     if (!map) return [entry.key];
-    // Deduplicates keys of the old and new state: a waiting worker may take a key at once, which
-    // must not run twice.
+    // Each key of the old and the new state is queued once: a waiting worker may take a key at once, and would run it
+    // twice.
     const keys = new Set<string>();
     if (type === 'update') {
       const before = notification.before.object;

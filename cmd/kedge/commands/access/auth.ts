@@ -20,7 +20,7 @@ const verbs = [
   ...['scale', 'exec', 'reveal', 'elevate', 'load', 'prune'],
 ] as const;
 
-/** Rights that do not refer to a kind. */
+/** Resources of rights that are not kinds. */
 const furtherResources = ['exec', 'logs', 'health', 'images', 'backups', 'keys'];
 const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources].sort();
 
@@ -112,7 +112,9 @@ async function ask(
   else await canI(verb, resource, namespace);
 }
 
-/** An argument with completion; its words are validated later, with suggestions. */
+/**
+ * Declares an argument with completion by `words`. The command itself validates the argument later, with suggestions.
+ */
 function known(name: string, about: string, words: readonly string[]): Argument {
   const argument = new Argument(name, about);
   argument.argChoices = [...words];

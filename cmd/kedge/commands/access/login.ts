@@ -25,7 +25,7 @@ function tokenIn(text: string): string {
   try {
     answer = JSON.parse(text);
   } catch {
-    // Reported below, without quoting a possible secret.
+    // The error below does not quote the text, which may be a secret.
   }
   const { token } = (answer ?? {}) as { readonly token?: unknown };
   if (typeof token === 'string') return token;

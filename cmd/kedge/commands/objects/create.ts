@@ -48,7 +48,10 @@ async function createWithValues(
   await create(kind, word, { data }, options);
 }
 
-/** Collects the values of a repeatable option. With one value per option, the name is not consumed. */
+/**
+ * Collects the values of a repeatable option, which takes one value each time, so that it does not consume the name of
+ * the object.
+ */
 function more(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
 }

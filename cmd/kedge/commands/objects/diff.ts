@@ -72,7 +72,7 @@ async function showCreated(client: ApiClient, item: CastItem, kind: AnyKind): Pr
     show(difference);
 }
 
-/** The leaves below one changed field, with every value masked that the server masks. */
+/** The differences below one changed field. Values that the server masks are masked on both sides. */
 function changed(path: string, stored: JsonObject, item: CastItem): readonly Difference[] {
   const before = valueAt(stored, path);
   const after = valueAt(item.object, path);

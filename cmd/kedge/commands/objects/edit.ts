@@ -62,7 +62,7 @@ function withMetadataOf(read: JsonObject, object: JsonObject): JsonObject {
 /** Maximum number of consecutive conflicts with a controller. */
 const triesMax = 5;
 
-/** An object without the fields that its controllers change. */
+/** An object without the metadata that each write changes, which shows whether the object itself was changed. */
 function written(object: JsonObject): JsonObject {
   const {
     resourceVersion: _version,
@@ -96,7 +96,7 @@ async function putEdited(
     }
 }
 
-/** The same error with the location of the edited text, which would be lost otherwise. */
+/** Returns the error with the path of the edited text, which would be lost otherwise. */
 function keptIn(file: string, error: unknown): unknown {
   const next = hasCode(error, 'Aborted')
     ? 'another client changed the object; edit it again, and copy your changes from the file'

@@ -63,7 +63,7 @@ async function watchObjects(
       if (names.size > 0 && !names.has(String(object.name))) return false;
       const now = Date.now();
       if (!isTable(format)) {
-        // Separates the documents of one YAML stream.
+        // Separates the documents of the YAML output.
         if (format === 'yaml') print('---');
         print(await render(kind, [object], format, { single: true, namespaces, now }));
         return false;
@@ -84,17 +84,17 @@ async function watchObjects(
   );
 }
 
-/** Refuses a missing namespace: its lists would be empty. @throws StatusError NotFound */
+/** Checks that a namespace exists: the lists of a missing one would be empty. @throws StatusError NotFound */
 async function requireNamespace(client: ApiClient, name: string): Promise<void> {
   try {
     await client.call(methodFor(namespaceKind, 'Get'), { name });
   } catch (error) {
     if (hasCode(error, 'NotFound')) throw error;
-    // Without the right to read namespaces the result is shown.
+    // A caller without the right to read namespaces gets the result without this check.
   }
 }
 
-/** The objects of some kinds. For `all`, kinds that the caller may not list are reported. */
+/** Lists the objects of some kinds. With `all`, kinds that the caller may not list are noted and skipped. */
 async function listed(
   client: ApiClient,
   kinds: readonly AnyKind[],

@@ -14,7 +14,7 @@ interface MarkOptions {
   readonly dryRun?: boolean;
 }
 
-/** `KEY=VALUE` sets, `KEY-` removes. */
+/** The changes of labels or annotations: `KEY=VALUE` sets a value, and `KEY-`, here undefined, removes the key. */
 type Marks = ReadonlyMap<string, string | undefined>;
 
 function marksOf(words: readonly string[]): Marks {
@@ -50,7 +50,7 @@ async function mark(
   words: readonly string[],
   { namespace, overwrite = false, dryRun = false }: MarkOptions,
 ): Promise<void> {
-  // Names never end with a dash; keys to remove do.
+  // Names never end with a dash, but `KEY-` does.
   const isMark = (word: string): boolean => word.includes('=') || word.endsWith('-');
   const marks = marksOf(words.filter(isMark));
   const targets = objectsNamedBy(words.filter((word) => !isMark(word)));

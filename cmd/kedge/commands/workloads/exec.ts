@@ -79,7 +79,7 @@ function forward(outgoing: Outgoing, options: ExecOptions): () => void {
   };
 }
 
-/** The signal that a shell's exit code (128 + number) stands for; empty without one. */
+/** The name of the signal for which a shell's exit code stands (128 + number); empty if it stands for none. */
 function signalOf(code: number): string {
   return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? '';
 }
@@ -113,7 +113,7 @@ async function exec(word: string, command: readonly string[], options: ExecOptio
     const answers = client.duplex('ExecService.Exec', outgoing.messages(), never.signal);
     const { code, signal } = await shownExit(answers, process);
     const ender = signal || signalOf(code);
-    // A command can't report the signal that ended it.
+    // The exit code alone does not show whether the signal ended the command.
     if (ender !== '') note(`The command ended with exit code ${code} (${printableLine(ender)})`);
     process.exitCode = code;
   } catch (error) {

@@ -7,7 +7,7 @@ import { print } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
 import { wholeNumber } from '../../program/number-option.js';
 
-/** Above the limit of the server, which validates its own limit. */
+/** More than the server permits: the server validates its own limit. */
 const replicasMax = 1_000_000;
 
 interface ScaleOptions {
