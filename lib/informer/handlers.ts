@@ -15,7 +15,7 @@ export interface HandlersOptions {
   readonly clock: Clock;
 }
 
-/** The handlers at one time; a later handler gets the content when it is added. */
+/** The handlers at one time. A handler that is added later gets the content of the cache when it is added. */
 export type HandlersNow<T extends ApiObject> = Iterable<HandlerBuffer<T>>;
 
 /** The handlers of one informer. Each has its own buffer, and none waits for another. */
@@ -32,7 +32,7 @@ export class Handlers<T extends ApiObject> implements Iterable<HandlerBuffer<T>>
     return this.#buffers[Symbol.iterator]();
   }
 
-  /** The largest lag. */
+  /** The largest number of changes that a handler has not received yet. */
   get lag(): number {
     return Math.max(0, ...[...this.#buffers].map((buffer) => buffer.lag));
   }
@@ -94,7 +94,7 @@ export function notifyChange<T extends ApiObject>(
   placement?: Placement,
 ): void {
   const { before, entry, known } = change;
-  // Avoids a comparison, which could parse the objects.
+  // Do not compare the objects of one entry: a comparison could parse them.
   if (before === entry) return;
   const replaced = before.object.metadata.uid !== entry.object.metadata.uid;
   // Versions of two objects, or before and after a restore, may be equal by coincidence.

@@ -160,7 +160,7 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
       const prepared = content.indexes.get(name);
       index.keys = prepared?.keys ?? new Map<string, Set<string>>();
       index.faults = prepared?.faults ?? new Map<string, IndexFault>();
-      // The index was added while the content was prepared.
+      // The index was added after the content was prepared.
       if (!prepared) for (const entry of this.#entries.values()) this.#insert(index, entry);
     }
     return before;

@@ -19,7 +19,7 @@ export const defaultBackoff: BackoffOptions = { baseMs: 800, maxMs: 30_000, jitt
 /** Dependencies and bounds of an informer. */
 export interface InformerOptions<T extends ApiObject> {
   readonly source: ListWatch<T>;
-  /** For log lines and health. */
+  /** Name of the informer, for log lines and health. */
   readonly name: string;
   /** The kind's name, for causes; default `name`. */
   readonly kind?: string;

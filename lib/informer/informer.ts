@@ -183,16 +183,16 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     return this.hasSynced() ? this.#progress.ageMs : undefined;
   }
 
-  /** The largest lag of a handler. */
+  /** The largest number of changes that a handler has not received yet. */
   get handlerLag(): number {
     return this.#handlers.lag;
   }
 
   /**
-   * Unhealthy: not synced, a watch that has failed for `staleAfterMs`, a cache that lags behind its source for as
-   * long, a handler that has not returned for `stuckAfterMs`; the message has the duration. Objects that are
-   * missing in an index are in the message too, but do not make it unhealthy: a restart would not help, and clients
-   * can cause them.
+   * The health of the informer. It is unhealthy if it has not synced, if its watch has failed or its cache has lagged
+   * behind its source for `staleAfterMs`, or if a handler has not returned for `stuckAfterMs`; the message has the
+   * duration. Objects that are missing in an index are in the message, but do not make the informer unhealthy: a
+   * restart would not help, and clients can cause them.
    */
   health(): InformerHealth {
     if (this.#stop.signal.aborted) return { healthy: false, message: 'closed' };
@@ -238,7 +238,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     this.#running ??= this.#reflector.follow(this.#stop.signal);
   }
 
-  /** Stops the informer, and resolves when nothing runs any more. Handlers are not called from here on. */
+  /** Stops the informer, and resolves when nothing of it runs any more. No handler is called after this call. */
   async close(): Promise<void> {
     this.#stop.abort();
     this.#rejectListed(informerClosed(this.#options.name));

@@ -56,7 +56,7 @@ export class Candidacy {
       { onStartedLeading: (signal) => this.#lead(signal), onStoppedLeading: () => undefined },
       this.#withdrawn.signal,
     );
-    // Throws at once, or runs for election from here on.
+    // `run` rejects at once if the elector can't run. Otherwise it resolves only at the end of the candidacy.
     if (this.elector.state === 'idle') await this.#run;
   }
 

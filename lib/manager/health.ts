@@ -14,7 +14,7 @@ export function managerHealth(state: ManagerState, detail: string): HealthCheck 
   return { name: 'manager', healthy: state === 'running', message };
 }
 
-/** Whether the store accepts writes. */
+/** Returns the health of a store; it is healthy only while it accepts writes. */
 export function storeHealth(store: ObjectStore): HealthCheck {
   const health = store.health();
   const message = 'error' in health ? health.error.message : health.state;

@@ -66,7 +66,7 @@ export class Lifecycle {
     return this.#failure;
   }
 
-  /** Records why it ends; the first reason stays. */
+  /** Records the cause of an involuntary end. Only the first cause is kept. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }
@@ -155,7 +155,7 @@ export class Lifecycle {
   async stop(budgetMs: number): Promise<void> {
     requireBudget(budgetMs);
     if (!this.#stopping) {
-      // Set first: listeners of the abort may call again.
+      // Set before the abort, because listeners of the abort may call `stop` again.
       this.#stopping = Promise.resolve().then(() => this.#stop(budgetMs));
       this.#move('stopping');
       this.#ending.abort();

@@ -11,7 +11,7 @@ export interface PartWork {
    * returned.
    */
   readonly isController: boolean;
-  /** Describes what its start waits for now. */
+  /** Describes what the start of the part waits for now. */
   readonly waitingFor: () => readonly string[];
   start(signal: AbortSignal): Promise<void>;
   stop(budgetMs: number): Promise<void>;
@@ -60,7 +60,7 @@ export class Part {
     return this.#phase.state;
   }
 
-  /** The error of its start; undefined if it was never `failed`. */
+  /** The error of the start of this part; undefined if the part was never `failed`. */
   get failure(): string | undefined {
     return this.#failure;
   }
@@ -69,7 +69,7 @@ export class Part {
     return this.#work.isController;
   }
 
-  /** Its name and the awaited parts of its start. */
+  /** The name of this part, and what its start waits for. */
   get describedStart(): string {
     const waitingFor = this.#work.waitingFor();
     return waitingFor.length === 0 ? this.name : `${this.name} (${waitingFor.join(', ')})`;
@@ -103,7 +103,7 @@ export class Part {
     }
   }
 
-  /** Stops it in any state; errors are noted in the budget. A second call waits for the first. */
+  /** Stops this part in any state. Errors are noted in the budget. A second call waits for the first. */
   stop(budget: StopBudget): Promise<void> {
     this.#stopping ??= this.#end(budget);
     return this.#stopping;

@@ -4,12 +4,12 @@ import { type Clock, linkSignals } from '../base/index.js';
 const endingSignals = ['SIGTERM', 'SIGINT'] as const;
 type EndingSignal = (typeof endingSignals)[number];
 
-/** npm forwards Ctrl-C to its child, which gets it from the terminal too: both within this time count as one. */
+/** Two SIGINT within this time count as one: npm forwards Ctrl-C to its child, which gets it from the terminal too. */
 const echoMs = 200;
 
 /**
- * A signal that aborts at SIGTERM, SIGINT, or when `asked` aborts. From then on another SIGTERM or SIGINT ends the
- * process at once, with the exit code that shells give it (143, 130). The handlers are removed when it is disposed.
+ * Returns a signal that aborts at SIGTERM, SIGINT, or when `asked` aborts. From then on another SIGTERM or SIGINT ends
+ * the process at once, with the exit code of shells (143, 130). Disposing the result removes the handlers.
  */
 export function untilSignalled(
   clock: Clock,

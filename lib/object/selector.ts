@@ -224,14 +224,14 @@ function textAt(object: ApiObject, path: string): string | undefined {
   const value = valueAt(object, path);
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value;
-  return isUnspeakable(value) ? undefined : JSON.stringify(value);
+  return isUnselectable(value) ? undefined : JSON.stringify(value);
 }
 
 /**
- * Whether the JSON of a value has a comma, which no requirement has, or is longer than a selector. It does not build
- * that text: a map may have a megabyte, and every watcher evaluates it.
+ * Whether no requirement can select a value, because its JSON has a comma or is longer than a selector. The JSON is not
+ * built: a map may have a megabyte, and every watcher evaluates it.
  */
-function isUnspeakable(value: unknown): boolean {
+function isUnselectable(value: unknown): boolean {
   let inner = value;
   while (typeof inner === 'object' && inner !== null) {
     const all: readonly unknown[] = Array.isArray(inner) ? inner : Object.values(inner);

@@ -44,7 +44,7 @@ function entryOf(map: string, value: Inner): Shape {
   };
 }
 
-/** Reads only tags and lengths; nothing is decoded. */
+/** Finds the unknown fields of a message. It reads only tags and lengths; nothing is decoded. */
 class Scan {
   readonly found: FieldViolation[] = [];
   readonly #reader: BinaryReader;

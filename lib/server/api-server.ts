@@ -203,7 +203,7 @@ export class ApiServer {
 
   /** Binds both transports; port 0 picks a free port. Resolves to the ports. */
   async listen(addresses: ListenAddresses): Promise<{ grpc: number; rest: number }> {
-    // Runs before clients can call.
+    // Grants are bound before clients can call.
     await this.#builtIn?.bindGrants();
     const grpc = await this.#grpc.listen(addresses.grpc.host, addresses.grpc.port);
     try {

@@ -191,7 +191,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     let bytes = 0;
     const published: Published[] = [];
     for (const { revision, changes, touches } of batch) {
-      // Keeps only the fields that watchers need: watchers keep them for long, and a write set has encoded records.
+      // Only the fields that watchers need: they are kept for long, and a write set also has encoded records.
       if (changes.length > 0) published.push({ revision, changes });
       for (let at = 0; at < changes.length; at += 1) {
         const change = changes[at];

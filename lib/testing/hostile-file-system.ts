@@ -194,7 +194,7 @@ export class HostileFileSystem implements FileSystem {
   }
 
   async #call<R>(work: () => R): Promise<R> {
-    // Takes a separate turn like a disk, so that concurrent work runs in between.
+    // The call completes in a later turn, as on a disk, so that other work runs in between.
     await Promise.resolve();
     if (this.#dead) throw systemError('EIO', 'the machine has no power');
     this.#calls += 1;

@@ -9,8 +9,8 @@ import {
 import type { ObjectStore } from '../store/index.js';
 
 /**
- * The shortest path of transitions between two states, without the first one.
- * @throws TypeError if there is none
+ * Returns the states of the shortest path of transitions between two states, without the first state.
+ * @throws TypeError if there is no path
  */
 function pathTo({ transitions }: StateMachine, from: string, to: string): readonly string[] {
   const ways: (readonly string[])[] = [[from]];

@@ -15,7 +15,7 @@ export class RecordingMetrics implements Metrics {
     return { set: (labels, value) => this.#values.set(id(spec, labels), value) };
   }
 
-  /** Counts observations under the name, and their sum in seconds under `<name>_sum`. */
+  /** Registers a histogram. Observations are counted under its name, and their sum in seconds under `<name>_sum`. */
   histogram(spec: MetricSpec): { observe(labels: MetricLabels, seconds: number): void } {
     this.#specs.set(spec.name, spec);
     return {

@@ -1,4 +1,4 @@
-// State and priority of a key in one small integer, without an object per key. Absent keys are not in the map.
+// The state and the priority of a key in one small integer, so that no key needs an object.
 
 /** Maximum priority: priorities are whole numbers from -1000 to 1000; the default is 0. */
 export const priorityMax = 1_000;
@@ -28,7 +28,7 @@ export function isPriority(priority: unknown): boolean {
   return Number.isInteger(priority) && Math.abs(Number(priority)) <= priorityMax;
 }
 
-/** @throws RangeError for a priority that is not a whole number within {@link priorityMax}. */
+/** Checks a priority. @throws RangeError unless it is a whole number within {@link priorityMax}. */
 export function requirePriority(priority: number): void {
   if (isPriority(priority)) return;
   throw new RangeError(

@@ -273,7 +273,10 @@ export class WorkQueue<K> {
     return lane;
   }
 
-  /** The highest lane with keys; every `lowerShare`-th time one of the lower ones, in rotation. */
+  /**
+   * Returns the highest lane with keys. Every `lowerShare`-th time it returns one of the lower lanes with keys, in
+   * rotation.
+   */
   #nextLane(): Lane<K> {
     let highest: Lane<K> | undefined;
     const lower: Lane<K>[] = [];
@@ -289,7 +292,7 @@ export class WorkQueue<K> {
   }
 
   #endWaiting(): void {
-    // Waiting calls found no key to hand out: those of full groups are left to the calls after `done`.
+    // The waiting calls found no key to hand out. The keys of full groups are left to the calls after `done`.
     for (const waiter of this.#waiting.splice(0)) waiter({ shutDown: true });
   }
 

@@ -91,7 +91,7 @@ export class TokenBucket<K> implements RateLimiter<K> {
 
   when(): number {
     this.#refill();
-    // Negative values count retries that are scheduled for later.
+    // Negative values count the retries that wait for a later token.
     this.#tokens -= 1;
     return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#options.perSecond) * 1_000;
   }
@@ -116,7 +116,7 @@ export class TokenBucket<K> implements RateLimiter<K> {
   }
 
   forget(): void {
-    // No-op: tokens refill with time.
+    // Nothing to forget: tokens refill with time.
   }
 }
 

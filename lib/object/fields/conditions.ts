@@ -17,8 +17,8 @@ export interface Condition {
 }
 
 /**
- * `conditions` with one entry set. `lastTransitionAt` moves only when the status changes; if the entry is already
- * equal, the same list is returned, so that writing it is a no-op.
+ * Returns `conditions` with one entry set. `lastTransitionAt` changes only when the status changes. If the entry is
+ * already equal, the same list is returned, so that writing it is a no-op.
  */
 export function setCondition(
   conditions: readonly Condition[] | undefined,

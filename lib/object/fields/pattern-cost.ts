@@ -2,7 +2,7 @@
 const waysMax = 1_000_000;
 
 interface Group {
-  /** Whether it can match in more than one way. */
+  /** Whether the expression can match in more than one way. */
   varies: boolean;
   alternatives: number;
 }

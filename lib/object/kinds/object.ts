@@ -23,7 +23,7 @@ export interface ObjectMeta {
   readonly deletionRequestedAt?: string;
   /** The time at which the store deletes the object, as a client would: finalizers delay its removal. */
   readonly expiresAt?: string;
-  /** While there are any, a deletion only marks the object. */
+  /** While an object has finalizers, its deletion only marks it. */
   readonly finalizers?: readonly string[];
   readonly ownerReferences?: readonly OwnerReference[];
   readonly annotations?: Readonly<Record<string, string>>;
@@ -79,10 +79,7 @@ export function keyOf(object: { readonly name: string; readonly namespace?: stri
     : { namespace: object.namespace, name: object.name };
 }
 
-/**
- * The namespace of an object, or of a key, of a namespaced kind: for objects to create beside it.
- * @throws TypeError for an object of a cluster-scoped kind.
- */
+/** The namespace of an object or key of a namespaced kind. @throws TypeError for an object of a cluster-scoped kind */
 export function namespaceOf({ namespace, name }: ObjectKey): string {
   if (namespace !== undefined && namespace !== '') return namespace;
   throw new TypeError(`"${name}" has no namespace: its kind is cluster-scoped`);

@@ -25,7 +25,7 @@ class StagedIndex {
       try {
         return indexValues(kind, index, object);
       } catch {
-        // The store refuses the object with the name of the index that can't be computed.
+        // The store refuses this object with an error that names the index.
         return [];
       }
     };

@@ -19,7 +19,7 @@ const unstored: ObjectMeta = {
   updatedAt: '',
 };
 
-/** The object of a declared kind with its status, as its type requires. */
+/** Returns the object with its status, as the type of its declared kind requires. */
 export function withStatus(
   { declaration, initialStatus, statusFields }: AnyKind,
   object: ApiObject,

@@ -9,8 +9,8 @@ import type { Operation } from '../../store/index.js';
 import type { WriteRequest } from './write-request.js';
 
 /**
- * The operation of a validated write.
- * @param before the object that it was validated against
+ * Returns the operation that stores a validated write.
+ * @param before the object that the write was validated against
  */
 export function writeOperation(
   { served, object: asGiven }: WriteRequest,
@@ -20,7 +20,7 @@ export function writeOperation(
   const given = object.metadata as Partial<ObjectMeta> | undefined;
   const annotations = {
     ...(given?.annotations ? { annotations: given.annotations } : {}),
-    // Only rules set it: it is an output-only field.
+    // Only rules set the expiry: it is an output-only field.
     ...(given?.expiresAt === undefined ? {} : { expiresAt: given.expiresAt }),
   };
   const { kind, rules } = served;
@@ -29,7 +29,7 @@ export function writeOperation(
     const metadata = { ...annotations, ...finalizers };
     return { op: 'create', kind, object: { ...object, metadata } };
   }
-  // Validated against `before`, so the commit must check that `before` is still stored.
+  // The write was validated against `before`, so the commit must check that `before` is still stored.
   const asked = requireObjectVersion(given?.resourceVersion ?? '');
   const resourceVersion = asked !== '' ? asked : before.metadata.resourceVersion;
   const next = { ...object, metadata: annotations } as NewObject<ApiObject>;

@@ -76,7 +76,7 @@ export class WritePlanner {
     return requireChange(filter, identity, resource, change);
   }
 
-  /** A creation or replacement. */
+  /** Plans a creation or a replacement. */
   async write(
     context: CallContext,
     request: WriteRequest & { readonly mode: 'create' | 'update' },
@@ -128,8 +128,8 @@ export class WritePlanner {
   }
 
   /**
-   * The object to delete.
-   * @param guard runs before the rules of its kind
+   * Plans a deletion; resolves to the object to delete.
+   * @param guard runs before the rules of the object's kind
    * @param options further fields of the request, for those rules
    */
   async deletion(

@@ -187,7 +187,7 @@ export class DeclaredMessages {
     return made;
   }
 
-  /** A map: a repeated nested entry message, as protoc generates it. */
+  /** Returns the field of a map: as protoc does, a repeated entry message, which is nested. */
   #map(at: Scope, name: string, number: number, value: Element): FieldDescriptorProto {
     const entry = `${pascal(name)}Entry`;
     this.#nest(at, name, entry).push(
@@ -266,8 +266,8 @@ export class DeclaredMessages {
   }
 
   /**
-   * The nested types of a message.
-   * @throws TypeError if it already has a type of that name.
+   * Returns the message for a nested type, and adds it to its message.
+   * @throws TypeError if the message already has a type of that name
    */
   #nest({ message, path }: Scope, field: string, typeName: string): DescriptorProto[] {
     if (namesIn(message).includes(typeName))

@@ -13,8 +13,9 @@ export interface ObjectChange {
 export interface ObjectFilter {
   allows(resource: string, verb: string, object: ApiObject): boolean | Promise<boolean>;
   /**
-   * The fields of a write that the identity may not change in this way, each with the reason and the remedy. The
-   * identity has access to the object. Absent: no such fields. The commit checks that `before` is still stored.
+   * Returns the fields of a write that the identity may not change in this way, each with the reason and the remedy. It
+   * is called only for objects that the identity has access to. Absent: there are no such fields. The commit checks
+   * that `before` is still stored.
    * @param resource as for `allows`, such as `lamps/status` for a write of the status
    */
   withheld?(
@@ -32,7 +33,7 @@ export interface ObjectAccess {
   filterFor(identity: Identity): ObjectFilter | undefined;
 }
 
-/** Applies the restrictions of a token's creators to its callers too. */
+/** Returns an access that also applies the restrictions of a token's creators to its callers. */
 export function throughMakers(access: ObjectAccess): ObjectAccess {
   return {
     filterFor(identity) {

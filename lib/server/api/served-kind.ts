@@ -9,7 +9,7 @@ export interface ServedKind<T extends ApiObject = ApiObject> {
   readonly rules: AdmissionRules<T>;
 }
 
-/** Declares a served kind. Its object type is checked here and erased in the result. */
+/** Returns a served kind with its rules. The object type is checked here and erased in the result. */
 export function serve<T extends ApiObject>(
   kind: Kind<T>,
   message: string,

@@ -15,7 +15,10 @@ interface Unfinished {
   readonly end: (why: StatusError) => void;
 }
 
-/** Calls whose request has not arrived completely. Each ends in time, and no account fills the memory with them. */
+/**
+ * Calls whose request has not arrived completely. Each has a time limit, and the number of slow ones of an account is
+ * bounded, so that no account fills the memory with them.
+ */
 export class UnfinishedCalls {
   readonly #clock: Clock;
   /** Open calls, oldest first. */

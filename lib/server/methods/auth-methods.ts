@@ -61,7 +61,10 @@ async function makerOf(judgement: Judgement): Promise<TokenMaker | undefined> {
   });
 }
 
-/** The methods bootstrap, whoami and can-i, and those of tokens, whose text is answered once and never stored. */
+/**
+ * Returns the methods bootstrap, whoami and can-i, and those of tokens. The text of a token is answered once and never
+ * stored.
+ */
 export function authMethods(parts: ApiParts): readonly CustomMethod[] {
   const { store, clock, admission, writes, served } = parts;
   return [

@@ -31,7 +31,7 @@ export interface CastOptions {
   readonly requireUnnarrowed: (identity: Identity) => void;
 }
 
-/** `CastService.Cast`: validates a set of objects together and stores them in one transaction. */
+/** Returns `CastService.Cast`, which validates a set of objects together and stores them in one transaction. */
 export function castMethod(options: CastOptions): CustomMethod {
   return {
     id: 'CastService.Cast',

@@ -13,7 +13,7 @@ export interface HealthOptions {
   readonly clock: Clock;
 }
 
-/** The gRPC health checking protocol. Like all methods it needs a token. */
+/** Returns the methods of the gRPC health checking protocol. Like all methods they need a token. */
 export function healthMethods(options: HealthOptions): readonly CustomMethod[] {
   const statusOf = (service: string): string => {
     if (service !== '' && !options.services().includes(service)) return 'SERVICE_UNKNOWN';

@@ -1,7 +1,7 @@
 import { differs, StatusError } from '../../base/index.js';
 import { type ApiObject, jsonEqual, valueAt } from '../../object/index.js';
 import type { Precondition } from '../../store/index.js';
-// The check of the store itself, so that refusals are the same.
+// The store uses this check too, so that both refuse the same requests.
 import { requireState } from '../../store/writes/preconditions.js';
 import type { AccessControl } from '../auth/index.js';
 import type { CallContext } from '../api/call.js';
@@ -18,10 +18,10 @@ export interface GuardOptions {
 }
 
 /**
- * Checks the guard of an operation against its object. Values are compared in the form of the API. A hidden value
- * can't be compared without the right to read it: the outcome would disclose it.
+ * Checks the guard of an operation against its object. Values are compared in the form of the API. A hidden value can't
+ * be compared without the right to read it: the outcome would disclose it.
  * @returns the stored values that the commit must compare again
- * @throws StatusError Aborted (Conflict), PermissionDenied, InvalidArgument for a mask
+ * @throws StatusError Aborted (Conflict), PermissionDenied, InvalidArgument for a field that can't be compared
  */
 export async function judgeGuard(
   options: GuardOptions,

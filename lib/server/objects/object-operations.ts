@@ -2,7 +2,7 @@ import { type FieldViolation, invalid, limits, StatusError } from '../../base/in
 import { keyFor, type ObjectKey, type ObjectMeta } from '../../object/index.js';
 import { isJsonObject, type JsonObject, type StandardVerb, textOf } from '../../rpc/index.js';
 import type { ServedKind } from '../api/served-kind.js';
-// The limit of the store, so that both refuse the same requests.
+// The store uses this limit too, so that both refuse the same requests.
 import { tooManyFields } from '../../store/writes/preconditions.js';
 import type { ExposedKinds } from './exposed-kinds.js';
 import { type GivenKindCheck, parseKindCheck } from './kind-check-operations.js';
@@ -132,7 +132,7 @@ function parseOperation(given: JsonObject, at: string, kinds: ExposedKinds): Giv
     served,
     namespace,
     key: keyFor(served.kind, namespace, name),
-    // Only the precondition is a guard.
+    // Only the precondition guards the operation, not the uid and version in its object.
     object: body ? withoutGuards(object) : object,
     protectedMetadata,
     finalizersOnly,

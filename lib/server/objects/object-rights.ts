@@ -6,7 +6,7 @@ export function accessOf(given: GivenObjectOperation): Access {
   const { type, served, namespace, finalizersOnly } = given;
   const { plural } = served.kind;
   const where = namespace === '-' ? '*' : namespace;
-  // Changed finalizers need the right to finalizers.
+  // Such a replacement can change only finalizers, which need the right to finalizers.
   if (finalizersOnly) return { resource: plural, verb: 'get', namespace: where };
   switch (type) {
     case 'CREATE':

@@ -68,7 +68,7 @@ export function objectMethods(options: ObjectServiceOptions): readonly CustomMet
         .unary('Get', served, context, request)
         .then((found) => JSON.stringify(found))
         .catch((error: unknown) => {
-          // A missing object is an answer too, with a cursor.
+          // The absence of an object is an answer too; it needs a cursor.
           if (hasCode(error, 'NotFound')) return '';
           throw error;
         });

@@ -138,7 +138,10 @@ export class OperationPlans {
     return this.#stage(given, operation, before, judgement);
   }
 
-  /** The finalizers, owner references and expiry to write: a change needs the right to it. */
+  /**
+   * Returns the finalizers, owner references and expiry that differ from the stored ones.
+   * @throws StatusError PermissionDenied for a change without the right to it
+   */
   async #protected(
     context: CallContext,
     given: GivenObjectOperation,
@@ -256,7 +259,7 @@ export class OperationPlans {
     { staging }: Judgement,
   ): Planned {
     const applied = applyOperation(operation, current, {
-      // Not a version of any object: nothing can be guarded by a state that is not stored.
+      // No version has this revision: nothing may be guarded by a state that is not stored.
       revision: -1,
       now: timestamp(this.#options.clock),
       uid: () => systemRandom.uuid(),

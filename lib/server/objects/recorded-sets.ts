@@ -9,9 +9,9 @@ import { operationVerb } from './object-operations.js';
 const examplesMax = 5;
 
 /**
- * The record of a set of operations. An accepted one has each written object, once per verb; admission bounds their
- * number. A refused one has the first few, because its caller may have no rights. Every entry has the number of
- * operations.
+ * Returns the audit entries of a set of operations. An accepted set has an entry for each written object and verb;
+ * admission bounds their number. A refused set has entries for its first operations only, because its caller may have
+ * no rights. Every entry has the number of operations.
  */
 function recordedSet(
   items: readonly unknown[],

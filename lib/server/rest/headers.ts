@@ -31,7 +31,7 @@ function refuse(description: string): never {
 const conditional = ['Update', 'UpdateStatus', 'Delete'];
 
 /**
- * The request with the version of `If-Match` (RFC 9110 13.1.1).
+ * Returns the request with the version of `If-Match` (RFC 9110 13.1.1).
  * @throws StatusError InvalidArgument if the header can't be applied: without it the write could overwrite data that
  * the client wanted to keep
  */
@@ -104,7 +104,7 @@ export class CrossOrigin {
     };
   }
 
-  /** Answers a preflight; false if the request is not an allowed preflight. */
+  /** Answers a preflight. Returns false if the request is not an allowed preflight. */
   preflight(request: FastifyRequest, reply: FastifyReply, methods: readonly string[]): boolean {
     const { origin } = request.headers;
     const asked = request.headers['access-control-request-method'];

@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { TransportOptions } from '../transport/transport-options.js';
 
-/** A whole request must arrive within this time, its headers within the shorter one. */
+/** Maximum time in milliseconds until a whole request has arrived; the one for headers is shorter. */
 const requestTimeoutMs = 30_000;
 const headersTimeoutMs = 10_000;
 /** Interval of the check for expired connections. */
@@ -23,7 +23,7 @@ export function httpServer(
   const server = tls
     ? createTlsServer({ ...times, ...handshake, ...tls.serverOptions }, handler)
     : createServer(times, handler);
-  // Also closes a connection that does not read its answer; events are written far more often.
+  // Also closes a connection whose client does not read: on a healthy stream, events are written far more often.
   server.timeout = bounds.idleMs;
   if (server instanceof TlsServer) tls?.follow(server);
   return server;

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { type Clock, TimeSlice } from '../../base/index.js';
 import { parseBody, parseBodyInTurns } from '../schema/json-body.js';
 
-/** A longer body is parsed in several turns of the event loop, and validated in a later one. */
+/** A body with more characters is parsed in several turns of the event loop, and validated in a later one. */
 const oneTurnCharacters = 65_536;
 
 /** Makes an app parse JSON bodies, and no other type. */

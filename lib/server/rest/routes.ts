@@ -33,7 +33,7 @@ function formOf(path: string): RegExp {
     if (!part.startsWith('{')) return part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
     return '[^/:]+';
   });
-  // A name ends at the colon, where a custom verb follows.
+  // A name ends at a colon, because a custom verb follows it.
   return new RegExp(`^${parts.join('')}/?$`);
 }
 

@@ -41,7 +41,7 @@ function noSchemas(): never {
 
 const callers = new WeakMap<FastifyRequest, RequestCaller>();
 const identities = new WeakMap<FastifyRequest, Identity>();
-/** Methods of requests whose body is still being read, which the dispatcher has not received. */
+/** The methods of requests whose body is still being read; the dispatcher has not received these requests. */
 const unread = new WeakMap<FastifyRequest, MethodInfo>();
 
 /** Serves the dispatcher over REST. Routes come from the http annotations of the methods. */
@@ -241,7 +241,7 @@ export class RestServer {
     await sendStream({
       reply,
       answers: this.#options.dispatcher.stream(method, context, message),
-      // Commands use POST, and their output is always events.
+      // A method by POST, such as a command in an instance, always streams events.
       form: method.standard
         ? 'watch'
         : query.follow === 'true' || request.method === 'POST'

@@ -68,7 +68,7 @@ async function* plainEvents(answers: AsyncIterable<JsonObject>): AsyncIterable<S
 }
 
 /**
- * The stream after a request of its first answer: an early error (no right, compacted) rejects here, before headers
+ * Requests the first answer and returns the stream. An early error (no right, compacted) rejects here, before headers
  * are sent. A stream without an answer yet is returned after a few turns.
  */
 async function begun(answers: AsyncIterable<JsonObject>): Promise<AsyncIterable<JsonObject>> {

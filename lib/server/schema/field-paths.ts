@@ -19,7 +19,7 @@ function problemOf(message: DescMessage, path: string): string | undefined {
       return `use one of ${known.join(', ')}`;
     }
     if (field.fieldKind === 'list' || field.fieldKind === 'map') {
-      // The next part is an index or a key; any of them may exist.
+      // The next part is an index of a list or a key of a map, which may have any value.
       at += 1;
       if (field.fieldKind === 'map' && !field.message) return undefined;
     }

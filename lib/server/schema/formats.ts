@@ -5,7 +5,7 @@ import { parseQuantity } from '../../object/index.js';
 export interface Format {
   readonly test: (value: string) => boolean;
   readonly rule: string;
-  /** A number is accepted too, and stored as its string. */
+  /** True: a number is accepted too, and stored as its string. */
   readonly numberToo?: true;
 }
 

@@ -266,7 +266,7 @@ export class InputSchemas {
   #cleanValue(field: DescField, rules: FieldRules, value: unknown): unknown {
     const { message } = field;
     const item = (inner: unknown): unknown => {
-      // JSON, in which objects are stored, has one zero.
+      // JSON has one zero, and objects are stored as JSON.
       if (Object.is(inner, -0)) return 0;
       if (!message) return rules.jsNumber ? numberFromText(inner) : inner;
       return isJsonMessage(message) || !isJsonObject(inner) ? inner : this.clean(message, inner);

@@ -107,7 +107,7 @@ function sensitive(schema: JsonSchema): JsonSchema {
   return { ...Object.fromEntries(inner), [sensitiveKeyword]: true };
 }
 
-/** The rules of a list or map of scalars apply to its items, except `required`. */
+/** Returns the schema of the items of a list or map. The rules of its field apply to scalars, except `required`. */
 function itemSchema(
   field: DescField & { fieldKind: 'list' | 'map' },
   kind: 'scalar' | 'enum' | 'message',
@@ -119,7 +119,7 @@ function itemSchema(
   return scalarSchema(field.scalar ?? ScalarType.STRING, { ...rules, required: false });
 }
 
-/** Bounds of exactly representable numbers; a 64-bit field is a number if its rules declare it. */
+/** The bounds of the numbers that can be represented exactly. A 64-bit field is a number if its rules declare it. */
 function numberRange(scalar: ScalarType): readonly [number, number] | undefined {
   switch (scalar) {
     case ScalarType.INT32:

@@ -71,7 +71,9 @@ export class Connections {
     this.#gauge.set({ transport }, 0);
   }
 
-  /** Checks a connection of another listener of the same server; refuses it, or returns true. */
+  /**
+   * Checks a connection of another listener of the same server. Returns whether it was admitted; closes it otherwise.
+   */
   admits(socket: Socket): boolean {
     if (this.#open.size < this.#ports.bounds.max) return true;
     this.#refused();
@@ -94,7 +96,7 @@ export class Connections {
     };
   }
 
-  /** Closes connections that are not in use, and each other one when its last use ends. */
+  /** Closes connections that are not in use now, and every other connection when its last use ends. */
   drain(): void {
     this.#draining = true;
     for (const [socket, name] of this.#open)

@@ -7,7 +7,7 @@ export interface MessageSink {
   cut(why: StatusError): void;
 }
 
-/** Maximum of bytes and messages that are buffered for one reader. One more message is always accepted. */
+/** Maximum bytes and maximum messages that are buffered for one reader. One more message is always accepted. */
 const waitingBytesMax = 65_536;
 const waitingMessagesMax = 16;
 /** Maximum bytes that are buffered for all readers of a server, over both transports. */
@@ -93,7 +93,7 @@ export class PacedWrites {
     if (this.#full) await (this.#waiting ??= this.#room());
   }
 
-  /** Ends the stream to free its memory. */
+  /** Ends the stream, to free the memory of its buffered messages. */
   cut(): void {
     this[Symbol.dispose]();
     this.#sink.cut(

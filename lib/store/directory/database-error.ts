@@ -54,7 +54,7 @@ function unavailable(path: string, done: string, cause: unknown): StatusError {
  * which may be transient.
  */
 export function openingError(path: string, cause: unknown): StatusError {
-  // Another release or program has it open without our lock.
+  // Another release or program has opened the database without taking our lock.
   if (isHeldElsewhere(cause))
     return failedPrecondition(
       'DirectoryLocked',

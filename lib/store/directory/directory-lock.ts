@@ -112,7 +112,7 @@ async function identify(
   try {
     const directory = await realpath(path);
     const { dev, ino } = await stat(directory, { bigint: true });
-    // Also by inode: a bind mount has another real path.
+    // The inode is compared too, because a bind mount has another real path.
     return { directory, names: [directory, `${dev}:${ino}`] };
   } catch (error) {
     throw unlockable(path, error);

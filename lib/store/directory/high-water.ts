@@ -133,7 +133,7 @@ export class HighWaterMark {
   async close(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    // Closing must continue, in particular on a full disk.
+    // A failed write must not stop the close, in particular on a full disk.
     await this.#write().catch(() => undefined);
     await this.#file?.close();
     this.#file = undefined;

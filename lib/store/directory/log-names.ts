@@ -2,7 +2,10 @@ import type { FileSystem } from './file-system.js';
 
 /** Overhead of an entry in LevelDB's skip list: sequence number, lengths, pointers. */
 const entryBytes = 48;
-/** Memory is taken in blocks; an entry smaller than a quarter of one leaves at most a quarter unused. */
+/**
+ * Memory is taken in blocks of this size. An entry smaller than a quarter of a block leaves at most a quarter of it
+ * unused.
+ */
 const blockBytes = 4_096;
 
 /**

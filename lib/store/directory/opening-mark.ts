@@ -19,7 +19,7 @@ export class OpeningMark {
   async set(check: () => Promise<void>): Promise<void> {
     const diedOpening = await this.#files.exists(this.#path);
     if (diedOpening) await check();
-    // Without the file (on a full disk) an abort can't be explained; nothing else is lost.
+    // On a full disk there may be no mark. Then an abort can't be explained; nothing else is lost.
     this.#set = await this.#files.open(this.#path, 'w').then(
       (file) => file.close().then(() => true),
       () => diedOpening,

@@ -128,7 +128,7 @@ export async function explainNoRoom(
 ): Promise<unknown> {
   if (!/ENOSPC|EDQUOT|No space left|quota exceeded/i.test(messageOf(error))) return error;
   const free = await files.freeBytes(directory).catch(() => undefined);
-  // A quota or missing inodes: the error itself is more precise.
+  // The disk is not known to be full; a quota or missing inodes may be the cause. The error itself names it.
   if (free === undefined || free >= openingBytes) return error;
   return new StatusError({
     code: 'Unavailable',

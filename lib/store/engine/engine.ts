@@ -93,8 +93,8 @@ export interface Engine {
   append(records: readonly EngineRecord[]): Promise<void>;
   get(address: RecordAddress): Promise<Buffer | undefined>;
   /**
-   * Stores `checkpoint` and drops `superseded` atomically and durably: a mark without its drops would leave records
-   * that no later compaction finds.
+   * Stores `checkpoint` and drops `superseded` atomically and durably. If only the mark were stored, no later
+   * compaction would find these records.
    */
   saveCheckpoint(checkpoint: Checkpoint, superseded?: readonly RecordAddress[]): Promise<void>;
   /**

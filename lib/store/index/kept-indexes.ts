@@ -55,7 +55,7 @@ export class KeptIndexes {
 
   /** Learns the indexes of a kind. Changes up to `revision` are not tracked for them. */
   learn({ kind, indexes }: AnyKind, revision: number): void {
-    // A kind that is only a name has no indexes.
+    // A kind of which only the name is known has no indexes.
     if (indexes === undefined) return;
     let known = this.#kinds.get(kind);
     if (known?.seen === indexes) return;
@@ -78,10 +78,7 @@ export class KeptIndexes {
     for (const index of indexes.values()) if (index.floor === revision - 1) index.floor = revision;
   }
 
-  /**
-   * The index that a caller names.
-   * @throws StatusError InvalidArgument if the kind does not have it
-   */
+  /** Returns the index of a kind by its name. @throws StatusError InvalidArgument if the kind does not have it */
   require(kind: AnyKind, name: string): KeptIndex {
     const index = this.#kinds.get(kind.kind)?.indexes.get(name);
     if (index && index.of === kind.indexes[name]) return index;
@@ -95,9 +92,9 @@ export class KeptIndexes {
   }
 
   /**
-   * The changes of a write to the values of its object.
-   * @throws StatusError InvalidArgument (NotIndexable) for a new state for which a function throws, unless it also
-   * throws for the stored one, so that stored objects can be changed and deleted.
+   * Returns the changes of a write to the index values of its object.
+   * @throws StatusError InvalidArgument (NotIndexable) if a function throws for the new state. If it throws for the
+   * stored state too, the write is accepted, so that such objects can be changed and deleted.
    */
   changes(
     kind: string,

@@ -132,7 +132,7 @@ export class KeptLists<L extends Keepable> {
     return referenceBytes + this.replacedOf(list.kind) - list.replacedBefore;
   }
 
-  /** The bytes that all lists keep alive. Objects are shared, so the oldest list of each kind determines them. */
+  /** The bytes that all lists keep alive. Lists share objects, so the oldest list of each kind determines them. */
   #bytes(): number {
     const oldest = new Map<string, number>();
     let bytes = 0;

@@ -119,7 +119,7 @@ export class PagedLists {
     return { items, revision: list.revision, nextPageToken };
   }
 
-  /** The selected objects of the page, and the position of the next one. */
+  /** Returns the selected objects of the page, and the position of the next page. */
   async #take<T extends ApiObject>(
     { chunks, selection }: PagedList,
     start: Position,

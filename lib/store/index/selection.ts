@@ -8,7 +8,7 @@ export interface Change {
   readonly kind: string;
   readonly type: ChangeType;
   readonly entry: LazyObject;
-  /** The previous state while it is in memory; `predecessor` is its address on the disk. */
+  /** The previous state while it is in memory. `predecessor` is the address of the previous state on the disk. */
   readonly before: LazyObject | undefined;
   readonly predecessor: Predecessor | undefined;
   /** Encoded bytes, for the memory limit. */

@@ -50,7 +50,7 @@ import type { LevelEngineOptions } from './level-engine-options.js';
 
 /** At least the size of a meta record with its key. */
 const metaBytes = 1_024;
-/** For a directory that is already locked. */
+/** The lock of an engine whose directory is already locked. */
 const noLock: DirectoryLock = { release: () => Promise.resolve() };
 
 /** The log on LevelDB. Each append is one batch, which is synced before it resolves. */

@@ -10,9 +10,9 @@ export interface Commit {
   readonly reject: (error: Error) => void;
 }
 
-/** With fewer writers splitting has no benefit. */
+/** A batch is split if at least this many commits wait; with fewer, a split has no benefit. */
 const lockstepMin = 48;
-/** A longer pause means that there were no writers. */
+/** After a longer pause, in milliseconds, the writers do not run in lockstep. */
 const recentMs = 50;
 
 /** The dependencies of a pipeline. */
@@ -124,7 +124,7 @@ export class CommitPipeline<C extends Commit> {
     return idleMs > this.#appendMs && idleMs < recentMs;
   }
 
-  /** The commits that share one sync: bounded, so that the first of a batch does not wait long. */
+  /** Returns the commits that share one sync. Their number is bounded, so that the first one does not wait long. */
   #takeBatch(share: number): readonly C[] {
     let count = 0;
     let bytes = 0;

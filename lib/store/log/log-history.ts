@@ -15,7 +15,7 @@ export interface LogHistoryOptions {
   readonly garbage: readonly RecordAddress[];
   /** Runs before records below a mark are dropped: reads from there must end. */
   readonly onCompacting: (revision: number) => void;
-  /** Runs if a step could not be written. Only the reopened log shows its outcome. */
+  /** Called if a step could not be written. Whether the disk has it is known only after the log was reopened. */
   readonly onFailure: (cause: unknown) => void;
 }
 
@@ -40,7 +40,7 @@ export class LogHistory {
     return this.#checkpoint;
   }
 
-  /** The possible marks of the log on the disk: more than one after a failed step. */
+  /** The marks that the disk may have: more than one after a failed step. */
   get possibleMarks(): readonly Checkpoint[] {
     return this.#step ? [this.#checkpoint, this.#step.checkpoint] : [this.#checkpoint];
   }

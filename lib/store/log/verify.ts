@@ -15,9 +15,9 @@ export interface Expectation {
 }
 
 /**
- * Reads and checks every record: checksums, density above the mark, count and hash below it, and that the objects
- * in memory equal the log. No compaction may run meanwhile.
- * @throws StatusError DataLoss that names the damage.
+ * Reads every record and checks checksums, density above the mark, count and hash below it, and that the objects in
+ * memory equal the log. No compaction may run meanwhile.
+ * @throws StatusError DataLoss that names the damage
  */
 export async function verifyLog(
   engine: Engine,

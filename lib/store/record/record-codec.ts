@@ -58,7 +58,7 @@ const addressBytes = 12;
 const checksumBytes = 4;
 const addressBuffer = Buffer.alloc(addressBytes);
 
-/** Kind names repeat: the last one is cached instead of decoding it for each record. */
+/** The last kind name, cached: names repeat, and decoding one for each record takes time. */
 let lastKindBytes: Buffer = Buffer.alloc(0);
 let lastKind = '';
 

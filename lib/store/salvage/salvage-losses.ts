@@ -11,8 +11,8 @@ export interface RevisionRange {
 /** The known losses of a store. */
 export interface SalvageLosses {
   /**
-   * Revisions above the compaction mark with a missing record. If the identity record is lost or an earlier one
-   * reappeared, a compaction may have dropped some of them.
+   * Revisions above the compaction mark with a missing record. If the identity record is lost, or an earlier version of
+   * it reappeared, a compaction may have dropped some of these revisions.
    */
   readonly revisions: readonly RevisionRange[];
   /** Objects at the compaction mark; undefined if the identity record, which counts them, is lost. */
@@ -24,7 +24,7 @@ export interface SalvageLosses {
         readonly same: boolean;
       }
     | undefined;
-  /** Whether the high-water file was read: without it a truncated log is not detected. */
+  /** Whether the high-water file could be read. Without it a truncated log is not detected. */
   readonly endKnown: boolean;
 }
 

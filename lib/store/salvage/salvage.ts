@@ -47,7 +47,10 @@ export interface SalvagedName {
 
 /** The readable content of a damaged store. */
 export interface Salvaged {
-  /** Absent if its identity record is lost: a backup of it has a new cluster id. */
+  /**
+   * The id of the cluster; undefined if the identity record is lost. A backup of this content then gets a new cluster
+   * id.
+   */
   readonly clusterId: string | undefined;
   /** Objects in their last readable version. A deleted object may reappear if the record of its deletion is lost. */
   readonly objects: readonly SalvagedName[];
@@ -153,7 +156,7 @@ async function putBack(database: Database, entries: readonly TableEntry[]): Prom
   for (const entry of entries) {
     const { key } = entry;
     if (entry.type === 'deleted') {
-      // The table with the value may be intact.
+      // Another table that contains the value may be intact.
       await database.batch().del(key).write('unsynced');
       continue;
     }
@@ -163,7 +166,7 @@ async function putBack(database: Database, entries: readonly TableEntry[]): Prom
   }
 }
 
-/** Whether a meta record is later: every compaction rewrites it. */
+/** Whether a meta record is later than another: every compaction rewrites the record. */
 function isLater(found: Buffer, present: Buffer | undefined): boolean {
   const revision = (bytes: Buffer | undefined): number =>
     (bytes && decodeMeta(bytes)?.checkpoint.revision) ?? -1;

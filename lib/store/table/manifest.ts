@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { systemErrorCode } from '../directory/file-system.js';
 import { VarintReader } from './varint-reader.js';
 
-/** Format: LevelDB's doc/log_format.md; the records are its version edits. */
+/** The format is LevelDB's doc/log_format.md; the records are its version edits. */
 const blockBytes = 32_768;
 const headerBytes = 7;
 const recordType = { full: 1, first: 2, middle: 3, last: 4 } as const;

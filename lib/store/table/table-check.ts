@@ -10,7 +10,7 @@ import { type BlockHandle, VarintReader } from './varint-reader.js';
 /** Format: LevelDB's doc/table_format.md. */
 const footerBytes = 48;
 const magic = 0xdb4775248b80fb57n;
-/** After a block: one byte for its compression, four for its checksum. */
+/** Bytes after a block: one for its compression, four for its checksum. */
 const trailerBytes = 5;
 const checksumMask = 0xa282ead8;
 
@@ -70,8 +70,8 @@ export function checkTable(table: Buffer): void {
 }
 
 /**
- * The content of each data block of a table; undefined for a damaged one.
- * @throws Error if its index is damaged.
+ * Returns the content of each data block of a table; undefined for a damaged block.
+ * @throws Error if the index of the table is damaged
  */
 export function dataBlocks(table: Buffer): readonly (Buffer | undefined)[] {
   return layoutOf(table).data.map((handle) => {

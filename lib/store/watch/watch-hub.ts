@@ -23,7 +23,7 @@ import { type Published, WatchRing } from './watch-ring.js';
 
 interface Subscriber {
   readonly deliver: (batch: readonly Published[]) => void;
-  /** Ends the subscription, because its sink missed an event. */
+  /** Ends the subscription, because the sink missed an event. */
   readonly fail: (error: unknown) => void;
 }
 
@@ -102,7 +102,7 @@ export class WatchHub {
     this.#compacted = revision;
   }
 
-  /** Wakes every watcher so that it sees its signal; for close. */
+  /** Wakes every watcher, so that it notices that its signal aborted. Called at close. */
   wakeAll(): void {
     if (this.#sleepers.size === 0) return;
     const sleepers = [...this.#sleepers];

@@ -64,7 +64,7 @@ export class WatchRing {
   #dropOldest(): void {
     const oldest = this.#items[this.#head];
     if (!oldest) return;
-    // An empty slot replaces the old value: nothing may leak until the array is compacted.
+    // The removed entry is overwritten, so that its memory is freed before the array is compacted.
     this.#items[this.#head] = { revision: oldest.revision, changes: [] };
     this.#head += 1;
     this.#events -= oldest.changes.length;

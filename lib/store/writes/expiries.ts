@@ -86,7 +86,7 @@ export class Expiries {
     const outcomes = await Promise.allSettled(batch.map((waiting) => this.#expire(waiting)));
     outcomes.forEach(({ status }, i) => {
       const tried = batch[i];
-      // An entry that was noted meanwhile is newer than this outcome.
+      // If the object was noted meanwhile, its new entry stays.
       if (!tried || this.#waiting.get(idOf(tried)) !== tried) return;
       const id = idOf(tried);
       if (status === 'fulfilled') this.#waiting.delete(id);

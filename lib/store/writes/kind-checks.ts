@@ -52,7 +52,7 @@ export function requireUnchanged(check: KindCheck, context: KindCheckContext): v
       ? context.recent.ofKind(kind.kind)
       : context.recent.ofValue(kind.kind, kept, value);
   if (last.revision <= revision) return;
-  // Without the value, which may be secret.
+  // The value is not named, because it may be secret.
   const what =
     index === undefined ? kind.kind : `${kind.kind} under this value of index "${index}"`;
   const why = last.exact

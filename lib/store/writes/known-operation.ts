@@ -62,6 +62,6 @@ export function requireKnownOperations(operations: readonly Operation[]): void {
   const given: unknown = operations;
   if (!Array.isArray(given))
     throw invalid([{ field: 'operations', description: `is ${shown(given)}; give a list` }]);
-  // forEach would skip holes.
+  // Not forEach, which would skip holes.
   for (let at = 0; at < given.length; at += 1) requireKnownOperation(given[at] as Operation, at);
 }

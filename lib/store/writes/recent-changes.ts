@@ -117,7 +117,7 @@ export class RecentChanges {
       if (namespace !== undefined) this.#noteValue(kind, namespaceIndex, namespace, revision);
     }
     for (const { index, before, after } of indexed) {
-      // Unknown values may be any: all values of the index count as changed.
+      // The values before or after the change are unknown: all values of the index count as changed.
       if (!before || !after) index.floor = revision;
       const moved = statusOnly
         ? difference(before ?? [], after ?? [])

@@ -18,7 +18,7 @@ export class ReserveKeeper {
   #heldBytes = 0;
   #laying: Promise<boolean> | undefined;
   #closed = false;
-  /** Whether it was complete at the last report; undefined before the first one. */
+  /** Whether the reserve was complete at the last report; undefined before the first report. */
   #reported: boolean | undefined;
 
   constructor(options: ReserveKeeperOptions) {

@@ -23,7 +23,7 @@ function leadsToLess(change: Change, bookkeeping: ReadonlySet<string>): boolean 
   if (type === 'DELETED') return true;
   const deleting = entry.object.metadata.deletionRequestedAt !== undefined;
   if (deleting && before) return size <= before.size + growthBytesMax;
-  // For example the removal of an attachment, which blocks a deletion.
+  // A write that shrinks an object is accepted, such as the removal of an attachment, which blocks a deletion.
   if (before && size < before.size) return true;
   return bookkeeping.has(change.kind) && size <= bookkeepingBytesMax;
 }
@@ -151,7 +151,7 @@ export class SpaceGuard {
   async #measure(): Promise<void> {
     try {
       const free = await this.#engine.freeBytes?.();
-      // In this order a piece that is allocated meanwhile is counted twice instead of not at all.
+      // In this order a piece that is allocated meanwhile is counted twice. In the other order it would not be counted.
       await this.#reserve?.measure();
       this.#judge(free);
       void this.#reserve?.lay().then((laid) => (laid ? this.#ask() : undefined));

@@ -69,7 +69,7 @@ export class TransactionStaging {
   }
 
   async #rest(): Promise<void> {
-    // Many may wait, which would otherwise be staged in one turn.
+    // Many calls may wait: without pauses all of them would be staged in one turn.
     const slice = new TimeSlice(this.#options.clock, { everyStep: true });
     for (;;) {
       const call = this.#waiting.shift();
@@ -128,8 +128,8 @@ export class TransactionStaging {
 }
 
 /**
- * A copy of an operation that is staged after the turn of its call: until then its caller may change what it gave,
- * such as an object that it uses as a template for several.
+ * Returns a copy of an operation that is staged after the turn of its call. Until then the caller may change the given
+ * object, for example if it uses one object as a template for several.
  */
 function copyOfOperation(operation: Operation): Operation {
   const { kind, ...given } = operation;

@@ -241,7 +241,7 @@ function encodeOne(
   if (!only) return { revision, results, records: [], changes: [], touches: [], bytes: 0 };
   const touch = touchOf(only, kept);
   const record = recordOf(only, 0, 1, context);
-  // Array literals: a growing list allocates sixteen more entries, and watches keep the list of changes.
+  // Not with push: a list that grows allocates sixteen more entries, and watches keep the list of changes.
   const changes = [changeOf(only, record)];
   const bytes = record.size;
   return { revision, results, records: [record], changes, touches: [touch], bytes };

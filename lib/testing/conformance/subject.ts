@@ -19,12 +19,12 @@ export interface StoreSubject {
 
 /** The guarantees of a store beyond the core, which the suite then tests. */
 export interface StoreCapabilities {
-  /** Data survives `close`. */
+  /** Whether data survives `close`. */
   readonly durable: boolean;
   /** Each transaction with a change gets the next integer as revision. */
   readonly denseRevisions: boolean;
   /**
-   * The store is an `EmbeddedStore`: it verifies its data, and a write is visible to reads when its promise
+   * Whether the store is an `EmbeddedStore`: it verifies its data, and a write is visible to reads when its promise
    * resolves, not before. Default true.
    */
   readonly embedded?: boolean;
@@ -45,7 +45,7 @@ export interface StoreConformanceOptions {
 /** One test of the suite. */
 export interface ConformanceTest {
   readonly name: string;
-  /** Runs only if the store has all of these. */
+  /** Capabilities that the test needs. It is omitted if the store lacks one of them. */
   readonly needs?: readonly (keyof StoreCapabilities)[];
   readonly body: (store: ObjectStore, reopen: () => Promise<ObjectStore>) => Promise<void>;
 }
@@ -100,7 +100,7 @@ export function creation(name: string, value = 0): Operation {
   return { op: 'create', kind: things, object: thing(name, value) };
 }
 
-/** Fails unless `promise` rejects with a StatusError of that code. */
+/** Requires that `promise` rejects with a StatusError of this code. @throws AssertionError otherwise */
 export async function refused(code: StatusCode, promise: Promise<unknown>): Promise<void> {
   await assert.rejects(promise, (error: unknown) => {
     assert.ok(hasCode(error, code), `expected ${code}, got ${String(error)}`);
@@ -123,12 +123,12 @@ export async function collect(
   return batches;
 }
 
-/** True once this many events arrived. */
+/** Returns a predicate that is true once this many events have arrived. */
 export function events(count: number): (batches: readonly WatchBatch<Thing>[]) => boolean {
   return (batches) => batches.reduce((sum, batch) => sum + batch.events.length, 0) >= count;
 }
 
-/** The events of a watch as `TYPE name`. */
+/** Returns the events of a watch as `TYPE name`. */
 export function told(batches: readonly WatchBatch<Thing>[]): readonly string[] {
   return batches.flatMap((batch) => batch.events.map((e) => `${e.type} ${e.object.name}`));
 }
