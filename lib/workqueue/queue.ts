@@ -273,10 +273,7 @@ export class WorkQueue<K> {
     return lane;
   }
 
-  /**
-   * Returns the highest lane with keys. Every `lowerShare`-th time it returns one of the lower lanes with keys, in
-   * rotation.
-   */
+  /** Returns the highest lane with keys; every `lowerShare`-th time a lower lane with keys, in rotation. */
   #nextLane(): Lane<K> {
     let highest: Lane<K> | undefined;
     const lower: Lane<K>[] = [];
