@@ -13,25 +13,62 @@ describe('the log of a container', function () {
   let engine: RealEngine;
   let folder: string;
   let runtime: ContainerRuntime;
+  const cluster = randomUUID();
 
   before(async function () {
     requireEngine(this);
     engine = await RealEngine.start();
     folder = await mkdtemp(join(tmpdir(), 'kedge-lost-'));
-    runtime = new ContainerRuntime({
-      engine: new EngineClient({ socketPath: engine.socketPath, clock: systemClock }),
-      cluster: randomUUID(),
-      directory: folder,
-      clock: systemClock,
-      logger: silentLogger,
-    });
-    await runtime.availability();
+    await daemon();
   });
   after(async () => {
     runtime?.close();
     await engine?.stop();
     if (folder) await rm(folder, { recursive: true });
   });
+
+  /** Replaces the runtime by that of another process of the daemon. */
+  async function daemon(): Promise<void> {
+    runtime?.close();
+    runtime = new ContainerRuntime({
+      engine: new EngineClient({ socketPath: engine.socketPath, clock: systemClock }),
+      cluster,
+      directory: folder,
+      clock: systemClock,
+      logger: silentLogger,
+    });
+    await runtime.availability();
+  }
+  async function startedWith(script: string): Promise<string> {
+    const id = randomUUID();
+    const command = ['sh', '-c', script];
+    await runtime.start({ id, image: busyboxImage, command, env: {}, mounts: [] });
+    await eventually('its first line', async () => (await linesOf(id)).length === 1);
+    return id;
+  }
+  async function pidOf(id: string): Promise<number> {
+    const state = await runtime.observe(id);
+    return state.state === 'running' ? state.pid : 0;
+  }
+  /** Kills the engine, and then the init process of a container. */
+  async function endWithoutEngine(pid: number): Promise<void> {
+    await engine.killDockerd();
+    process.kill(pid, 'SIGKILL');
+    await eventually('its end', () => {
+      try {
+        return !process.kill(pid, 0);
+      } catch {
+        return true;
+      }
+    });
+  }
+  const ended = (id: string) =>
+    eventually('its end to be seen', async () => {
+      const found = await runtime.observe(id).catch(() => undefined);
+      return found?.state === 'exited';
+    });
+  const withoutTimes = (lines: readonly LogLine[]): readonly string[] =>
+    lines.map(({ content }) => content.replaceAll(/20\d\d-\S+Z/g, 'TIME'));
 
   async function linesOf(id: string, after?: readonly number[]): Promise<readonly LogLine[]> {
     const { signal } = new AbortController();
@@ -73,41 +110,47 @@ describe('the log of a container', function () {
   });
 
   it('of one that ended while the engine was away says from when to when its last output may be missing, once; that of others has no such line', async () => {
-    const start = async (script: string): Promise<string> => {
-      const id = randomUUID();
-      const command = ['sh', '-c', script];
-      await runtime.start({ id, image: busyboxImage, command, env: {}, mounts: [] });
-      await eventually('its first line', async () => (await linesOf(id)).length === 1);
-      return id;
-    };
-    const ending = await start('echo up; while [ ! -e /tmp/end ]; do sleep 0.1; done; echo last');
-    const going = await start('echo up; exec sleep 600');
-    const state = await runtime.observe(ending);
-    const pid = state.state === 'running' ? state.pid : 0;
-    await engine.killDockerd();
-    process.kill(pid, 'SIGKILL');
-    await eventually('its end', () => {
-      try {
-        return !process.kill(pid, 0);
-      } catch {
-        return true;
-      }
-    });
+    const ending = await startedWith('echo up; sleep 600');
+    const going = await startedWith('echo up; exec sleep 600');
+    await endWithoutEngine(await pidOf(ending));
     await engine.startDockerd();
-    await eventually('its end to be seen', async () => {
-      const found = await runtime.observe(ending).catch(() => undefined);
-      return found?.state === 'exited';
-    });
+    await ended(ending);
     const lines = await eventually('the end of the outage to be seen', async () => {
       const found = await linesOf(ending);
       return found.some(({ content }) => content.includes('to now')) ? undefined : found;
     });
-    expect(lines.map(({ content }) => content.replaceAll(/20\d\d-\S+Z/g, 'TIME'))).to.deep.equal([
+    expect(withoutTimes(lines)).to.deep.equal([
       'up',
       '[kedge] the container engine was unavailable from TIME to TIME; the last output of this container, which ended at TIME, may be missing',
     ]);
     expect(await linesOf(ending, lines.at(-1)?.cursor), 'resumed').to.deep.equal([]);
     expect((await linesOf(going)).map(({ content }) => content)).to.deep.equal(['up']);
     for (const id of [ending, going]) await runtime.stop(id, 0).then(() => runtime.remove(id));
+  });
+
+  it('has such a line also if kedged did not run in the outage, and keeps it for later processes', async () => {
+    const earlier = await startedWith('echo up');
+    await ended(earlier);
+    const ending = await startedWith('echo up; sleep 600');
+    const pid = await eventually('it to run', async () => (await pidOf(ending)) || undefined);
+    runtime.close();
+    const closedAt = Date.now();
+    await endWithoutEngine(pid);
+    await engine.startDockerd();
+    const outage =
+      '[kedge] the container engine was restarted between TIME and TIME, while kedged did not run; the last output of this container, which ended at TIME, may be missing';
+    for (const which of ['first', 'later']) {
+      await daemon();
+      await ended(ending);
+      const lines = await eventually(`the line, ${which}`, async () => {
+        const found = await linesOf(ending);
+        return found.length === 2 ? found : undefined;
+      });
+      expect(withoutTimes(lines), which).to.deep.equal(['up', outage]);
+      const [, from = ''] = /between (\S+) and/.exec(lines.at(-1)?.content ?? '') ?? [];
+      expect(Date.parse(from), which).to.be.at.most(closedAt);
+      expect(withoutTimes(await linesOf(earlier)), which).to.deep.equal(['up']);
+    }
+    for (const id of [ending, earlier]) await runtime.remove(id);
   });
 });

@@ -4,6 +4,62 @@ import { TestDaemon } from '../acceptance/daemon.js';
 import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const base = '/v1/namespaces/default';
+/** Stops of an engine with live-restore among starts of containers. */
+const rounds = 2;
+
+describe('an engine with live-restore that is stopped gracefully while it starts containers', function () {
+  this.timeout(300_000);
+  let engine: RealEngine;
+  let daemon: TestDaemon;
+
+  before(async function () {
+    requireEngine(this);
+    engine = await RealEngine.start();
+    daemon = await TestDaemon.start({
+      environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
+    });
+  });
+  after(async () => {
+    await daemon?.dispose();
+    await engine?.stop();
+  });
+
+  it('ends some of them, and each starts again at once without a count', async () => {
+    let ended = 0;
+    for (let round = 0; round < rounds; round += 1) {
+      const name = `r${round}`;
+      await daemon.ok('POST', `${base}/services`, {
+        ...{ name, image: busyboxImage, command: ['sleep', '600'], scale: 8 },
+        ...{ terminationGracePeriodSeconds: 0 },
+      });
+      await eventually('the first container', () => engine.docker('ps', '-aq') !== '');
+      await engine.killDockerd('SIGTERM');
+      await engine.startDockerd();
+      const found = await eventually(
+        `${name} to run`,
+        async () => {
+          const items = await daemon.list(`${base}/instances`);
+          return items.every(({ status }) => status === 'Running') && items.length === 8
+            ? items
+            : undefined;
+        },
+        90_000,
+      );
+      expect(
+        found.map(({ restartCount, backoff }) => [
+          restartCount,
+          (backoff as { crashes?: number } | undefined)?.crashes ?? 0,
+        ]),
+        name,
+      ).to.deep.equal(found.map(() => [0, 0]));
+      for (const { backoff } of found)
+        ended += (backoff as { engineEnds?: number } | undefined)?.engineEnds ?? 0;
+      await daemon.ok('DELETE', `${base}/services/${name}`);
+      await eventually('its end', () => engine.docker('ps', '-aq') === '', 60_000);
+    }
+    console.log(`      ${rounds} stops of the engine ended ${ended} containers`);
+  });
+});
 
 describe('an engine without live-restore that is restarted', function () {
   this.timeout(300_000);

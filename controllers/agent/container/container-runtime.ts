@@ -22,10 +22,11 @@ import { workloadState } from './container-state.js';
 import { ContainerStops } from './container-stops.js';
 import { EngineWatch } from './engine-watch.js';
 import type { EngineClient } from './engine/engine-client.js';
-import { EngineOutages } from './engine/engine-outages.js';
-import { EngineStarts } from './engine/engine-starts.js';
+import { EngineOutages } from './outages/engine-outages.js';
+import { EngineStarts } from './outages/engine-starts.js';
 import { isEngineError } from './engine/engine-error.js';
-import { lostOutput } from './engine/lost-output.js';
+import { lostOutput } from './outages/lost-output.js';
+import { OutageRecord } from './outages/outage-record.js';
 import { Images } from './images/images.js';
 import { ClusterNetwork } from './network/cluster-network.js';
 import { RunContainer } from './run-container.js';
@@ -103,7 +104,7 @@ export class ContainerRuntime implements Runtime, Holders {
       ownDirectories: options.ownDirectories ?? [],
       signal,
     });
-    this.#outages = new EngineOutages(clock);
+    this.#outages = new EngineOutages(clock, new OutageRecord(directory, logger));
     this.#watch = new EngineWatch({
       outages: this.#outages,
       engine,
@@ -154,6 +155,9 @@ export class ContainerRuntime implements Runtime, Holders {
     if (!inspection) return { state: 'absent' };
     const requested = (await this.#records.stopAskedAt(id, found.run)) !== undefined;
     const state = workloadState(inspection, found.run, this.#network.name, requested);
+    // Without an answer of the engine, its error is that of its own stop. The start is repeated.
+    if (state.state === 'startFailed' && (await this.#records.unsettledRun(id)) === found.run)
+      return { state: 'absent' };
     if (state.state !== 'exited') return state;
     const starts = new EngineStarts(engine, this.#outages);
     if (!requested && !state.reason && (await starts.ended(state, this.#closing.signal)))

@@ -133,7 +133,8 @@ export class ContainerStarts {
     if (unsettled === undefined || unsettled !== next - 1) return next;
     if (last?.run !== unsettled) return unsettled;
     const found = await containers.inspect(last.container, signal);
-    if (!found || (found.state === 'created' && found.error === '')) return unsettled;
+    // Also with an error: an engine that was stopped during the start recorded it, and did not answer.
+    if (!found || found.state === 'created') return unsettled;
     return isRunning(found) ? undefined : next;
   }
 

@@ -1,5 +1,6 @@
 import { type Clock, type Logger, messageOf, sleep } from 'kedge';
-import type { EngineOutages } from './engine/engine-outages.js';
+import type { EngineOutages } from './outages/engine-outages.js';
+import { engineStartedAt } from './outages/engine-starts.js';
 import type { EngineClient } from './engine/engine-client.js';
 import { runOf } from './run-identity.js';
 
@@ -48,9 +49,12 @@ export class EngineWatch {
     const { signal } = this.#stop;
     let waitMs = firstWaitMs;
     let isAway = false;
+    let isRecalled = false;
     while (!signal.aborted) {
       try {
         const keepsContainers = await engine.keepsContainers(signal);
+        if (!isRecalled) await outages.recall(() => engineStartedAt(engine, signal));
+        isRecalled = true;
         const opened = (): void => {
           outages.connected(keepsContainers);
           if (isAway) logger.info('the container engine answers again');
@@ -58,9 +62,11 @@ export class EngineWatch {
           waitMs = firstWaitMs;
           onGap();
         };
-        for await (const { attributes } of engine.events(signal, opened)) {
+        for await (const { action, attributes } of engine.events(signal, opened)) {
           const run = runOf(attributes);
-          if (run?.cluster === cluster) onChange(run.id);
+          if (run?.cluster !== cluster) continue;
+          if (action === 'die') outages.seen();
+          onChange(run.id);
         }
       } catch (error) {
         if (signal.aborted) return;

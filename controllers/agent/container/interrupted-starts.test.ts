@@ -27,10 +27,11 @@ interface Container {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   state: string;
+  error?: string;
 }
 
-/** The engine's reaction to a start. For the two with `breaks`, the connection ends without an answer. */
-type Start = 'runs' | 'ends' | 'breaks' | 'breaks but runs' | 'fails';
+/** The engine's reaction to a start. For those with `breaks`, the connection ends without an answer. */
+type Start = 'runs' | 'ends' | 'breaks' | 'breaks but runs' | 'breaks with an error' | 'fails';
 
 describe('a start of a container that is interrupted', () => {
   let engine: FakeEngine;
@@ -76,6 +77,7 @@ describe('a start of a container that is interrupted', () => {
       const what = starts.shift() ?? 'runs';
       if (what === 'fails') return json(response, 500, { message: 'the port is taken' });
       if (what === 'runs' || what === 'breaks but runs') found.state = 'running';
+      if (what === 'breaks with an error') found.error = 'transport is closing: unavailable';
       if (what === 'ends') found.state = 'exited';
       if (what.startsWith('breaks')) return void request.socket.destroy();
       return void response.writeHead(204).end();
@@ -91,7 +93,7 @@ describe('a start of a container that is interrupted', () => {
       Created: '2026-01-01T00:00:00Z',
       Image: 'sha256:1',
       Config: { Labels: found.labels },
-      State: { Status: found.state, Pid: 1, ExitCode: 0 },
+      State: { Status: found.state, Pid: 1, ExitCode: 0, Error: found.error ?? '' },
     });
   };
 
@@ -178,6 +180,15 @@ describe('a start of a container that is interrupted', () => {
     expect(await runtime.observe(id)).to.include({ state: 'running', run: 1 });
     await attempt(runtime);
     expect(names()).to.deep.equal(['-1 running']);
+  });
+
+  it('is the same run if the engine was stopped during the start, and recorded its own end as an error', async () => {
+    starts = ['breaks with an error', 'runs'];
+    const runtime = daemon();
+    await attempt(runtime);
+    expect(await runtime.observe(id)).to.deep.equal({ state: 'absent' });
+    await attempt(runtime);
+    expect(await runtime.observe(id)).to.include({ state: 'running', run: 1 });
   });
 
   it('is another run after a failure, and keeps the log of the last run that has one', async () => {

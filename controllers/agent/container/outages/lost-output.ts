@@ -1,4 +1,4 @@
-import type { EngineContainers } from './engine-containers.js';
+import type { EngineContainers } from '../engine/engine-containers.js';
 import type { EngineOutages } from './engine-outages.js';
 
 const timeOf = (ms: number): string => new Date(ms).toISOString();
@@ -16,6 +16,10 @@ export async function lostOutput(
   const ended = (await containers.inspect(container, signal))?.finishedAt;
   const outage = ended === undefined ? undefined : outages.at(ended);
   if (ended === undefined || !outage) return undefined;
-  const until = outage.to === undefined ? 'now' : timeOf(outage.to);
-  return `[kedge] the container engine was unavailable from ${timeOf(outage.from)} to ${until}; the last output of this container, which ended at ${timeOf(ended)}, may be missing`;
+  const from = timeOf(outage.from);
+  const to = outage.to === undefined ? 'now' : timeOf(outage.to);
+  const what = outage.observed
+    ? `was unavailable from ${from} to ${to}`
+    : `was restarted between ${from} and ${to}, while kedged did not run`;
+  return `[kedge] the container engine ${what}; the last output of this container, which ended at ${timeOf(ended)}, may be missing`;
 }

@@ -1,18 +1,9 @@
 import { stat } from 'node:fs/promises';
-import type { EngineClient } from './engine-client.js';
-import type { EngineOutages } from './engine-outages.js';
-
-/** An ended container, with times in milliseconds since the epoch. */
-export interface ContainerEnd {
-  readonly startedAt: number;
-  readonly exitedAt: number;
-  readonly exitCode: number | undefined;
-}
+import type { EngineClient } from '../engine/engine-client.js';
+import { type ContainerEnd, type EngineOutages, hasCodeOfStop } from './engine-outages.js';
 
 /** Maximum time between the end of a container by a restart of the engine, and the start of the next engine. */
 const restartMs = 30_000;
-/** Exit codes of SIGKILL and SIGTERM, with which an engine stops containers. */
-const codesOfStops = [137, 143];
 
 /**
  * Whether a restart of an engine without live-restore stopped a container. Such an engine stops all containers, so that
@@ -23,7 +14,7 @@ const codesOfStops = [137, 143];
 export function endedByRestart(end: ContainerEnd, engineStartedAt: number): boolean {
   if (end.startedAt >= engineStartedAt) return false;
   if (end.exitedAt >= engineStartedAt - restartMs) return true;
-  return end.exitCode !== undefined && codesOfStops.includes(end.exitCode);
+  return hasCodeOfStop(end);
 }
 
 /** Detects containers that a restart of the engine stopped, including restarts that this process did not observe. */
@@ -38,25 +29,28 @@ export class EngineStarts {
 
   /** Whether a restart of the engine stopped the container. False if this can't be determined. */
   async ended(end: ContainerEnd, signal: AbortSignal): Promise<boolean> {
-    if (this.#outages.endedByEngine(end.exitedAt)) return true;
+    if (this.#outages.endedByEngine(end)) return true;
     if (!this.#outages.isEarlier(end.exitedAt)) return false;
     if (await this.#engine.keepsContainers(signal)) return false;
-    const startedAt = await this.#startedAt(signal);
+    const startedAt = await engineStartedAt(this.#engine, signal);
     return startedAt !== undefined && endedByRestart(end, startedAt);
   }
+}
 
-  /**
-   * Estimates the start time of the engine, milliseconds since the epoch, because its API does not report it. The
-   * engine creates its default bridge and its socket when it starts; the service manager may have created the socket
-   * earlier, so the later time counts. Undefined if neither exists.
-   */
-  async #startedAt(signal: AbortSignal): Promise<number | undefined> {
-    const bridge = await this.#engine.bridgeCreatedAt(signal);
-    const socket = await stat(this.#engine.socketPath).then(
-      ({ mtimeMs }) => mtimeMs,
-      () => undefined,
-    );
-    const known = [bridge, socket].filter((time) => time !== undefined);
-    return known.length === 0 ? undefined : Math.max(...known);
-  }
+/**
+ * Estimates the start time of the engine, milliseconds since the epoch, because its API does not report it. The
+ * engine creates its default bridge and its socket when it starts; the service manager may have created the socket
+ * earlier, so the later time counts. Undefined if neither exists.
+ */
+export async function engineStartedAt(
+  engine: EngineClient,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const bridge = await engine.bridgeCreatedAt(signal);
+  const socket = await stat(engine.socketPath).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => undefined,
+  );
+  const known = [bridge, socket].filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
 }

@@ -1,0 +1,90 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Logger, messageOf } from 'kedge';
+import { isJsonObject } from 'kedge/rpc';
+
+/** A period without the engine, in milliseconds since the epoch. */
+export interface Outage {
+  readonly from: number;
+  /** Undefined while the engine is unavailable. */
+  readonly to: number | undefined;
+  /** False: the engine was restarted at some time of the period, in which the daemon did not run. */
+  readonly observed: boolean;
+}
+
+/** What later processes of the daemon must know about outages of the engine. */
+export interface RecordedOutages {
+  /** The last time at which the engine was known to be available, milliseconds since the epoch. */
+  readonly seenAt: number;
+  /** Outages that ended, the earlier one first. */
+  readonly outages: readonly Outage[];
+}
+
+function outageOf(value: unknown): readonly Outage[] {
+  if (!isJsonObject(value)) return [];
+  const { from, to, observed } = value;
+  return typeof from === 'number' && typeof to === 'number'
+    ? [{ from, to, observed: observed === true }]
+    : [];
+}
+
+/** The file with the outages of the engine of a node. */
+export class OutageRecord {
+  readonly #directory: string;
+  readonly #logger: Logger;
+  #made = false;
+  #next: RecordedOutages | undefined;
+  #writing: Promise<void> | undefined;
+
+  constructor(directory: string, logger: Logger) {
+    this.#directory = directory;
+    this.#logger = logger;
+  }
+
+  /** The record of an earlier process; undefined if there is none or it is damaged. */
+  async read(): Promise<RecordedOutages | undefined> {
+    try {
+      const found = JSON.parse(await readFile(this.#file, 'utf8')) as unknown;
+      if (!isJsonObject(found) || typeof found.seenAt !== 'number') return undefined;
+      const outages = Array.isArray(found.outages) ? found.outages.flatMap(outageOf) : [];
+      return { seenAt: found.seenAt, outages };
+    } catch {
+      // Without it, only the lines about earlier lost output are missing.
+      return undefined;
+    }
+  }
+
+  /** Writes the record in the background. Of several records that wait for a write, the last one is written. */
+  save(recorded: RecordedOutages): void {
+    this.#next = recorded;
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+  }
+
+  /** Resolves when all records are written. */
+  async saved(): Promise<void> {
+    await this.#writing;
+  }
+
+  get #file(): string {
+    return join(this.#directory, 'engine-outages.json');
+  }
+
+  async #write(): Promise<void> {
+    try {
+      // Once: a directory that was removed later is not created again.
+      if (!this.#made) await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+      this.#made = true;
+      for (let next = this.#next; next; next = this.#next) {
+        this.#next = undefined;
+        await writeFile(`${this.#file}.new`, JSON.stringify(next), { mode: 0o600 });
+        await rename(`${this.#file}.new`, this.#file);
+      }
+    } catch (error) {
+      this.#logger.warn('outages of the container engine could not be recorded', {
+        error: messageOf(error),
+      });
+    }
+  }
+}
