@@ -11,6 +11,7 @@ export {
   isSettledStatus,
   type ReportedEvent,
 } from './explain.js';
+export { requestsOf, requestText } from './request-text.js';
 export { saidOfStorage } from './said.js';
 export { gather, type Readable, type Reader, worldOfNamespace } from './gather.js';
 export {

@@ -30,6 +30,7 @@ import type {
 import { driverCall } from './driver-call.js';
 import { judgeFailure } from './failure.js';
 import { operationsOf, underWay } from './operations.js';
+import { callsReport, isOutdated } from './provider-calls.js';
 import { reportOf } from './report.js';
 import {
   callAgain,
@@ -173,18 +174,23 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     context: ReconcileContext,
     object: T,
     call: OperationKind,
-    { pollAfterMs }: Pending,
+    { pollAfterMs, calls }: Pending,
     node?: string,
   ): Promise<Result> {
     const { kind } = this.#of;
     const key = this.key(object);
     const message = await underWay(this.operations(object, node), call);
-    const shown = { call, startedAt: this.now, outcome: 'Pending', message, nextTryAt: '' };
+    const reported = callsReport(calls);
+    const operation = { call, startedAt: this.now, outcome: 'Pending', message, nextTryAt: '' };
+    const shown: DriverOperation = { ...operation, ...reported };
     return context.txn(async (txn) => {
       const current = await txn.get(kind, key);
       const last = current?.lastOperation;
       const isShown =
-        last?.call === call && last.outcome === shown.outcome && last.message === message;
+        last?.call === call &&
+        last.outcome === shown.outcome &&
+        last.message === message &&
+        !isOutdated(last, reported);
       if (current?.metadata.uid === object.metadata.uid && !isShown)
         txn.updateStatus(kind, key, { lastOperation: shown } as unknown as StatusUpdate<T, F>);
       return pending(pollAfterMs);
@@ -205,8 +211,9 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
     againMs?: number,
   ): { readonly lastOperation: DriverOperation } {
     const nextTryAt = shownTime(this.options.clock, againMs);
-    const { kind: outcome, message } = error;
-    return { lastOperation: { call, startedAt, outcome, message, nextTryAt } };
+    const { kind: outcome, message, calls } = error;
+    const operation = { call, startedAt, outcome, message, nextTryAt };
+    return { lastOperation: { ...operation, ...callsReport(calls) } };
   }
 
   /**

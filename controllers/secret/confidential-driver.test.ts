@@ -37,6 +37,16 @@ describe('redaction', () => {
     expect(both.text('abcdef')).to.equal(mask);
   });
 
+  it('replaces values in the calls of a provider, of errors and of Pending answers', async () => {
+    const call = { at: 0, method: 'GET', path: '/v2?region=/srv/hidden', durationMs: 1 };
+    const calls = [{ ...call, path: `/v2?region=${mask}` }];
+    const error = redaction.error(new DriverError('Timeout', 'late', { calls: [call] }));
+    expect(error).to.deep.include({ calls });
+    const pending = { type: 'pending', pollAfterMs: 5_000 } as const;
+    const answer = await redaction.guard(() => Promise.resolve({ ...pending, calls: [call] }));
+    expect(answer).to.deep.equal({ ...pending, calls });
+  });
+
   it('keeps the kind of an error, and drops its cause', () => {
     const cause = new Error('/srv/hidden');
     const told = redaction.error(

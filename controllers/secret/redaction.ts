@@ -1,5 +1,5 @@
 import { StatusError } from 'kedge';
-import { DriverError, type Parameters } from '@kedge/driver-sdk';
+import { DriverError, isPending, type JournaledCall, type Parameters } from '@kedge/driver-sdk';
 import { mask } from './sealer.js';
 
 /** Values up to this length are redacted only as whole words: redacting parts of words would garble texts. */
@@ -40,17 +40,28 @@ export class Redaction {
   /** A redacted error without its cause, which may contain the values. */
   error(thrown: unknown): unknown {
     if (this.#values.length === 0 || thrown instanceof StatusError) return thrown;
-    const { kind, message, retryAfterMs, operation } = DriverError.from(thrown);
+    const { kind, message, retryAfterMs, operation, calls } = DriverError.from(thrown);
     return new DriverError(kind, this.text(message), {
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
       ...(operation === undefined ? {} : { operation: this.text(operation) }),
+      calls: this.calls(calls),
     });
   }
 
-  /** Runs work whose errors may contain the values. @throws the errors redacted by {@link error} */
+  /** Calls of a provider, whose queries may contain the values. */
+  calls(calls: readonly JournaledCall[]): readonly JournaledCall[] {
+    return calls.map((call) => ({ ...call, path: this.text(call.path) }));
+  }
+
+  /**
+   * Runs work whose errors and Pending answers may contain the values, and redacts them.
+   * @throws the errors redacted by {@link error}
+   */
   async guard<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await work();
+      const answer = await work();
+      if (!isPending(answer) || answer.calls === undefined) return answer;
+      return { ...answer, calls: this.calls(answer.calls) };
     } catch (thrown) {
       throw this.error(thrown);
     }

@@ -4,7 +4,9 @@ import {
   DriverError,
   type DriverErrorKind,
   type DriverRegistry,
+  type JournaledCall,
   type OperationKind,
+  type Pending,
 } from '@kedge/driver-sdk';
 
 /** A fake driver with configurable results that records its calls. */
@@ -20,6 +22,8 @@ export class PlayedDriver {
   topologyKeys: readonly string[] = [];
   /** Parameters that name the place of a volume, by label. */
   placeParameters: Readonly<Record<string, readonly string[]>> = {};
+  /** The calls of the provider in errors and Pending answers. */
+  providerCalls: (() => readonly JournaledCall[]) | undefined;
   /** Errors of single calls. */
   failsOn: Partial<Record<string, DriverErrorKind>> = {};
   /** How many further calls of a kind are answered as pending, all with one operation id. */
@@ -43,7 +47,8 @@ export class PlayedDriver {
       const fails = this.failsOn[name] ?? this.fails;
       // Each error has a different message, because the messages of providers contain request ids.
       const { retryAfterMs } = this;
-      const options = retryAfterMs === undefined ? {} : { retryAfterMs };
+      const calls = this.providerCalls?.() ?? [];
+      const options = { calls, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
       if (fails) throw new DriverError(fails, `call ${this.calls.length}`, options);
     };
     const goesOn = async (
@@ -63,6 +68,10 @@ export class PlayedDriver {
       }
       return true;
     };
+    const goingOn = (): Pending => {
+      const calls = this.providerCalls?.();
+      return { type: 'pending', pollAfterMs: 5_000, ...(calls ? { calls } : {}) };
+    };
     const driver: Driver = {
       name: 'played',
       capabilities: () => ({
@@ -81,7 +90,7 @@ export class PlayedDriver {
       provision: async (request) => {
         const { sizeBytes, volume, parameters } = request;
         await call('provision', parameters['token']);
-        if (await goesOn('provision', request)) return { type: 'pending', pollAfterMs: 5_000 };
+        if (await goesOn('provision', request)) return goingOn();
         this.made.add(volume.uid);
         return { handle: 'h', sizeBytes };
       },
@@ -89,14 +98,14 @@ export class PlayedDriver {
       delete: async (request) => {
         const { volume, parameters } = request;
         await call('delete', parameters['token']);
-        if (await goesOn('delete', request)) return { type: 'pending', pollAfterMs: 5_000 };
+        if (await goesOn('delete', request)) return goingOn();
         this.made.delete(volume.uid);
         return undefined;
       },
       attach: async (request) => {
         await call('attach', request.parameters['token']);
         await this.attaching;
-        if (await goesOn('attach', request)) return { type: 'pending', pollAfterMs: 5_000 };
+        if (await goesOn('attach', request)) return goingOn();
         return { devicePath: '' };
       },
       detach: ({ parameters }) => call('detach', parameters['token']),

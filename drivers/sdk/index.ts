@@ -17,7 +17,6 @@ export {
 export * from './contract/parameters.js';
 export type * from './contract/driver-settings.js';
 export type * from './contract/provider-report.js';
-export type { JournaledCall } from './http/call-journal.js';
 export type { ProviderPorts } from './http/provider-client.js';
 export { type SynchronousDriver, synchronousDriver } from './provider/synchronous-driver.js';
 export { declaredDriver, type DriverDeclaration } from './provider/declared-driver.js';

@@ -1,5 +1,5 @@
 import pc from 'picocolors';
-import type { Explanation } from '@kedge/controllers/cause';
+import { type Explanation, requestsOf, requestText } from '@kedge/controllers/cause';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { printable } from '../../terminal-text.js';
 import { coloured } from './output.js';
@@ -49,6 +49,8 @@ export function explanationText({
     if (remedy) lines.push(['Remedy', remedy.text]);
   }
   lines.push(...calls);
+  for (const request of explanation ? requestsOf(explanation.subject) : [])
+    lines.push(['Request', requestText(request)]);
   const width = Math.max(...lines.map(([label]) => label.length), 0) + 3;
   const shown = lines.map(
     ([label, text]) => `${pc.bold(`${label}:`.padEnd(width))}${printable(text)}`,
@@ -64,10 +66,12 @@ export function explanationText({
 export function explanationData({ object, status, explanation }: ObjectExplanation): JsonObject {
   if (!explanation) return { object, status };
   const { reason, meaning, message, path, remedy } = explanation;
+  const requests = requestsOf(explanation.subject).map((one) => ({ ...one }));
   return {
     object,
     status,
     cause: { object: explanation.object, reason, meaning, message, path: [...path] },
+    ...(requests.length > 0 ? { requests } : {}),
     ...(remedy ? { remedy: { ...remedy } } : {}),
   };
 }

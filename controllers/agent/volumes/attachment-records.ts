@@ -14,6 +14,7 @@ import {
   nextPhase,
   type NextVolumePhase,
 } from '../../volume/index.js';
+import { callsReport } from '../../provisioned/provider-calls.js';
 import { type NewCondition, setCondition } from '../../reasons/index.js';
 import { type MountObstacle, obstacleOf } from './mount-obstacle.js';
 import type { PreparedMount } from './node-volumes.js';
@@ -136,6 +137,7 @@ export class AttachmentRecords {
           outcome: error.kind,
           message: error.message,
           nextTryAt: '',
+          ...callsReport(error.calls),
         },
         ...(unknown === undefined
           ? {}

@@ -37,6 +37,36 @@ describe('volumes of a provider with asynchronous operations', () => {
     expect(await records()).to.deep.equal([]);
   });
 
+  const call = (at: number) => ({ at, method: 'GET', path: '/v2/actions/7', durationMs: 12 });
+
+  it('shows the calls of the provider, and again after a minute while the operation runs', async () => {
+    const { driver, clock } = world;
+    driver.slow = { provision: 30 };
+    driver.providerCalls = () => [{ ...call(clock.now()), status: 200, requestId: 'r-1' }];
+    await world.createVolume();
+    const began = new Date(clock.now()).toISOString();
+    const row = { method: 'GET', path: '/v2/actions/7', durationMs: 12 };
+    const shown = async () => (await world.volume())?.lastOperation?.calls;
+    expect(await shown()).to.deep.equal([
+      { at: began, ...row, status: 200, requestId: 'r-1', error: '' },
+    ]);
+    await clock.advance(50_000);
+    expect((await shown())?.[0]?.at).to.equal(began);
+    await clock.advance(20_000);
+    expect(Date.parse((await shown())?.[0]?.at ?? '')).to.be.greaterThan(Date.parse(began));
+    await clock.advance(120_000);
+    expect((await world.volume())?.status).to.equal('Available');
+    expect(await shown(), 'after success').to.equal(undefined);
+  });
+
+  it('shows the calls of the provider that led to a failure', async () => {
+    world.driver.fails = 'Unavailable';
+    world.driver.providerCalls = () => [{ ...call(0), error: 'Unavailable' }];
+    await world.createVolume();
+    const [shown] = (await world.volume())?.lastOperation?.calls ?? [];
+    expect(shown).to.include({ status: 0, requestId: '', error: 'Unavailable' });
+  });
+
   it('a restart finds the operation by its id and begins no other', async () => {
     world.driver.slow = { provision: 4 };
     await world.createVolume();

@@ -18,6 +18,21 @@ export type DriverErrorKind =
   | 'Unavailable'
   | 'Internal';
 
+/** One call of a provider, without its bodies. */
+export interface JournaledCall {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly method: string;
+  /** With the query; never with a credential. */
+  readonly path: string;
+  /** Absent: no answer. */
+  readonly status?: number;
+  /** The provider's id of the request, for its support. */
+  readonly requestId?: string;
+  readonly durationMs: number;
+  readonly error?: DriverErrorKind;
+}
+
 /** Further facts of an error. */
 export interface DriverErrorOptions {
   readonly cause?: unknown;
@@ -33,6 +48,8 @@ export interface DriverErrorOptions {
   readonly retryElsewhere?: boolean;
   /** QuotaExceeded: the limit that was reached. */
   readonly limit?: number;
+  /** The last calls of the provider about the volume or snapshot, the oldest first. */
+  readonly calls?: readonly JournaledCall[];
 }
 
 const brand = Symbol.for('kedge.DriverError');
@@ -46,6 +63,7 @@ export class DriverError extends Error {
   readonly remedy: string | undefined;
   readonly retryElsewhere: boolean;
   readonly limit: number | undefined;
+  readonly calls: readonly JournaledCall[];
 
   constructor(kind: DriverErrorKind, message: string, options: DriverErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -57,11 +75,28 @@ export class DriverError extends Error {
     this.remedy = options.remedy;
     this.retryElsewhere = options.retryElsewhere ?? false;
     this.limit = options.limit;
+    this.calls = options.calls ?? [];
     Object.defineProperty(this, brand, { value: true });
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && brand in value;
+  }
+
+  /** The same error with the calls of the provider that led to it. */
+  withCalls(calls: readonly JournaledCall[]): DriverError {
+    if (calls.length === 0) return this;
+    const { kind, message, retryAfterMs, operation, requestId, remedy, limit } = this;
+    return new DriverError(kind, message, {
+      calls,
+      cause: this,
+      retryElsewhere: this.retryElsewhere,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(operation === undefined ? {} : { operation }),
+      ...(requestId === undefined ? {} : { requestId }),
+      ...(remedy === undefined ? {} : { remedy }),
+      ...(limit === undefined ? {} : { limit }),
+    });
   }
 
   /** Converts any thrown value; unknown ones become Internal with their cause. */

@@ -1,3 +1,5 @@
+import type { JournaledCall } from './errors.js';
+
 /** Driver calls that a provider may continue after its answer. */
 export const operationKinds = [
   'provision',
@@ -34,6 +36,8 @@ export interface Operations {
 export interface Pending {
   readonly type: 'pending';
   readonly pollAfterMs: number;
+  /** As the calls of a DriverError. */
+  readonly calls?: readonly JournaledCall[];
 }
 
 /** Milliseconds that a driver call may wait for its provider to finish. */

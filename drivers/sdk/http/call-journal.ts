@@ -1,19 +1,4 @@
-import type { DriverErrorKind } from '../contract/errors.js';
-
-/** One call of a provider, without its bodies. */
-export interface JournaledCall {
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  readonly method: string;
-  /** With the query; never with a credential. */
-  readonly path: string;
-  /** Absent: no answer. */
-  readonly status?: number;
-  /** The provider's id of the request, for its support. */
-  readonly requestId?: string;
-  readonly durationMs: number;
-  readonly error?: DriverErrorKind;
-}
+import type { JournaledCall } from '../contract/errors.js';
 
 const callsMax = 20;
 const objectsMax = 2_000;

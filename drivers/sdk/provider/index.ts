@@ -3,7 +3,7 @@
  * its provider's paths, fields and error table. Nothing of it is loaded before such a driver is used.
  */
 export { Fields } from '../http/answer-fields.js';
-export { CallJournal, type JournaledCall } from '../http/call-journal.js';
+export { CallJournal } from '../http/call-journal.js';
 export { type ErrorRow, kindByStatus, type Refusal, rowOf } from '../http/error-table.js';
 export {
   httpTransport,

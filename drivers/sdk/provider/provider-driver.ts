@@ -1,10 +1,13 @@
 import type { Driver } from '../contract/driver.js';
-import { DriverError } from '../contract/errors.js';
+import { DriverError, type JournaledCall } from '../contract/errors.js';
 import { isPending, type OperationKind, type Pending } from '../contract/operations.js';
+
 import type { ProviderClient } from '../http/provider-client.js';
 
 /** Shortest time until a call is repeated, milliseconds. */
 const pollMsMin = 100;
+/** Calls of the provider in an error or a Pending answer. */
+const reportedCalls = 5;
 
 /** A refusal with which the provider has done nothing and asks to come later, as an answer. */
 function laterOf(thrown: unknown): Pending | undefined {
@@ -17,9 +20,23 @@ function laterOf(thrown: unknown): Pending | undefined {
 /**
  * A driver over a provider's client. A call that the rate limit or another action delays answers Pending, so that it
  * is repeated at the time of its slot and no attempt is counted: 429 is no failure of a volume. The age of operations
- * in progress is recorded for metrics.
+ * in progress is recorded for metrics. Errors and Pending answers have the last calls of the provider.
  */
 export function providerDriver(driver: Driver, client: ProviderClient): Driver {
+  const recent = (uid: string): readonly JournaledCall[] =>
+    client.journal.of(uid).slice(-reportedCalls);
+  const withCalls = (answer: Pending, uid: string): Pending => {
+    const calls = recent(uid);
+    return calls.length === 0 ? answer : { ...answer, calls };
+  };
+  /** Adds the calls of the provider to an error. */
+  const reported = async <R>(uid: string, call: () => Promise<R>): Promise<R> => {
+    try {
+      return await call();
+    } catch (thrown) {
+      throw DriverError.from(thrown).withCalls(recent(uid));
+    }
+  };
   const followed = async <R>(
     kind: OperationKind,
     uid: string,
@@ -28,22 +45,28 @@ export function providerDriver(driver: Driver, client: ProviderClient): Driver {
     const operation = `${kind} ${uid}`;
     try {
       const answer = await call();
-      if (isPending(answer)) client.telemetry.wentOn(driver.name, operation);
-      else client.telemetry.ended(driver.name, operation);
-      return answer;
+      if (!isPending(answer)) {
+        client.telemetry.ended(driver.name, operation);
+        return answer;
+      }
+      client.telemetry.wentOn(driver.name, operation);
+      return withCalls(answer, uid);
     } catch (thrown) {
       const later = laterOf(thrown);
-      if (later) return later;
+      if (later) return withCalls(later, uid);
       const error = DriverError.from(thrown);
       // An operation whose outcome is unknown is still one that somebody waits for.
       if (error.kind !== 'Timeout') client.telemetry.ended(driver.name, operation);
-      throw error;
+      throw error.withCalls(recent(uid));
     }
   };
   return {
     ...driver,
     provision: (request) =>
       followed('provision', request.volume.uid, () => driver.provision(request)),
+    observe: (request) => reported(request.volume.uid, () => driver.observe(request)),
+    observeSnapshot: (request) =>
+      reported(request.snapshot.uid, () => driver.observeSnapshot(request)),
     delete: (request) => followed('delete', request.volume.uid, () => driver.delete(request)),
     attach: (request) => followed('attach', request.volume.uid, () => driver.attach(request)),
     detach: (request) => followed('detach', request.volume.uid, () => driver.detach(request)),

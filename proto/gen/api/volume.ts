@@ -295,6 +295,20 @@ export interface Volume_DataDeletion {
   generation: number;
 }
 
+/** One request of a driver to its provider, without its body and credentials. */
+export interface Volume_ProviderCall {
+  at: string;
+  method: string;
+  path: string;
+  /** HTTP status; 0 without an answer. */
+  status: number;
+  /** The provider's id of the request, for its support. */
+  requestId: string;
+  durationMs: number;
+  /** The class of the error; empty after success. */
+  error: string;
+}
+
 /** One call of the driver with its outcome. */
 export interface Volume_Operation {
   call: string;
@@ -304,6 +318,8 @@ export interface Volume_Operation {
   message: string;
   /** Time of the next automatic retry; empty if there is none. */
   nextTryAt: string;
+  /** The last calls of the provider, the oldest first; empty after success and for drivers of this machine. */
+  calls: Volume_ProviderCall[];
 }
 
 export interface Volume_LabelsEntry {
@@ -1113,8 +1129,120 @@ export const Volume_DataDeletion: MessageFns<Volume_DataDeletion> = {
   },
 };
 
+function createBaseVolume_ProviderCall(): Volume_ProviderCall {
+  return { at: "", method: "", path: "", status: 0, requestId: "", durationMs: 0, error: "" };
+}
+
+export const Volume_ProviderCall: MessageFns<Volume_ProviderCall> = {
+  encode(message: Volume_ProviderCall, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.at !== "") {
+      writer.uint32(10).string(message.at);
+    }
+    if (message.method !== "") {
+      writer.uint32(18).string(message.method);
+    }
+    if (message.path !== "") {
+      writer.uint32(26).string(message.path);
+    }
+    if (message.status !== 0) {
+      writer.uint32(32).int32(message.status);
+    }
+    if (message.requestId !== "") {
+      writer.uint32(42).string(message.requestId);
+    }
+    if (message.durationMs !== 0) {
+      writer.uint32(48).int32(message.durationMs);
+    }
+    if (message.error !== "") {
+      writer.uint32(58).string(message.error);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Volume_ProviderCall {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolume_ProviderCall();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.at = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.method = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.status = reader.int32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.requestId = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.durationMs = reader.int32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.error = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseVolume_Operation(): Volume_Operation {
-  return { call: "", startedAt: "", outcome: "", message: "", nextTryAt: "" };
+  return { call: "", startedAt: "", outcome: "", message: "", nextTryAt: "", calls: [] };
 }
 
 export const Volume_Operation: MessageFns<Volume_Operation> = {
@@ -1133,6 +1261,9 @@ export const Volume_Operation: MessageFns<Volume_Operation> = {
     }
     if (message.nextTryAt !== "") {
       writer.uint32(42).string(message.nextTryAt);
+    }
+    for (const v of message.calls) {
+      Volume_ProviderCall.encode(v!, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -1188,6 +1319,14 @@ export const Volume_Operation: MessageFns<Volume_Operation> = {
             }
 
             message.nextTryAt = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.calls.push(Volume_ProviderCall.decode(reader, reader.uint32()));
             continue;
           }
         }

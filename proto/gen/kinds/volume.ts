@@ -29,6 +29,20 @@ export interface VolumeAttachment {
   readonly attachedAt?: string;
 }
 
+/** One request of a driver to its provider, without its body and credentials. */
+export interface VolumeProviderCall {
+  readonly at: string;
+  readonly method: string;
+  readonly path: string;
+  /** HTTP status; 0 without an answer. */
+  readonly status: number;
+  /** The provider's id of the request, for its support. */
+  readonly requestId: string;
+  readonly durationMs: number;
+  /** The class of the error; empty after success. */
+  readonly error: string;
+}
+
 /** One call of the driver with its outcome. */
 export interface VolumeOperation {
   readonly call: string;
@@ -38,6 +52,8 @@ export interface VolumeOperation {
   readonly message: string;
   /** Time of the next automatic retry; empty if there is none. */
   readonly nextTryAt: string;
+  /** The last calls of the provider, the oldest first; empty after success and for drivers of this machine. */
+  readonly calls?: readonly VolumeProviderCall[];
 }
 
 /** The decision to delete the data, made only by the volume controller. */

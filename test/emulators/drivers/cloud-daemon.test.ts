@@ -130,6 +130,19 @@ requestMs = 2000
     expect(cloud.requests.at(-1)?.token).to.equal('token 3');
   });
 
+  it('shows the last requests of a volume that is refused, in kedge why and describe', async () => {
+    cloud.tokens.delete(tokens[2]);
+    await volume('refused', 'bare');
+    await until('refused', 'Failed');
+    const told =
+      /\S+ GET \/v2\/volumes\?name=\S+region=fra1\S*: 401 in \d+ ms, CredentialsRejected/;
+    for (const command of ['why', 'describe']) {
+      const { stdout } = await daemon.cli(command, 'volume/refused');
+      expect(stdout, command).to.match(told);
+    }
+    cloud.tokens.set(tokens[2], fiveScopes);
+  });
+
   it('has no token in its log, answers, metrics and files', async () => {
     const paths = ['volumes', 'events', 'secrets', 'volumes/bare:describe'];
     const answers = await Promise.all(

@@ -85,9 +85,9 @@ describe('cloud1-volume', () => {
     const request = one.request();
     const provision = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
     const again = await driver.provision({ ...request, ...provision });
-    expect(again).to.deep.equal({ type: 'pending', pollAfterMs: 5_000 });
+    expect(again).to.include({ type: 'pending', pollAfterMs: 5_000 });
     const gone = { ...request, handle: undefined };
-    expect(await driver.delete(gone)).to.deep.equal({ type: 'pending', pollAfterMs: 10_000 });
+    expect(await driver.delete(gone)).to.include({ type: 'pending', pollAfterMs: 10_000 });
     expect(await driver.delete(gone)).to.equal(undefined);
     expect(await existing('volume')).to.deep.equal([]);
   });
