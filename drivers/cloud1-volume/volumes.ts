@@ -7,7 +7,7 @@ import {
   DriverError,
   type ExpandRequest,
   type HandleRequest,
-  type Looked,
+  type Observed,
   type Observation,
   type OperationKind,
   type Pending,
@@ -22,8 +22,8 @@ import { callerOf, provisioned, requireSize } from './requests.js';
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
 
-const absent: Looked<never> = { type: 'absent' };
-const done = <R>(result: R): Looked<R> => ({ type: 'done', result });
+const absent: Observed<never> = { type: 'absent' };
+const done = <R>(result: R): Observed<R> => ({ type: 'done', result });
 const notYet = (ms: number): Pending => ({ type: 'pending', pollAfterMs: ms });
 
 function ended<R>(error: unknown, kind: DriverError['kind'], result: R): R {
@@ -168,14 +168,14 @@ export class Cloud1Volumes {
   #act<R>(
     request: CallContext,
     kind: OperationKind,
-    look: () => Promise<Looked<R>>,
+    observe: () => Promise<Observed<R>>,
     action: () => { readonly id: string; readonly body: CloudAction; readonly droplet?: string },
   ): Promise<R | Pending> {
     const caller = callerOf(request);
     return this.#actions.run(request, {
       kind,
       token: caller.token,
-      look,
+      observe,
       machine: () => action().droplet,
       start: () => {
         const { id, body } = action();
@@ -193,7 +193,7 @@ export class Cloud1Volumes {
   attach(request: BlockAttachRequest, link: string): Promise<AttachResult | Pending> {
     const { instance } = request;
     let seen: CloudVolume | undefined;
-    const look = async (): Promise<Looked<AttachResult>> => {
+    const observe = async (): Promise<Observed<AttachResult>> => {
       seen = await this.require(request);
       const { droplets } = seen;
       if (droplets.includes(instance)) return done({ devicePath: link });
@@ -204,12 +204,12 @@ export class Cloud1Volumes {
         `volume ${seen.id} is attached to Droplet ${other}, not to ${instance} (node "${request.node}"); it is attached once it is detached there`,
       );
     };
-    const attached = this.#act(request, 'attach', look, () => ({
+    const attached = this.#act(request, 'attach', observe, () => ({
       id: request.handle,
       droplet: instance,
       body: { type: 'attach', droplet_id: Number(instance), region: seen?.region ?? '' },
     }));
-    return attached.catch((error: unknown) => this.#afterAll(error, 'InUse', look));
+    return attached.catch((error: unknown) => this.#afterAll(error, 'InUse', observe));
   }
 
   /**
@@ -219,30 +219,31 @@ export class Cloud1Volumes {
   async #afterAll<R>(
     error: unknown,
     kind: DriverError['kind'],
-    look: () => Promise<Looked<R>>,
+    observe: () => Promise<Observed<R>>,
   ): Promise<R> {
     if (!(error instanceof DriverError) || error.kind !== kind) throw error;
-    const looked = await look().catch(() => undefined);
-    if (looked?.type === 'done') return looked.result;
+    // If it fails, the refusal is reported, with the failed request among its calls.
+    const observed = await observe().catch(() => undefined);
+    if (observed?.type === 'done') return observed.result;
     throw error;
   }
 
   detach(request: BlockDetachRequest): Promise<void | Pending> {
     const { instance } = request;
     let region = '';
-    const look = async (): Promise<Looked<undefined>> => {
+    const observe = async (): Promise<Observed<undefined>> => {
       const found = await this.#ofHandle(request);
       if (!found || instance === undefined || !found.droplets.includes(instance))
         return done(undefined);
       ({ region } = found);
       return absent;
     };
-    const detached = this.#act(request, 'detach', look, () => ({
+    const detached = this.#act(request, 'detach', observe, () => ({
       id: request.handle,
       droplet: instance ?? '',
       body: { type: 'detach', droplet_id: Number(instance), region },
     }));
-    return detached.catch((error: unknown) => this.#afterAll(error, 'NotFound', look));
+    return detached.catch((error: unknown) => this.#afterAll(error, 'NotFound', observe));
   }
 
   /** Grows a volume, attached or not, to at least `sizeGib`. */
@@ -252,11 +253,11 @@ export class Cloud1Volumes {
     sizeGib: number,
   ): Promise<bigint | Pending> {
     let seen: CloudVolume | undefined;
-    const look = async (): Promise<Looked<bigint>> => {
+    const observe = async (): Promise<Observed<bigint>> => {
       seen = await this.require(request);
       return seen.sizeGib >= sizeGib ? done(bytesOf(seen.sizeGib)) : absent;
     };
-    return this.#act(request, kind, look, () => {
+    return this.#act(request, kind, observe, () => {
       const [droplet] = seen?.droplets ?? [];
       return {
         id: request.handle,

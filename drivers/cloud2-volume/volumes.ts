@@ -7,7 +7,7 @@ import {
   DriverError,
   type ExpandRequest,
   type HandleRequest,
-  type Looked,
+  type Observed,
   type Observation,
   type OperationKind,
   type Pending,
@@ -31,9 +31,9 @@ const uncertain: readonly DriverError['kind'][] = [
   'AlreadyExists',
 ];
 
-const absent: Looked<never> = { type: 'absent' };
-const underWay: Looked<never> = { type: 'underWay' };
-const done = <R>(result: R): Looked<R> => ({ type: 'done', result });
+const absent: Observed<never> = { type: 'absent' };
+const underWay: Observed<never> = { type: 'underWay' };
+const done = <R>(result: R): Observed<R> => ({ type: 'done', result });
 
 /** The node of an attach. */
 export interface AttachPlace {
@@ -101,7 +101,7 @@ export class Cloud2Volumes {
     const caller = callerOf(request);
     const size = requireSize(request.sizeBytes);
     const location = locationOf(parameters);
-    const look = async (): Promise<Looked<ProvisionResult>> => {
+    const observe = async (): Promise<Observed<ProvisionResult>> => {
       const found = await this.#named(request);
       if (!found) return absent;
       if (found.location !== location)
@@ -116,7 +116,7 @@ export class Cloud2Volumes {
       [labelKeys.cluster]: labelValue(this.#cluster),
     };
     return carryOut(this.#client.clock, request, 'provision', {
-      look,
+      observe,
       start: (_key) =>
         this.#api
           .createVolume(caller, { name: providerName(volume.uid), size, location, labels })
@@ -195,14 +195,14 @@ export class Cloud2Volumes {
     request: CallContext,
     kind: OperationKind,
     server: string | undefined,
-    look: () => Promise<Looked<R>>,
+    observe: () => Promise<Observed<R>>,
     start: (caller: Caller) => Promise<string>,
   ): Promise<R | Pending> {
     const caller = callerOf(request);
     return this.#actions.run(request, {
       kind,
       token: caller.token,
-      look,
+      observe,
       machine: () => server,
       start: () => start(caller),
       state: (id) => this.#api.actionState(caller, id),
@@ -213,7 +213,7 @@ export class Cloud2Volumes {
     const { instance, volume, operations } = request;
     const { link, appeared, deviceMs, location } = place;
     const result = { devicePath: link };
-    const look = async (): Promise<Looked<AttachResult>> => {
+    const observe = async (): Promise<Observed<AttachResult>> => {
       const found = await this.#require(request);
       if (location !== undefined && location !== found.location)
         throw new DriverError(
@@ -228,13 +228,14 @@ export class Cloud2Volumes {
         );
       return (await appeared()) ? done(result) : underWay;
     };
-    const answer = await this.#act(request, 'attach', instance, look, (caller) =>
+    const answer = await this.#act(request, 'attach', instance, observe, (caller) =>
       this.#api.startAction(caller, request.handle, 'attach', { server: Number(instance) }),
     ).catch(async (error: unknown) => {
       // "Attached already" is believed only of a volume that is (hetznercloud/csi-driver#41).
       if (!isKind(error, 'InUse')) throw error;
-      const looked = await look().catch(() => undefined);
-      if (looked?.type === 'done') return looked.result;
+      // If it fails, the refusal is reported, with the failed request among its calls.
+      const observed = await observe().catch(() => undefined);
+      if (observed?.type === 'done') return observed.result;
       throw error;
     });
     if (!('type' in answer)) {
@@ -259,17 +260,17 @@ export class Cloud2Volumes {
 
   async detach(request: BlockDetachRequest): Promise<void | Pending> {
     const { instance } = request;
-    const look = async (): Promise<Looked<undefined>> => {
+    const observe = async (): Promise<Observed<undefined>> => {
       const found = await this.#ofHandle(request);
       const isHere = found?.server !== undefined && found.server === instance;
       return isHere ? absent : done(undefined);
     };
-    return this.#act(request, 'detach', instance, look, (caller) =>
+    return this.#act(request, 'detach', instance, observe, (caller) =>
       this.#api.startAction(caller, request.handle, 'detach'),
     ).catch(async (error: unknown) => {
       if (!isKind(error, 'NotFound')) throw error;
-      const looked = await look();
-      if (looked.type === 'done') return undefined;
+      const observed = await observe();
+      if (observed.type === 'done') return undefined;
       throw error;
     });
   }
@@ -277,7 +278,7 @@ export class Cloud2Volumes {
   /** Grows a volume that is attached to no server (specification section 2.5). */
   grow(request: ExpandRequest): Promise<bigint | Pending> {
     const size = requireSize(request.sizeBytes);
-    const look = async (): Promise<Looked<bigint>> => {
+    const observe = async (): Promise<Observed<bigint>> => {
       const found = await this.#require(request);
       // A resize must be greater than the present size.
       if (found.sizeGib >= size) return done(bytesOf(found.sizeGib));
@@ -287,7 +288,7 @@ export class Cloud2Volumes {
         `volume ${found.id} is attached to server ${found.server}; it is resized once it is detached`,
       );
     };
-    return this.#act(request, 'expand', undefined, look, (caller) =>
+    return this.#act(request, 'expand', undefined, observe, (caller) =>
       this.#api.startAction(caller, request.handle, 'resize', { size }),
     );
   }

@@ -9,7 +9,7 @@ export {
   type AwaitOptions,
   awaitOperation,
   type AwaitRequest,
-  type Looked,
+  type Observed,
   operationIdOf,
   type OperationState,
   type ProviderOperation,

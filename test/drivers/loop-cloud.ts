@@ -5,7 +5,7 @@ import {
   type Driver,
   DriverError,
   inTurn,
-  type Looked,
+  type Observed,
   type OperationKind,
   type Operations,
   type Pending,
@@ -40,10 +40,10 @@ const follows: Readonly<Partial<Record<OperationKind, readonly OperationKind[]>>
   deleteSnapshot: ['createSnapshot'],
 };
 
-const absent: Looked<never> = { type: 'absent' };
-const underWay: Looked<never> = { type: 'underWay' };
+const absent: Observed<never> = { type: 'absent' };
+const underWay: Observed<never> = { type: 'underWay' };
 
-function found<R>(result: R): Looked<R> {
+function found<R>(result: R): Observed<R> {
   return { type: 'done', result };
 }
 
@@ -78,11 +78,11 @@ export function loopCloud(options: LoopCloudOptions): Driver {
   const carryOut = <R>(
     { operations, signal }: Asked,
     order: Order,
-    look: () => Promise<Looked<R>>,
+    observe: () => Promise<Observed<R>>,
   ): Promise<R | Pending> => {
     const { kind, uid } = order;
     const operation = {
-      look,
+      observe,
       start: (key: string) => calls.start(order, key, signal),
       state: (id: string) => calls.state(id, signal),
     };
@@ -94,8 +94,8 @@ export function loopCloud(options: LoopCloudOptions): Driver {
 
   /** A read of a disk that no operation is changing. */
   const disk =
-    <R>(uid: string, signal: AbortSignal, judge: (one: Disk | undefined) => Looked<R>) =>
-    async (): Promise<Looked<R>> => {
+    <R>(uid: string, signal: AbortSignal, judge: (one: Disk | undefined) => Observed<R>) =>
+    async (): Promise<Observed<R>> => {
       const one = await calls.disk(uid, signal);
       return one?.busyWith === undefined ? judge(one) : underWay;
     };
@@ -172,26 +172,26 @@ export function loopCloud(options: LoopCloudOptions): Driver {
       create: (request) => {
         const { volume, handle, signal } = request;
         const { uid } = request.snapshot;
-        const look = async (): Promise<Looked<SnapshotResult>> => {
+        const observe = async (): Promise<Observed<SnapshotResult>> => {
           const one = await calls.snapshot(uid, signal);
           if (one) return one.busyWith === undefined ? found(copied(one)) : underWay;
           const source = requirePresent(await calls.disk(volume.uid, signal), volume.uid);
           requireOwn(source, volume.uid, handle);
           return source.busyWith === undefined ? absent : underWay;
         };
-        return carryOut(request, { kind: 'createSnapshot', uid, source: handle }, look);
+        return carryOut(request, { kind: 'createSnapshot', uid, source: handle }, observe);
       },
       observe: async ({ snapshot: { uid }, signal }) =>
         copied(requirePresent(await calls.snapshot(uid, signal), uid)),
       delete: (request) => {
         const { signal } = request;
         const { uid } = request.snapshot;
-        const look = async (): Promise<Looked<undefined>> => {
+        const observe = async (): Promise<Observed<undefined>> => {
           const one = await calls.snapshot(uid, signal);
           if (!one) return found(undefined);
           return one.busyWith === undefined ? absent : underWay;
         };
-        return carryOut(request, { kind: 'deleteSnapshot', uid }, look);
+        return carryOut(request, { kind: 'deleteSnapshot', uid }, observe);
       },
       restore: (request) => {
         const { volume, sizeBytes, snapshot } = request;

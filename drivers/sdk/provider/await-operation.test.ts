@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import {
   type AwaitOptions,
   awaitOperation,
-  type Looked,
+  type Observed,
   operationIdOf,
   type OperationState,
 } from './await-operation.js';
@@ -13,7 +13,7 @@ import { memoryOperations, type OperationKind, type Operations } from '../contra
 class Provider {
   readonly keys: string[] = [];
   readonly states = new Map<string, OperationState>();
-  looks = 0;
+  observations = 0;
   made = 0;
   underWay = 0;
   /** Replays the operation of a key that it has seen. */
@@ -23,8 +23,8 @@ class Provider {
   readonly #ids = new Map<string, string>();
   #begun = 0;
 
-  look(): Promise<Looked<string>> {
-    this.looks += 1;
+  observe(): Promise<Observed<string>> {
+    this.observations += 1;
     if (this.made > 0) return Promise.resolve({ type: 'done', result: 'thing' });
     return Promise.resolve({ type: this.underWay > 0 ? 'underWay' : 'absent' });
   }
@@ -103,7 +103,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(provider.keys).to.deep.equal([]);
   });
 
-  it('the key is durable before the start, and the id before the first look at it', async () => {
+  it('the key is durable before the start, and the id before its first poll', async () => {
     const seen: (string | undefined)[] = [];
     const start = provider.start.bind(provider);
     const state = provider.state.bind(provider);
@@ -188,8 +188,8 @@ describe('an operation of a provider as a driver call', () => {
   it('an outcome that can not be seen keeps the id', async () => {
     await call();
     const state = provider.state.bind(provider);
-    provider.state = () => Promise.reject(new DriverError('Timeout', 'no right to look'));
-    expect(await refused(call())).to.equal('Timeout: no right to look');
+    provider.state = () => Promise.reject(new DriverError('Timeout', 'no right to observe'));
+    expect(await refused(call())).to.equal('Timeout: no right to observe');
     expect(operationIdOf(await operations.get('provision'))).to.equal('op-1');
     provider.state = state;
     provider.end('op-1');
@@ -209,8 +209,8 @@ describe('an operation of a provider as a driver call', () => {
 
   it('is not done before the operations that it follows have ended, though what it is to bring about is so by now', async () => {
     await call({}, 'attach');
-    // A look for what is attached does not show what is on its way.
-    provider.look = () => Promise.resolve({ type: 'done', result: 'nothing is attached' });
+    // The observed attachment does not show an operation that is still in progress.
+    provider.observe = () => Promise.resolve({ type: 'done', result: 'nothing is attached' });
     expect(await call({ after: ['attach'] }, 'detach')).to.deep.equal(pending);
     expect(operationIdOf(await operations.get('attach')), 'still followed').to.equal('op-1');
     provider.end('op-1');
@@ -219,10 +219,12 @@ describe('an operation of a provider as a driver call', () => {
 
   it('is done when what it was to make is there, though the provider refuses to show the operation', async () => {
     expect(await call()).to.include({ type: 'pending' });
-    provider.state = () => Promise.reject(new DriverError('Timeout', 'no right to look'));
-    provider.look = () => Promise.reject(new DriverError('PermissionDenied', 'nor at this'));
-    expect(await refused(call()), 'neither shows it').to.equal('Timeout: no right to look');
-    provider.look = () => Promise.resolve({ type: 'done', result: 'thing' });
+    provider.state = () => Promise.reject(new DriverError('Timeout', 'no right to observe'));
+    provider.observe = () => Promise.reject(new DriverError('PermissionDenied', 'nor at this'));
+    expect(await refused(call()), 'neither shows it').to.equal(
+      'Timeout: no right to observe; its result could not be observed either: nor at this',
+    );
+    provider.observe = () => Promise.resolve({ type: 'done', result: 'thing' });
     expect(await call()).to.equal('thing');
     expect(await operations.get('provision')).to.equal(undefined);
     expect(provider.keys).to.have.length(1);
@@ -231,7 +233,7 @@ describe('an operation of a provider as a driver call', () => {
   it('fails like a question that failed for another reason, though what it was to make is there, and keeps the id', async () => {
     expect(await call()).to.include({ type: 'pending' });
     provider.state = () => Promise.reject(new DriverError('Unavailable', 'no route'));
-    provider.look = () => Promise.resolve({ type: 'done', result: 'thing' });
+    provider.observe = () => Promise.resolve({ type: 'done', result: 'thing' });
     expect(await refused(call())).to.equal('Unavailable: no route');
     expect(operationIdOf(await operations.get('provision'))).to.equal('op-1');
   });

@@ -9,7 +9,7 @@ import {
 } from '../contract/operations.js';
 
 /** A resource at the provider, looked up by its identity instead of an operation. */
-export type Looked<R> =
+export type Observed<R> =
   | { readonly type: 'done'; readonly result: R }
   /** An operation in progress creates or blocks it: look it up again. */
   | { readonly type: 'underWay' }
@@ -26,7 +26,7 @@ export type OperationState =
 /** The calls of a provider that {@link awaitOperation} makes. Each throws {@link DriverError} only. */
 export interface ProviderOperation<R> {
   /** Looks up an existing resource. It must find the result of an ended operation. */
-  look(): Promise<Looked<R>>;
+  observe(): Promise<Observed<R>>;
   /**
    * Starts the operation and returns its id. For a key that it has seen before, a provider returns the operation of
    * that key again, whatever its outcome. After an error the operation may have started or not.
@@ -34,7 +34,7 @@ export interface ProviderOperation<R> {
   start(idempotencyKey: string): Promise<string>;
   /**
    * Polls the state once. Throws an error of kind Timeout if the answer shows no state, for example because a right is
-   * missing. The operation is then done if {@link look} finds its result; else its outcome is unknown, and the id is
+   * missing. The operation is then done if {@link observe} finds its result; else its outcome is unknown, and the id is
    * kept.
    */
   state(operationId: string): Promise<OperationState>;
@@ -132,7 +132,6 @@ export async function awaitOperation<R>(
       state = id === undefined ? undefined : await operation.state(id);
     } catch (unseen) {
       const result = await doneUnseen(operation, unseen);
-      if (!result) throw unseen;
       await operations.clear(kind);
       return result.result;
     }
@@ -141,19 +140,19 @@ export async function awaitOperation<R>(
       throw state.error;
     }
     if (state?.type !== 'running') {
-      const looked = await operation.look();
-      if (looked.type === 'done') {
+      const observed = await operation.observe();
+      if (observed.type === 'done') {
         await operations.clear(kind);
-        return looked.result;
+        return observed.result;
       }
-      if (state?.type === 'ended' && looked.type === 'absent') {
+      if (state?.type === 'ended' && observed.type === 'absent') {
         await operations.clear(kind);
         throw new DriverError(
           'Internal',
           `operation ${id ?? ''} has ended without its result; it is started again`,
         );
       }
-      if (looked.type === 'absent') {
+      if (observed.type === 'absent') {
         const key = attempt?.key ?? randomUUID();
         await keep({ key, operationId: undefined });
         const begun = await operation.start(key);
@@ -172,17 +171,33 @@ export async function awaitOperation<R>(
 }
 
 /**
- * Looks up the result of an operation by identity after a poll of its state timed out; undefined if there is none.
- * Errors of the lookup are ignored: the caller throws the Timeout, because a permanent error would mean that the
- * operation failed.
+ * Observes the result of an operation after a poll of its state timed out.
+ * @throws `unseen` if there is no result. If the observation fails, too, the message has both errors, and the kind
+ * stays Timeout: a permanent error would mean that the operation failed.
  */
 async function doneUnseen<R>(
   operation: ProviderOperation<R>,
   unseen: unknown,
-): Promise<{ readonly result: R } | undefined> {
-  if (!(unseen instanceof DriverError) || unseen.kind !== 'Timeout') return undefined;
-  const looked = await operation.look().catch(() => undefined);
-  return looked?.type === 'done' ? { result: looked.result } : undefined;
+): Promise<{ readonly result: R }> {
+  if (!(unseen instanceof DriverError) || unseen.kind !== 'Timeout') throw unseen;
+  let observed: Observed<R>;
+  try {
+    observed = await operation.observe();
+  } catch (thrown) {
+    const { message } = DriverError.from(thrown);
+    const { operation: id, requestId } = unseen;
+    throw new DriverError(
+      'Timeout',
+      `${unseen.message}; its result could not be observed either: ${message}`,
+      {
+        cause: thrown,
+        ...(id === undefined ? {} : { operation: id }),
+        ...(requestId === undefined ? {} : { requestId }),
+      },
+    );
+  }
+  if (observed.type !== 'done') throw unseen;
+  return { result: observed.result };
 }
 
 /** @throws DriverError Timeout when the signal is aborted */

@@ -44,7 +44,7 @@ export class MachineActions {
     };
     try {
       const answer = await carryOut(this.#client.clock, request, kind, {
-        look: action.look,
+        observe: action.observe,
         state: action.state,
         start: () => {
           const on = machine();

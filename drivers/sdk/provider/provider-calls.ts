@@ -61,16 +61,16 @@ export function carryOut<R>(
 ): Promise<R | Pending> {
   const state: ProviderOperation<R>['state'] = async (id) => {
     const found = await operation.state(id);
-    // The look says nothing about an operation that this one follows.
+    // The result says nothing about an operation that this one follows.
     const isOwn = operationIdOf(await operations.get(kind)) === id;
-    if (!isOwn || !runningOn(clock).isLookDue(`${kind} ${id}`, found.type === 'running'))
+    if (!isOwn || !runningOn(clock).isObservationDue(`${kind} ${id}`, found.type === 'running'))
       return found;
-    // A failed call is in the call journal, and the answer of the poll stands: the next call is due in a minute.
-    const looked = await operation.look().catch(() => undefined);
-    return looked?.type === 'done' ? { type: 'ended' } : found;
+    // The answer of the poll stands. The Pending answer has the failed request among its calls.
+    const observed = await operation.observe().catch(() => undefined);
+    return observed?.type === 'done' ? { type: 'ended' } : found;
   };
   const watched: ProviderOperation<R> = {
-    look: () => operation.look(),
+    observe: () => operation.observe(),
     start: (key) => operation.start(key),
     state,
   };
