@@ -61,13 +61,13 @@ export function registryRules(sealer: Sealer): AdmissionRules<Registry> {
       const stored = await storedParameters(context, registries, before, ({ auth }) =>
         values(auth),
       );
-      const sealed = sealParameters(
+      const sealed = sealParameters(values(object.auth), {
         sealer,
-        holderOf(registries, object),
-        values(object.auth),
-        [...registryAuthSensitive],
+        holder: holderOf(registries, object),
+        sensitive: registryAuthSensitive,
         stored,
-      );
+        field: 'auth',
+      });
       return { ...object, auth: { ...object.auth, ...sealed } };
     },
     async validate(context, object) {

@@ -3,7 +3,7 @@ import type { AdmissionRules } from 'kedge/server';
 import { dataViolations } from './data-map.js';
 import { type Secret, secrets } from './kind.js';
 import { neededByDeletions } from './deletion-need.js';
-import { isSealed, mask, type Sealer } from './sealer.js';
+import { isSealed, mask, maskViolation, type Sealer } from './sealer.js';
 
 /** The location of a secret value, which is its associated data. */
 export function placeOf(
@@ -61,16 +61,19 @@ export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
       const kept = { ...object, data: sealedBefore, version: before?.version ?? 1 };
       // Opens nothing: a write that keeps all values also keeps those whose key is lost.
       if (before && sameKeys && masked) return kept;
+      const masks = Object.keys(given).filter(
+        (key) => given[key] === mask && !Object.hasOwn(sealedBefore, key),
+      );
+      if (masks.length > 0) throw invalid(masks.map((key) => maskViolation(`data.${key}`)));
       const stored = readable(sealer, before);
       const lost = Object.keys(given).filter(
-        (key) =>
-          given[key] === mask && Object.hasOwn(sealedBefore, key) && !Object.hasOwn(stored, key),
+        (key) => given[key] === mask && !Object.hasOwn(stored, key),
       );
       if (lost.length > 0) throw invalid(lost.map(lostViolation));
       const data = Object.fromEntries(
         Object.entries(given).map(([key, value]) => [
           key,
-          value === mask && Object.hasOwn(stored, key) ? (stored[key] ?? value) : value,
+          value === mask ? (stored[key] ?? value) : value,
         ]),
       );
       // Unchanged values keep their ciphertext, so that writing them again changes nothing. Only users that may

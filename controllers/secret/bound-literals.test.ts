@@ -16,7 +16,10 @@ const resolver = parameterResolver({ get: () => undefined } as unknown as Lister
 const mine = holderOf(volumes, { namespace: 'default', name: 'mine' });
 const theirs = holderOf(volumes, { namespace: 'default', name: 'theirs' });
 const sealedFor = (holder: typeof mine, token: string): { readonly token: string } => {
-  const sealed = sealParameters(sealer, holder, { token }, ['token'], undefined);
+  const sealed = sealParameters(
+    { token },
+    { sealer, holder, sensitive: ['token'], stored: undefined, field: '' },
+  );
   return { token: sealed?.['token'] ?? '' };
 };
 

@@ -10,7 +10,7 @@ export {
   rebindParameters,
   referenceViolations,
   sealParameters,
-  type StoredParameters,
+  type Sealing,
   storedParameters,
 } from './parameters.js';
 export { parseReference, referencedSecrets } from './reference.js';

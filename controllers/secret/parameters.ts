@@ -1,4 +1,4 @@
-import type { ApiObject, FieldViolation, Kind, Lister } from 'kedge';
+import { type ApiObject, type FieldViolation, invalid, type Kind, type Lister } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
 import { type Driver, DriverError, type Parameters } from '@kedge/driver-sdk';
 import type { Secret } from './kind.js';
@@ -6,7 +6,7 @@ import { openSecret } from './admission.js';
 import { parameterReference } from './reference.js';
 import { confidentialDriver, openHandle } from './confidential-driver.js';
 import { Redaction } from './redaction.js';
-import { type Holder, isSealed, mask, type Sealer } from './sealer.js';
+import { type Holder, isSealed, mask, maskViolation, type Sealer } from './sealer.js';
 
 /** Resolves references and opens sealed literals for a driver call. */
 export interface ParameterResolver {
@@ -113,34 +113,60 @@ export function rebindParameters(
   );
 }
 
+/** How {@link sealParameters} treats the parameters of a write. */
+export interface Sealing {
+  readonly sealer: Sealer;
+  /** The object that the values are sealed for. */
+  readonly holder: Holder;
+  /** Keys whose literals are sealed; undefined if the driver is unknown. */
+  readonly sensitive: readonly string[] | undefined;
+  /** Undefined for a new object. */
+  readonly stored: StoredParameters | undefined;
+  /** The field of the parameters, for violations. */
+  readonly field: string;
+}
+
 /**
- * Parameters of `holder` with sensitive literals sealed. A mask keeps the stored value. A literal that equals the
- * stored value keeps it only if the writer may read the stored value; otherwise it is sealed like a new one. A stored
- * value whose key is lost is replaced like any other.
+ * Parameters with sensitive literals sealed. A mask keeps the sealed value of its key. A literal that equals the stored
+ * value keeps it only if the writer may read the stored value; otherwise it is sealed like a new one. A stored value whose
+ * key is lost is replaced like any other.
+ * @throws StatusError InvalidArgument for a mask of a key without a sealed value: it would become the value
  */
 export function sealParameters(
-  sealer: Sealer,
-  holder: Holder,
   parameters: Parameters | undefined,
-  sensitive: readonly string[],
-  before: StoredParameters | undefined,
+  sealing: Sealing,
 ): Parameters | undefined {
   if (!parameters) return undefined;
+  const { stored, sensitive, field } = sealing;
+  const masks = Object.entries(parameters).filter(([key, value]) => {
+    const before = ownValue(stored?.parameters, key);
+    if (value !== mask || value === before) return false;
+    return before === undefined || !isSealed(before) || sensitive?.includes(key) === false;
+  });
+  if (masks.length > 0) throw invalid(masks.map(([key]) => maskViolation(`${field}.${key}`)));
   return Object.fromEntries(
-    Object.entries(parameters).map(([key, value]) => {
-      if (!sensitive.includes(key) || value.startsWith('secret:')) return [key, value];
-      const place = { holder, key };
-      const stored = before?.parameters?.[key];
-      if (stored !== undefined && isSealed(stored)) {
-        if (value === mask || value === stored) return [key, stored];
-        const same = before?.reveals && sealer.openIfPossible(stored, place) === value;
-        if (same) return [key, stored];
-      }
-      // Sealed for this object, for example by a restore. Otherwise it is plain text with the same prefix.
-      if (isSealed(value) && sealer.isBoundTo(value, place)) return [key, value];
-      return [key, sealer.seal(value, place)];
-    }),
+    Object.entries(parameters).map(([key, value]) => [key, storedValue(key, value, sealing)]),
   );
+}
+
+function storedValue(key: string, value: string, sealing: Sealing): string {
+  const { sealer, holder, sensitive, stored } = sealing;
+  const before = ownValue(stored?.parameters, key);
+  if (value === mask && before !== undefined) return before;
+  if (!sensitive?.includes(key) || value.startsWith('secret:')) return value;
+  const place = { holder, key };
+  if (before !== undefined && isSealed(before)) {
+    if (value === before) return before;
+    const same = stored?.reveals && sealer.openIfPossible(before, place) === value;
+    if (same) return before;
+  }
+  // Sealed for this object, for example by a restore. Otherwise it is plain text with the same prefix.
+  if (isSealed(value) && sealer.isBoundTo(value, place)) return value;
+  return sealer.seal(value, place);
+}
+
+function ownValue(parameters: Parameters | undefined, key: string): string | undefined {
+  return parameters && Object.hasOwn(parameters, key) ? parameters[key] : undefined;
 }
 
 /** Parameters masked for clients. */

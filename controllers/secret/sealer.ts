@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
-import { StatusError } from 'kedge';
+import { type FieldViolation, StatusError } from 'kedge';
 
 /**
  * Envelope encryption. A sealed text is
@@ -19,6 +19,14 @@ const keyBytes = 32;
 
 /** The mask of sealed values for clients; writing it keeps the stored value. */
 export const mask = '********';
+
+/** The violation of a mask that is written where no sealed value is stored: it would become the value. */
+export function maskViolation(field: string): FieldViolation {
+  return {
+    field,
+    description: `is the mask ${mask} of a hidden value, and no hidden value is stored here; set the value itself, or omit the field`,
+  };
+}
 
 function encrypt(key: Buffer, text: Buffer, place: string): string {
   const nonce = randomBytes(nonceBytes);

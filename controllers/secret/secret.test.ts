@@ -5,6 +5,7 @@ import type { AdmissionContext } from 'kedge/server';
 import type { Secret } from './kind.js';
 import { openSecret, placeOf, secretRules } from './admission.js';
 import { maskParameters, parameterResolver, sealParameters } from './parameters.js';
+import type { Sealing, StoredParameters } from './parameters.js';
 import { parseReference } from './reference.js';
 import { isSealed, mask, sealedBody, Sealer } from './sealer.js';
 
@@ -24,6 +25,13 @@ const metadata: ApiObject['metadata'] = {
   createdAt: '',
   updatedAt: '',
 };
+const sealing = (stored?: StoredParameters): Sealing => ({
+  sealer,
+  holder,
+  sensitive: ['apiToken'],
+  stored,
+  field: 'parameters',
+});
 const secret = (data: Record<string, string>, name = 's'): Secret => ({
   name,
   namespace: 'default',
@@ -32,16 +40,12 @@ const secret = (data: Record<string, string>, name = 's'): Secret => ({
 });
 
 describe('sensitive literals', () => {
-  const sensitive = ['apiToken'];
-
   it('are sealed once: a copy of a stored one stays, and what only looks like one is a literal', () => {
-    const [first] = [
-      sealParameters(sealer, holder, { apiToken: 'x', region: 'r' }, sensitive, undefined)!,
-    ];
+    const [first] = [sealParameters({ apiToken: 'x', region: 'r' }, sealing())!];
     expect(first.region).to.equal('r');
-    expect(sealParameters(sealer, holder, first, sensitive, undefined)).to.deep.equal(first);
+    expect(sealParameters(first, sealing())).to.deep.equal(first);
     const fake = 'kedge-sealed:v1:abcdefgh:AAAA:BBBB';
-    const sealed = sealParameters(sealer, holder, { apiToken: fake }, sensitive, undefined)!;
+    const sealed = sealParameters({ apiToken: fake }, sealing())!;
     expect(sealed.apiToken).to.not.equal(fake);
   });
 
@@ -111,6 +115,23 @@ describe('secret admission', () => {
     expect([kept.version, kept.data]).to.deep.equal([1, before.data]);
   });
 
+  it('refuses a mask for a key without a stored value, which would become the value', async () => {
+    const before = await rules.prepare!(context, secret({ a: '1' }), undefined);
+    for (const [data, stored] of [
+      [{ a: mask }, undefined],
+      [{ a: mask, b: mask }, before],
+      [{ b: mask }, before],
+      [{ a: '2', toString: mask }, before],
+    ] as const) {
+      const error = await rules.prepare!(context, secret(data), stored).catch((e: unknown) => e);
+      const [field] = Object.keys(data).slice(-1);
+      expect(error).to.have.property('code', 'InvalidArgument');
+      expect((error as StatusError).message).to.match(
+        new RegExp(`data\\.${field}: .*mask.*set the value itself`),
+      );
+    }
+  });
+
   it('refuses bad keys, oversize data and values that look sealed', async () => {
     for (const data of [{ 'a/b': 'x' }, { a: 'x'.repeat(1_100_000) }, { a: sealer.seal('x', 'y') }])
       expect(await codeOf(rules.prepare!(context, secret(data), undefined))).to.equal(
@@ -166,20 +187,11 @@ describe('secret references', () => {
   });
 
   it('sensitive literals are sealed in the store, masked in answers and plain for the driver', () => {
-    const sealed = sealParameters(
-      sealer,
-      holder,
-      { apiToken: 't0p', region: 'x' },
-      ['apiToken'],
-      undefined,
-    );
+    const sealed = sealParameters({ apiToken: 't0p', region: 'x' }, sealing());
     expect(isSealed(sealed!.apiToken!)).to.equal(true);
     expect(maskParameters(sealed)).to.deep.equal({ apiToken: mask, region: 'x' });
     const over = (value: string, reveals: boolean) =>
-      sealParameters(sealer, holder, { apiToken: value, region: 'x' }, ['apiToken'], {
-        parameters: sealed,
-        reveals,
-      });
+      sealParameters({ apiToken: value, region: 'x' }, sealing({ parameters: sealed, reveals }));
     for (const reveals of [true, false]) expect(over(mask, reveals)).to.deep.equal(sealed);
     expect(over('t0p', true)).to.deep.equal(sealed);
     expect(over('t0p', false)!.apiToken).to.not.equal(sealed!.apiToken);
@@ -188,6 +200,30 @@ describe('secret references', () => {
       sealer,
     );
     expect(resolver.resolve(sealed!, holder).apiToken).to.equal('t0p');
+  });
+
+  it('a mask of a parameter keeps a sealed value, and is refused where none is stored', () => {
+    const sealed = sealParameters({ apiToken: 't0p' }, sealing())!;
+    const stored = { parameters: sealed, reveals: true };
+    const masked = { apiToken: mask };
+    expect(sealParameters(masked, { ...sealing(stored), sensitive: undefined })).to.deep.equal(
+      sealed,
+    );
+    const legacy = { parameters: { region: mask }, reveals: true };
+    expect(sealParameters({ region: mask }, sealing(legacy))).to.deep.equal({ region: mask });
+    const refused: readonly (readonly [Record<string, string>, Sealing])[] = [
+      [masked, sealing()],
+      [masked, sealing({ parameters: {}, reveals: true })],
+      [masked, sealing({ parameters: { apiToken: 'secret:s/k' }, reveals: true })],
+      // A driver that does not hide this parameter could show the value.
+      [masked, { ...sealing(stored), sensitive: [] }],
+      [{ toString: mask }, sealing(stored)],
+    ];
+    for (const [parameters, how] of refused)
+      expect(() => sealParameters(parameters, how)).to.throw(
+        StatusError,
+        /parameters\.(apiToken|toString): is the mask .* set the value itself/,
+      );
   });
 
   it('a ciphertext can not be moved to another key or version', () => {

@@ -14,7 +14,7 @@ import {
   type Sealer,
   holderOf,
   sealParameters,
-  type StoredParameters,
+  type Sealing,
   storedParameters,
   maskParameters,
 } from '../secret/index.js';
@@ -52,7 +52,7 @@ class ServiceRules {
 
   async prepare(context: AdmissionContext, object: Service, before?: Service): Promise<Service> {
     const mounts = await Promise.all(
-      (object.volumes ?? []).map(async (mount) => {
+      (object.volumes ?? []).map(async (mount, index) => {
         if (!mount.claimTemplate) return mount;
         const stored = await storedParameters(
           context,
@@ -61,9 +61,11 @@ class ServiceRules {
           (service) =>
             service.volumes?.find((m) => m.name === mount.name)?.claimTemplate?.parameters,
         );
+        const field = `volumes[${index}].claimTemplate.parameters`;
+        const sealing = { holder: holderOf(services, object), stored, field };
         return {
           ...mount,
-          claimTemplate: await this.#prepareTemplate(context, object, mount.claimTemplate, stored),
+          claimTemplate: await this.#prepareTemplate(context, mount.claimTemplate, sealing),
         };
       }),
     );
@@ -82,23 +84,16 @@ class ServiceRules {
 
   async #prepareTemplate(
     context: AdmissionContext,
-    service: Service,
     template: ClaimTemplate,
-    stored: StoredParameters | undefined,
+    sealing: Pick<Sealing, 'holder' | 'stored' | 'field'>,
   ): Promise<ClaimTemplate> {
     const named = template.storageClassName;
     const storageClassName = await classNameOf(context, named, this.#options.defaultStorageClass);
     const storageClass = await classNamed(context, storageClassName);
     const driver = storageClass && (await this.#options.drivers.get(storageClass.driver));
-    const sensitive = driver?.capabilities().sensitiveParameters ?? [];
+    const sensitive = driver && (driver.capabilities().sensitiveParameters ?? []);
     const { sealer } = this.#options;
-    const parameters = sealParameters(
-      sealer,
-      holderOf(services, service),
-      template.parameters,
-      sensitive,
-      stored,
-    );
+    const parameters = sealParameters(template.parameters, { ...sealing, sealer, sensitive });
     return { ...template, storageClassName, ...(parameters ? { parameters } : {}) };
   }
 

@@ -54,15 +54,11 @@ export function storageClassRules(options: StorageClassRuleOptions): AdmissionRu
   return {
     async prepare(context, object, before) {
       const driver = await drivers.get(object.driver);
-      const sensitive = driver?.capabilities().sensitiveParameters ?? [];
+      const sensitive = driver && (driver.capabilities().sensitiveParameters ?? []);
       const stored = await storedParameters(context, storageClasses, before, (c) => c.parameters);
-      const parameters = sealParameters(
-        sealer,
-        holderOf(storageClasses, object),
-        object.parameters,
-        sensitive,
-        stored,
-      );
+      const holder = holderOf(storageClasses, object);
+      const sealing = { sealer, holder, sensitive, stored, field: 'parameters' };
+      const parameters = sealParameters(object.parameters, sealing);
       return {
         ...object,
         ...(parameters ? { parameters } : {}),

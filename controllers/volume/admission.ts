@@ -217,15 +217,12 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
       const named = object.storageClassName || before?.storageClassName;
       const storageClassName = await classNameOf(context, named, options.defaultStorageClass);
       const found = await basisOf(context, drivers, { ...object, storageClassName }, before);
-      const sensitive = found?.basis?.driver.capabilities().sensitiveParameters ?? [];
+      const sensitive =
+        found?.basis && (found.basis.driver.capabilities().sensitiveParameters ?? []);
       const stored = await storedParameters(context, volumes, before, (v) => v.parameters);
-      const parameters = sealParameters(
-        sealer,
-        holderOf(volumes, object),
-        object.parameters,
-        sensitive,
-        stored,
-      );
+      const holder = holderOf(volumes, object);
+      const sealing = { sealer, holder, sensitive, stored, field: 'parameters' };
+      const parameters = sealParameters(object.parameters, sealing);
       return {
         ...withoutShownPolicy(object, before),
         storageClassName,

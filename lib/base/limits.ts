@@ -27,6 +27,8 @@ export const limits = {
   batchBytesMax: 4_194_304,
   /** Encoded bytes of pending writes; above this, writes are refused. */
   pendingBytesMax: 268_435_456,
+  /** Approximate bytes of transactions that wait until a long one is staged; above this, further ones are refused. */
+  waitingBytesMax: 134_217_728,
   /** Events kept in memory for watchers, and their encoded bytes. Older events are read from the log. */
   watchRingEvents: 10_000,
   watchRingBytes: 33_554_432,

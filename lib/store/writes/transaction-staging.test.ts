@@ -109,6 +109,33 @@ describe('a transaction', () => {
     expect((await store.get(lamps, { name: 'lamp-99' }))?.room).to.equal('hall');
   });
 
+  it('waits with at most 128 MiB of others while a long one is staged; a further one is refused', async () => {
+    const room = 'x'.repeat(1_000_000);
+    const outcomes: Promise<unknown>[] = [];
+    clock.between.set(50, () => {
+      for (let n = 0; n < 140; n += 1) {
+        const written = store.create(lamps, { name: `big-${n}`, room });
+        outcomes.push(
+          written.then(
+            () => 'OK',
+            (error: unknown) => error,
+          ),
+        );
+      }
+    });
+    await store.transact(creations(100));
+    const answers = await Promise.all(outcomes);
+    const refused = answers.filter((answer) => answer !== 'OK');
+    expect(refused).to.have.length(5);
+    for (const error of refused) {
+      expect(hasCode(error, 'ResourceExhausted')).to.equal(true);
+      expect(error).to.have.property('reason', 'WriteQueueFull');
+      expect((error as StatusError).message).to.contain('retry once earlier writes are answered');
+    }
+    const later = await store.create(lamps, { name: 'later', room: 'hall' });
+    expect(later.room, 'there is room again').to.equal('hall');
+  });
+
   it('that is long and refused at its end changes nothing, and uses no revision', async () => {
     let later: Promise<Lamp> | undefined;
     clock.between.set(50, () => {

@@ -1,4 +1,5 @@
-import { type Clock, TimeSlice } from '../../base/index.js';
+import { type Clock, limits, StatusError, TimeSlice } from '../../base/index.js';
+import { OperationCopy } from './operation-copy.js';
 import type { Operation } from '../contract/operations.js';
 import type { ObjectIndex } from '../index/object-index.js';
 import type { RecentChanges } from './recent-changes.js';
@@ -19,6 +20,10 @@ export interface StagedCall {
   /** Accepts the staged set, in the turn in which staging ends. */
   readonly accept: (set: WriteSet) => void;
   readonly reject: (error: Error) => void;
+}
+
+interface WaitingCall extends StagedCall {
+  readonly bytes: number;
 }
 
 /** The dependencies of staging. */
@@ -42,7 +47,8 @@ export interface TransactionStagingOptions
  */
 export class TransactionStaging {
   readonly #options: TransactionStagingOptions;
-  readonly #waiting: StagedCall[] = [];
+  readonly #waiting: WaitingCall[] = [];
+  #waitingBytes = 0;
   #running: Promise<void> | undefined;
 
   constructor(options: TransactionStagingOptions) {
@@ -54,10 +60,14 @@ export class TransactionStaging {
     const { operations, reject } = call;
     try {
       requireOperations(operations);
-      const isLater = this.#running !== undefined || operations.length > oneTurnOperations;
-      const taken = isLater ? { ...call, operations: operations.map(copyOfOperation) } : call;
-      if (this.#running) this.#waiting.push(taken);
-      else this.#running = this.#stage(taken)?.then(() => this.#rest());
+      if (this.#running) this.#wait(call);
+      else {
+        const isLong = operations.length > oneTurnOperations;
+        const taken = isLong
+          ? { ...call, operations: new OperationCopy(operations).operations }
+          : call;
+        this.#running = this.#stage(taken)?.then(() => this.#rest());
+      }
     } catch (error) {
       reject(error as Error);
     }
@@ -68,12 +78,26 @@ export class TransactionStaging {
     while (this.#running) await this.#running;
   }
 
+  #wait(call: StagedCall): void {
+    if (this.#waitingBytes > limits.waitingBytesMax)
+      throw new StatusError({
+        code: 'ResourceExhausted',
+        reason: 'WriteQueueFull',
+        message: `transactions of ${this.#waitingBytes} bytes wait for a long one, and at most ${limits.waitingBytesMax} may wait; retry once earlier writes are answered, or write more slowly`,
+        retryAfterMs: 100,
+      });
+    const { operations, bytes } = new OperationCopy(call.operations);
+    this.#waiting.push({ ...call, operations, bytes });
+    this.#waitingBytes += bytes;
+  }
+
   async #rest(): Promise<void> {
     // Many calls may wait: without pauses all of them would be staged in one turn.
     const slice = new TimeSlice(this.#options.clock, { everyStep: true });
     for (;;) {
       const call = this.#waiting.shift();
       if (!call) break;
+      this.#waitingBytes -= call.bytes;
       const staging = this.#stage(call);
       if (staging) await staging;
       if (slice.due()) await slice.pause();
@@ -125,24 +149,6 @@ export class TransactionStaging {
       reject(error as Error);
     }
   }
-}
-
-/**
- * Returns a copy of an operation that is staged after the turn of its call. Until then the caller may change the given
- * object, for example if it uses one object as a template for several.
- */
-function copyOfOperation(operation: Operation): Operation {
-  const { kind, ...given } = operation;
-  return { ...(copyOf(given) as typeof given), kind };
-}
-
-/** Copies lists and plain objects; other values are shared. */
-function copyOf(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(copyOf);
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, copyOf(inner)]));
 }
 
 /** Makes the changes of an accepted set the state that later transactions see. */
