@@ -3,7 +3,7 @@ import { imageName, parseImage } from '../../../service/image/image-reference.js
 import type { EngineImage } from '../engine/engine-images.js';
 
 /** A name without the parts that the engine omits for Docker Hub. */
-function familiar(name: string): string {
+export function familiar(name: string): string {
   return name.replace(/^docker\.io\//, '').replace(/^library\//, '');
 }
 
