@@ -177,6 +177,9 @@ async function assemble(
   const options = {
     ...common,
     rotation,
+    resolver,
+    here: node,
+    clusterId,
     backups: { store, keyPlace: keyPlace(dataDirectory, config.kekFile, process.env.KEDGE_KEK) },
     drivers,
     sealer,

@@ -34,6 +34,7 @@ export const accessPolicies: BuiltinPolicies = {
         namespaces: all,
       },
       { resources: ['exec'], verbs: ['exec'], namespaces: all },
+      { resources: ['driverchecks'], verbs: ['create'], namespaces: all },
       { resources: seen, verbs: read, namespaces: all },
     ],
   },

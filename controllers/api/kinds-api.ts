@@ -4,6 +4,7 @@ import { backupVerbs } from '../backup/index.js';
 import { execVerbs } from '../exec/index.js';
 import { healthVerbs } from '../health/index.js';
 import { imageVerbs } from '../image/index.js';
+import { inspectionVerbs } from '../inspection/index.js';
 import { kindEntries } from '../kinds/index.js';
 import { logVerbs } from '../log/index.js';
 import { keyVerbs } from '../secret/index.js';
@@ -38,6 +39,7 @@ export async function loadKindsApi(): Promise<KindsApi> {
       ...imageVerbs(parts, options),
       ...keyVerbs(options.rotation),
       ...backupVerbs(options.backups),
+      ...inspectionVerbs(parts, options),
     ],
     controllers: (options) => {
       const made = loaded.map(({ api }) => ({

@@ -60,8 +60,15 @@ function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
       clusterId: record.clusterId,
     });
   };
+  const { provider, check, orphans, find, recentCalls } = driver;
   return {
     name: driver.name,
+    ...(provider === undefined ? {} : { provider }),
+    // Calls that concern no volume, and change nothing.
+    ...(check ? { check } : {}),
+    ...(orphans ? { orphans } : {}),
+    ...(find ? { find } : {}),
+    ...(recentCalls ? { recentCalls } : {}),
     capabilities: () => driver.capabilities(),
     validateParameters: (parameters, context) => driver.validateParameters(parameters, context),
     provision: async (request) => {

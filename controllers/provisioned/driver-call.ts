@@ -63,5 +63,6 @@ export function classMissing(volume: Pick<Volume, 'storageClassName'>): DriverEr
 
 /** The identity of a volume for its driver. */
 export function identityOf(volume: Volume): VolumeIdentity {
-  return { uid: volume.metadata.uid, name: volume.name, namespace: volume.namespace };
+  const { name, namespace, metadata, importedAs = '' } = volume;
+  return { uid: metadata.uid, name, namespace, ...(importedAs === '' ? {} : { importedAs }) };
 }

@@ -111,4 +111,24 @@ describe('a driver as controllers call it', () => {
     expect(error).to.include({ message: 'vol-1 is gone' });
     expect(shownHandle('vol-1')).to.equal('vol-1');
   });
+
+  it('passes on what a driver says of a class, without confidential values', async () => {
+    const row = { permission: 'hostPath /srv/hidden', state: 'ok', needed: 'it' } as const;
+    const asked: Driver = {
+      ...driver,
+      provider: 'Somewhere',
+      check: () => Promise.resolve([{ ...row, message: 'saw /srv/hidden' }]),
+      orphans: () => Promise.resolve({ resources: [], warnings: ['not in /srv/hidden'] }),
+      recentCalls: () => [],
+    };
+    const { signal } = context;
+    const request = { parameters: resolved, node: 'n', signal };
+    const wrapped = confidentialDriver(asked, redaction, sealer);
+    expect(await wrapped.check?.(request)).to.deep.equal([
+      { ...row, permission: `hostPath ${mask}`, message: `saw ${mask}` },
+    ]);
+    expect((await wrapped.orphans?.(request))?.warnings).to.deep.equal([`not in ${mask}`]);
+    expect(wrapped.provider).to.equal('Somewhere');
+    expect(wrapped.recentCalls?.('u')).to.deep.equal([]);
+  });
 });

@@ -1,4 +1,4 @@
-import type { Driver, Pending } from '@kedge/driver-sdk';
+import type { Driver, Pending, PermissionReport } from '@kedge/driver-sdk';
 import type { Redaction } from './redaction.js';
 import { isSealed, mask, type Sealer, unboundPlace } from './sealer.js';
 
@@ -29,8 +29,27 @@ export function confidentialDriver(driver: Driver, redaction: Redaction, sealer:
       ? { ...result, handle: sealer.seal(result.handle, handlePlace) }
       : result;
   const guard = redaction.guard.bind(redaction);
+  const { provider, check, orphans, find, recentCalls } = driver;
   return {
     name: driver.name,
+    ...(provider === undefined ? {} : { provider }),
+    ...(check
+      ? {
+          check: (request) =>
+            guard(async () => (await check(request)).map((one) => redactedReport(one, redaction))),
+        }
+      : {}),
+    ...(orphans
+      ? {
+          orphans: (request) =>
+            guard(async () => {
+              const { resources, warnings } = await orphans(request);
+              return { resources, warnings: warnings.map((text) => redaction.text(text)) };
+            }),
+        }
+      : {}),
+    ...(find ? { find: (request) => guard(() => find(request)) } : {}),
+    ...(recentCalls ? { recentCalls } : {}),
     capabilities: () => driver.capabilities(),
     validateParameters: (parameters, context) => driver.validateParameters(parameters, context),
     provision: (request) => guard(async () => sealed(await driver.provision(request))),
@@ -50,5 +69,14 @@ export function confidentialDriver(driver: Driver, redaction: Redaction, sealer:
       guard(async () =>
         sealed(await driver.restore({ ...request, snapshot: opened(request.snapshot) })),
       ),
+  };
+}
+
+function redactedReport(report: PermissionReport, redaction: Redaction): PermissionReport {
+  const { permission, message } = report;
+  return {
+    ...report,
+    permission: redaction.text(permission),
+    ...(message === undefined ? {} : { message: redaction.text(message) }),
   };
 }

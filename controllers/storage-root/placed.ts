@@ -33,7 +33,8 @@ export async function placedIn(store: ObjectStore, node: string): Promise<readon
     const lost = status === 'Failed' && reason === lostReason;
     if (handle === '' || lost || !isPlacedOn(volume, node)) continue;
     if (foreign.has(volume.metadata.uid)) continue;
-    placed.push({ uid: volume.metadata.uid, label: `volume ${namespace}/${name}` });
+    const uid = volume.importedAs || volume.metadata.uid;
+    placed.push({ uid, label: `volume ${namespace}/${name}` });
   }
   const alone = (await store.list(nodes)).items.every(({ name }) => name === node);
   for (const { driver, handle = '', status, ...snapshot } of (await store.list(snapshots)).items) {

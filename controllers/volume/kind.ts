@@ -51,6 +51,11 @@ export function replicaName({
   return { stem: `${namespace}/${match[1]}`, ordinal: Number(match[2]) };
 }
 
+/** The index value of a provider's resource. */
+export function resourceKey(driver: string, handle: string): string {
+  return `${driver} ${handle}`;
+}
+
 export const volumes = kindOf<Volume>()({
   ...volumeSchema,
   states: volumeStates,
@@ -68,6 +73,9 @@ export const volumes = kindOf<Volume>()({
       isDeleting(volume)
         ? referencedSecrets({ ...volume.driverParameters, ...volume.parameters }, volume.namespace)
         : [],
+    /** `<driver> <handle>`: one resource of a provider. */
+    resource: ({ driver = '', handle = '' }) =>
+      driver === '' || handle === '' ? [] : [resourceKey(driver, handle)],
     /** See {@link replicaName}. */
     replicaStem: (volume) => {
       const replica = replicaName(volume);

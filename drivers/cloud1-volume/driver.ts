@@ -20,8 +20,8 @@ import {
 import { Cloud1Api } from './api.js';
 import { tellRejected } from './credentials.js';
 import { attachLimit, cloud1Errors } from './errors.js';
-import { checkScopes, listResources } from './inspection.js';
-import { providerName } from './names.js';
+import { checkScopes, findVolume, listResources } from './inspection.js';
+import { nameOf } from './names.js';
 import { cloud1Parameters } from './parameters.js';
 import { Cloud1Snapshots } from './snapshots.js';
 import { callerOf } from './requests.js';
@@ -41,14 +41,15 @@ function refusalOf(status: number, body: unknown): Refusal {
 
 /** The `cloud1-volume` driver: DigitalOcean Block Storage (specification section 2.5). */
 export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
-  const { endpoint, deviceDirectory, timeouts } = settings.drivers?.[name] ?? {};
+  const { deviceDirectory, timeouts, ...set } = settings.drivers?.[name] ?? {};
+  const endpoint = set.endpoint ?? 'https://api.digitalocean.com';
   const host = settings.host ?? thisNode;
   const cluster = settings.clusterId ?? 'unknown';
   const client = new ProviderClient(
     {
       driver: name,
       provider: 'DigitalOcean',
-      endpoint: endpoint ?? 'https://api.digitalocean.com',
+      endpoint,
       requestTimeoutMs: timeouts?.requestMs ?? 30_000,
       // 250 of the 5,000 may be made within a minute: a burst, and what the rate adds to it.
       rates: { perHour: 5_000, burstShare: 0.03 },
@@ -70,7 +71,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
   const cache = new InstanceCache(client.clock);
   const links = { directory: deviceDirectory ?? '/dev/disk/by-id', host };
   const deviceOf = ({ volume }: HandleRequest): LinkedDevice => {
-    const serial = providerName(volume.uid);
+    const serial = nameOf(volume);
     return new LinkedDevice(links, `scsi-0DO_Volume_${serial}`, serial);
   };
   const instances: NodeInstances = {
@@ -134,7 +135,11 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
   });
   return {
     ...providerDriver(driver, client),
-    check: (request) => checkScopes(api, request),
+    check: async (request) => [
+      ...(await checkScopes(api, endpoint, request)),
+      ...((await driver.check?.(request)) ?? []),
+    ],
     orphans: (request) => listResources(api, request, cluster),
+    find: (request) => findVolume(api, request, label),
   };
 }

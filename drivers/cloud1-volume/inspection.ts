@@ -1,17 +1,20 @@
 import {
   type ClassRequest,
   DriverError,
+  type FindRequest,
   type OrphanListing,
+  type OrphanRequest,
   type PermissionReport,
   type ProviderResource,
 } from '@kedge/driver-sdk';
-import { bytesOf } from '@kedge/driver-sdk/provider';
-import type { Caller, Cloud1Api } from './api.js';
+import { bytesOf, endpointReport, probed, withoutCredential } from '@kedge/driver-sdk/provider';
+import type { Caller, Cloud1Api, CloudSnapshot, CloudVolume } from './api.js';
 import { allScopes } from './credentials.js';
 import { markOf } from './names.js';
 import { tokenOf } from './parameters.js';
 
 const nobody = '00000000-0000-0000-0000-000000000000';
+const noToken = 'it needs a token';
 
 /** Reads that show whether the token has a scope; of the others nothing can be said without a change. */
 function probes(
@@ -31,40 +34,88 @@ function callerOf({ parameters, signal }: ClassRequest): Caller {
   return { token: tokenOf(parameters), about: 'check', signal };
 }
 
+/** The Droplet of the node; undefined if the token can't look it up, which has a row of its own. */
+async function dropletReport(
+  api: Cloud1Api,
+  caller: Caller,
+  node: string,
+): Promise<PermissionReport | undefined> {
+  const found = await api.dropletsNamed(caller, node).catch(() => undefined);
+  if (!found) return undefined;
+  const row = { permission: `Droplet of node ${node}`, needed: 'attaching volumes to the node' };
+  if (found.length === 1) return { ...row, state: 'ok' };
+  const team = 'the team of the token';
+  const message =
+    found.length === 0
+      ? `${team} has no Droplet named ${node}; give [node] name the name of its Droplet, or use a token of its team`
+      : `${team} has ${found.length} Droplets named ${node}; rename all but one`;
+  return { ...row, state: 'missing', message };
+}
+
 /** What the token of a class permits, by reads alone. */
 export async function checkScopes(
   api: Cloud1Api,
+  endpoint: string,
   request: ClassRequest,
 ): Promise<readonly PermissionReport[]> {
-  const reads = probes(api, callerOf(request), request.node);
-  const reports: PermissionReport[] = [];
-  for (const { scope, needed } of allScopes) {
-    const read = reads[scope];
-    if (!read) {
-      reports.push({ permission: scope, state: 'unknown', needed });
-      continue;
-    }
-    const error = await read().then(
-      () => undefined,
-      (thrown: unknown) => DriverError.from(thrown),
-    );
-    const found = error === undefined || error.kind === 'NotFound';
-    // An action that can't be observed is reported as Timeout.
-    const missing = error?.kind === 'CredentialsRejected' || error?.operation !== undefined;
-    reports.push({
-      permission: scope,
-      state: found ? 'ok' : missing ? 'missing' : 'unknown',
-      needed,
-      ...(error && !found ? { message: error.message } : {}),
-    });
+  let caller: Caller;
+  try {
+    caller = callerOf(request);
+  } catch (thrown) {
+    return withoutCredential('apiToken', thrown, allScopes.map(scopeRow), noToken);
   }
-  return reports;
+  const unreachable = await endpointReport(endpoint, () => api.volume(caller, nobody));
+  if (unreachable.state !== 'ok') {
+    const message = 'the endpoint did not answer';
+    return [unreachable, ...allScopes.map((row) => ({ ...scopeRow(row), message }))];
+  }
+  const reads = probes(api, caller, request.node);
+  const reports: PermissionReport[] = [unreachable];
+  for (const row of allScopes) {
+    const read = reads[row.scope];
+    reports.push(read ? await probed(scopeRow(row), read) : scopeRow(row));
+  }
+  const droplet = await dropletReport(api, caller, request.node);
+  return droplet ? [...reports, droplet] : reports;
 }
 
-/** The volumes of this installation, and their snapshots. */
+function scopeRow({ scope, needed }: (typeof allScopes)[number]): PermissionReport {
+  return { permission: scope, state: 'unknown', needed };
+}
+
+function volumeResource(volume: CloudVolume): ProviderResource {
+  const { id, name, sizeGib, description, droplets } = volume;
+  const [instance] = droplets;
+  return {
+    type: 'volume',
+    handle: id,
+    name,
+    sizeBytes: bytesOf(sizeGib),
+    ...markOf(description),
+    ...(instance === undefined ? {} : { instance }),
+  };
+}
+
+/** Snapshots have no description: their name is all that is known of their object. */
+function snapshotResource(
+  { id, name, sizeGib }: CloudSnapshot,
+  { cluster }: ProviderResource,
+): ProviderResource {
+  const [, uid] = /^kedge-(?!h-)(.+)$/.exec(name) ?? [];
+  return {
+    type: 'snapshot',
+    handle: id,
+    name,
+    sizeBytes: bytesOf(sizeGib),
+    ...(uid === undefined ? {} : { uid }),
+    ...(cluster === undefined ? {} : { cluster }),
+  };
+}
+
+/** The volumes in the region of a class, and their snapshots. */
 export async function listResources(
   api: Cloud1Api,
-  request: ClassRequest,
+  request: OrphanRequest,
   cluster: string,
 ): Promise<OrphanListing> {
   const caller = callerOf(request);
@@ -75,22 +126,13 @@ export async function listResources(
   ];
   const query: Readonly<Record<string, string>> = region === '' ? {} : { region };
   for (const volume of await api.volumes(caller, query)) {
-    const mark = markOf(volume.description);
-    if (!mark || mark.cluster !== cluster) continue;
-    const [instance] = volume.droplets;
-    resources.push({
-      type: 'volume',
-      handle: volume.id,
-      name: volume.name,
-      sizeBytes: bytesOf(volume.sizeGib),
-      uid: mark.uid,
-      cluster: mark.cluster,
-      ...(instance === undefined ? {} : { instance }),
-    });
+    const resource = volumeResource(volume);
+    if (!request.all && resource.cluster !== cluster) continue;
+    resources.push(resource);
     try {
-      for (const { id, name, sizeGib } of await api.snapshotsOf(caller, volume.id))
-        if (name.startsWith('kedge-'))
-          resources.push({ type: 'snapshot', handle: id, name, sizeBytes: bytesOf(sizeGib) });
+      for (const snapshot of await api.snapshotsOf(caller, volume.id))
+        if (request.all || snapshot.name.startsWith('kedge-'))
+          resources.push(snapshotResource(snapshot, resource));
     } catch (thrown) {
       const { kind, message } = DriverError.from(thrown);
       if (kind !== 'CredentialsRejected') throw thrown;
@@ -98,4 +140,14 @@ export async function listResources(
     }
   }
   return { resources, warnings };
+}
+
+/** A volume by its id. @throws DriverError NotFound */
+export async function findVolume(
+  api: Cloud1Api,
+  request: FindRequest,
+  label: string,
+): Promise<ProviderResource> {
+  const volume = await api.volume(callerOf(request), request.handle);
+  return { ...volumeResource(volume), topology: { [label]: volume.region } };
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { VolumeIdentity } from '@kedge/driver-sdk';
 
 /** Uids that may stand in a name as they are: lower case, and short enough. */
 const plain = /^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$/;
@@ -12,10 +13,17 @@ export function providerName(uid: string): string {
   return `kedge-h-${createHash('sha256').update(uid).digest('hex').slice(0, 40)}`;
 }
 
+/** The name of a volume at the provider. */
+export function nameOf({ uid, importedAs }: VolumeIdentity): string {
+  return importedAs ?? providerName(uid);
+}
+
 /** The mark in a volume's description, by which an installation finds its volumes. */
 export interface Mark {
   readonly cluster: string;
   readonly uid: string;
+  /** Namespace and name of the object. */
+  readonly createdFor?: string;
 }
 
 /** Writes the description of a volume. */
@@ -25,6 +33,8 @@ export function described({ cluster, uid }: Mark, name: string): string {
 
 /** Reads the description of a volume; undefined when it was not created by this driver. */
 export function markOf(description: string): Mark | undefined {
-  const [, cluster, uid] = /^kedge cluster=(\S*) volume=(\S+) /.exec(description) ?? [];
-  return cluster === undefined || uid === undefined ? undefined : { cluster, uid };
+  const form = /^kedge cluster=(\S*) volume=(\S+) name=(\S*)/;
+  const [, cluster, uid, createdFor] = form.exec(description) ?? [];
+  if (cluster === undefined || uid === undefined) return undefined;
+  return { cluster, uid, ...(createdFor === undefined ? {} : { createdFor }) };
 }

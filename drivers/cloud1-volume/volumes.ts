@@ -16,8 +16,8 @@ import {
 } from '@kedge/driver-sdk';
 import { bytesOf, MachineActions, type ProviderClient } from '@kedge/driver-sdk/provider';
 import type { Cloud1Api, CloudAction, CloudVolume } from './api.js';
-import { described, providerName } from './names.js';
-import { callerOf, provisioned, requireSize } from './requests.js';
+import { described, nameOf } from './names.js';
+import { callerOf, requireSize, provisioned } from './requests.js';
 
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
@@ -51,7 +51,7 @@ export class Cloud1Volumes {
    */
   async named({ volume, parameters, signal }: CallContext): Promise<CloudVolume | undefined> {
     const { region = '' } = parameters;
-    const name = providerName(volume.uid);
+    const name = nameOf(volume);
     const query = { name, ...(region === '' ? {} : { region }) };
     const caller = callerOf({ volume, parameters, signal } as CallContext);
     const found = (await this.api.volumes(caller, query)).filter((one) => one.name === name);
@@ -69,7 +69,7 @@ export class Cloud1Volumes {
     const found = await this.api
       .volume(callerOf(request), handle)
       .catch((error: unknown) => ended(error, 'NotFound', undefined));
-    if (!found || found.name === providerName(volume.uid)) return found;
+    if (!found || found.name === nameOf(volume)) return found;
     throw new DriverError(
       'InvalidParameters',
       `DigitalOcean volume ${handle} is named ${found.name}: it does not belong to the volume with uid ${volume.uid}`,
@@ -97,7 +97,7 @@ export class Cloud1Volumes {
     const { region = '' } = parameters;
     const mark = { cluster: this.#cluster, uid: volume.uid };
     const whole = {
-      name: providerName(volume.uid),
+      name: nameOf(volume),
       region,
       description: described(mark, `${volume.namespace}/${volume.name}`),
       ...(await body()),

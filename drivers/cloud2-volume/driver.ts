@@ -1,7 +1,6 @@
 import {
   type BlockProvider,
   type CallContext,
-  type ClassRequest,
   createBlockDriver,
   type Driver,
   DriverError,
@@ -18,10 +17,10 @@ import {
   providerDriver,
   type Refusal,
 } from '@kedge/driver-sdk/provider';
-import { type Caller, Cloud2Api } from './api.js';
+import { Cloud2Api } from './api.js';
 import { attachLimit, cloud2Errors } from './errors.js';
-import { checkToken, listResources } from './inspection.js';
-import { cloud2Parameters, locationViolations, tokenOf } from './parameters.js';
+import { checkToken, findVolume, listResources } from './inspection.js';
+import { cloud2Parameters, locationViolations } from './parameters.js';
 import { callerOf } from './requests.js';
 import { Cloud2Volumes } from './volumes.js';
 
@@ -43,13 +42,10 @@ function refusalOf(status: number, body: unknown): Refusal {
   };
 }
 
-function inspectorOf({ parameters, signal }: ClassRequest): Caller {
-  return { token: tokenOf(parameters), about: 'check', signal };
-}
-
 /** The `cloud2-volume` driver: Hetzner Cloud Volumes (specification section 2.5). */
 export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
-  const { endpoint, deviceDirectory, timeouts } = settings.drivers?.[name] ?? {};
+  const { deviceDirectory, timeouts, ...set } = settings.drivers?.[name] ?? {};
+  const endpoint = set.endpoint ?? 'https://api.hetzner.cloud';
   const host = settings.host ?? thisNode;
   const cluster = settings.clusterId ?? 'unknown';
   const deviceMs = timeouts?.deviceMs ?? deviceMsDefault;
@@ -57,7 +53,7 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
     {
       driver: name,
       provider: 'Hetzner Cloud',
-      endpoint: endpoint ?? 'https://api.hetzner.cloud',
+      endpoint,
       requestTimeoutMs: timeouts?.requestMs ?? 30_000,
       rates: { perHour: 3_600, burstShare: 0.05 },
       errors: cloud2Errors,
@@ -133,7 +129,11 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
   const driver = createBlockDriver(provider, { host, deviceWaitMs: deviceMs });
   return {
     ...providerDriver(driver, client),
-    check: (request) => checkToken(api, inspectorOf(request), request.node),
-    orphans: (request) => listResources(api, inspectorOf(request), cluster),
+    check: async (request) => [
+      ...(await checkToken(api, endpoint, request)),
+      ...((await driver.check?.(request)) ?? []),
+    ],
+    orphans: (request) => listResources(api, request, cluster),
+    find: (request) => findVolume(api, request, label),
   };
 }

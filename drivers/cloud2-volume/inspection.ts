@@ -1,54 +1,97 @@
-import { DriverError, type OrphanListing, type PermissionReport } from '@kedge/driver-sdk';
-import { bytesOf } from '@kedge/driver-sdk/provider';
-import type { Caller, Cloud2Api } from './api.js';
+import type {
+  ClassRequest,
+  FindRequest,
+  OrphanListing,
+  OrphanRequest,
+  PermissionReport,
+  ProviderResource,
+} from '@kedge/driver-sdk';
+import { bytesOf, endpointReport, probed, withoutCredential } from '@kedge/driver-sdk/provider';
+import type { Caller, Cloud2Api, CloudVolume } from './api.js';
 import { labelKeys, labelValue } from './names.js';
+import { tokenOf } from './parameters.js';
+
+const read: PermissionReport = {
+  permission: 'Read',
+  state: 'unknown',
+  needed: 'observing volumes and finding the server of a node',
+};
+const write: PermissionReport = {
+  permission: 'Read & Write',
+  state: 'unknown',
+  needed: 'provisioning, attaching, detaching, growing and deleting volumes',
+};
+
+function callerOf({ parameters, signal }: ClassRequest): Caller {
+  return { token: tokenOf(parameters), about: 'check', signal };
+}
 
 /** What the token of a class permits, by reads alone. A token of Hetzner Cloud reads, or reads and writes. */
 export async function checkToken(
   api: Cloud2Api,
-  caller: Caller,
-  node: string,
+  endpoint: string,
+  request: ClassRequest,
 ): Promise<readonly PermissionReport[]> {
-  const needed = 'observing volumes and finding the server of a node';
-  const error = await api.serversNamed(caller, node).then(
-    () => undefined,
-    (thrown: unknown) => DriverError.from(thrown),
-  );
-  const missing = error?.kind === 'CredentialsRejected' ? 'missing' : 'unknown';
-  return [
-    {
-      permission: 'Read',
-      state: error ? missing : 'ok',
-      needed,
-      ...(error ? { message: error.message } : {}),
-    },
-    {
-      permission: 'Read & Write',
-      state: error && missing === 'missing' ? 'missing' : 'unknown',
-      needed: 'provisioning, attaching, detaching, growing and deleting volumes',
-    },
-  ];
+  let caller: Caller;
+  try {
+    caller = callerOf(request);
+  } catch (thrown) {
+    return withoutCredential('apiToken', thrown, [read, write], 'it needs a token');
+  }
+  const { node } = request;
+  let found: number | undefined;
+  const servers = async (): Promise<void> => {
+    found = (await api.serversNamed(caller, node)).length;
+  };
+  const reached = await endpointReport(endpoint, servers);
+  if (reached.state !== 'ok') {
+    const message = 'the endpoint did not answer';
+    return [reached, { ...read, message }, { ...write, message }];
+  }
+  const reads = await probed(read, servers);
+  const writes = reads.state === 'missing' ? { ...write, state: reads.state } : write;
+  return [reached, reads, writes, ...(found === undefined ? [] : [serverReport(node, found)])];
 }
 
-/** The volumes of this installation. Only this call lists volumes without a name. */
+function serverReport(node: string, found: number): PermissionReport {
+  const row = { permission: `server of node ${node}`, needed: 'attaching volumes to the node' };
+  if (found === 1) return { ...row, state: 'ok' };
+  const message = `the project of the token has ${found === 0 ? 'no server' : `${found} servers`} named ${node}; give [node] name the name of its server, or use a token of its project`;
+  return { ...row, state: 'missing', message };
+}
+
+function volumeResource(volume: CloudVolume): ProviderResource {
+  const { id, name, sizeGib, server, labels } = volume;
+  const uid = labels[labelKeys.uid];
+  const cluster = labels[labelKeys.cluster];
+  return {
+    type: 'volume',
+    handle: id,
+    name,
+    sizeBytes: bytesOf(sizeGib),
+    ...(cluster === undefined ? {} : { cluster }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(server === undefined ? {} : { instance: server }),
+  };
+}
+
+/** The volumes of the project. Only this call lists volumes without a name. */
 export async function listResources(
   api: Cloud2Api,
-  caller: Caller,
+  request: OrphanRequest,
   cluster: string,
 ): Promise<OrphanListing> {
-  const selector = `${labelKeys.cluster}==${labelValue(cluster)}`;
-  const found = await api.volumes(caller, { label_selector: selector });
-  const resources = found.map(({ id, name, sizeGib, server, labels }) => {
-    const uid = labels[labelKeys.uid];
-    return {
-      type: 'volume' as const,
-      handle: id,
-      name,
-      sizeBytes: bytesOf(sizeGib),
-      cluster,
-      ...(uid === undefined ? {} : { uid }),
-      ...(server === undefined ? {} : { instance: server }),
-    };
-  });
-  return { resources, warnings: [] };
+  const own = { label_selector: `${labelKeys.cluster}==${labelValue(cluster)}` };
+  const found = await api.volumes(callerOf(request), request.all ? {} : own);
+  return { resources: found.map(volumeResource), warnings: [] };
+}
+
+/** A volume by its id. @throws DriverError NotFound */
+export async function findVolume(
+  api: Cloud2Api,
+  request: FindRequest,
+  label: string,
+): Promise<ProviderResource> {
+  const volume = await api.volume(callerOf(request), request.handle);
+  return { ...volumeResource(volume), topology: { [label]: volume.location } };
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { VolumeIdentity } from '@kedge/driver-sdk';
 
 /** Uids that may stand in a name and in a label as they are. */
 const plain = /^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$/;
@@ -7,6 +8,11 @@ const plain = /^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$/;
 export function providerName(uid: string): string {
   if (plain.test(uid) && !uid.startsWith('h-')) return `kedge-${uid}`;
   return `kedge-h-${createHash('sha256').update(uid).digest('hex').slice(0, 40)}`;
+}
+
+/** The name of a volume at the provider. */
+export function nameOf({ uid, importedAs }: VolumeIdentity): string {
+  return importedAs ?? providerName(uid);
 }
 
 /** Keys of the labels of a volume. */

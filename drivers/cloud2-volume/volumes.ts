@@ -16,7 +16,7 @@ import {
 } from '@kedge/driver-sdk';
 import { bytesOf, carryOut, MachineActions, type ProviderClient } from '@kedge/driver-sdk/provider';
 import type { Caller, Cloud2Api, CloudVolume } from './api.js';
-import { labelKeys, labelValue, providerName } from './names.js';
+import { labelKeys, labelValue, nameOf } from './names.js';
 import { locationOf } from './parameters.js';
 import { callerOf, isKind, provisioned, requireSize } from './requests.js';
 
@@ -66,7 +66,7 @@ export class Cloud2Volumes {
 
   /** The volume of an identity, by its name, which is unique in the project. */
   async #named(request: CallContext): Promise<CloudVolume | undefined> {
-    const name = providerName(request.volume.uid);
+    const name = nameOf(request.volume);
     const found = await this.#api.volumes(callerOf(request), { name });
     return found.find((one) => one.name === name);
   }
@@ -78,7 +78,7 @@ export class Cloud2Volumes {
       if (isKind(error, 'NotFound')) return undefined;
       throw error;
     });
-    if (!found || found.name === providerName(uid)) return found;
+    if (!found || found.name === nameOf(request.volume)) return found;
     throw new DriverError(
       'InvalidParameters',
       `Hetzner Cloud volume ${handle} is named ${found.name}: it does not belong to the volume with uid ${uid}`,
@@ -119,7 +119,7 @@ export class Cloud2Volumes {
       observe,
       start: (_key) =>
         this.#api
-          .createVolume(caller, { name: providerName(volume.uid), size, location, labels })
+          .createVolume(caller, { name: nameOf(volume), size, location, labels })
           .catch(async (error: unknown) => {
             const { kind } = DriverError.from(error);
             // Nothing was created: a deletion need not wait for it.

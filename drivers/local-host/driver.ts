@@ -49,6 +49,26 @@ export function createLocalHostDriver(settings: StorageSettings): Driver {
       }
       return violations;
     },
+    check: async ({ parameters: { hostPath = '' } }) => {
+      const list = '[storage].hostPathAllowlist';
+      if (hostPath === '') {
+        const row = { permission: list, needed: 'every volume' } as const;
+        if (hostPathAllowlist.length > 0)
+          return [{ ...row, state: 'ok', message: hostPathAllowlist.join(', ') }];
+        const message = 'it is empty and allows no directory; add one, and restart kedged';
+        return [{ ...row, state: 'missing', message }];
+      }
+      const row = {
+        permission: 'parameter hostPath',
+        needed: 'every volume of the class',
+      } as const;
+      return resolveHostPath(hostPath, settings, false).then(
+        () => [{ ...row, state: 'ok' }],
+        (thrown: unknown) => [
+          { ...row, state: 'missing', message: DriverError.from(thrown).message },
+        ],
+      );
+    },
     provision: async (request) => {
       requireParameters(validateByRules(rules, request.parameters, { level: 'resolved' }));
       const asked = request.parameters.createIfMissing === 'true';

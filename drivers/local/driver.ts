@@ -18,7 +18,8 @@ import {
 import { copyDirectory } from './copy.js';
 import { ImageVolumes, sizeOfImage } from './image-volume.js';
 import { reportFullDisk } from './full-disk.js';
-import { attempt, LocalPaths, makeWhole, type Place, removeWhole, requireOwn } from './paths.js';
+import { checkNode, findInRoot, listRoot } from './inspection.js';
+import { attempt, requireOwn, LocalPaths, makeWhole, type Place, removeWhole } from './paths.js';
 
 const capabilities: Capabilities = {
   accessModes: ['ReadWriteOnce'],
@@ -60,7 +61,10 @@ function isImageHandle(handle: string): boolean {
  * copies. Those of an image are of one point in time, those of a directory are copied file by file.
  */
 export function createLocalDriver(
-  settings: Pick<StorageSettings, 'localVolumeRoot' | 'storageRoot' | 'journal' | 'host'>,
+  settings: Pick<
+    StorageSettings,
+    'localVolumeRoot' | 'storageRoot' | 'journal' | 'host' | 'clusterId'
+  >,
 ): Driver {
   const { host = thisNode } = settings;
   const { files, run, turns } = host;
@@ -86,7 +90,7 @@ export function createLocalDriver(
     turns.run(`volume ${request.volume.uid}`, () => inRoot(what, call), request.signal);
   /** The volume's place. @throws DriverError InvalidParameters for another volume's handle */
   const owned = (paths: LocalPaths, request: HandleRequest): Place => {
-    const place = paths.volume(request.volume.uid);
+    const place = paths.volume(request.volume);
     requireOwn(place, request.handle);
     return place;
   };
@@ -99,10 +103,14 @@ export function createLocalDriver(
     name: 'local',
     capabilities: () => capabilities,
     validateParameters: validate,
+    check: (request) => checkNode(root, host, request),
+    orphans: () => attempt('list the volumes', () => listRoot(root, host, settings.clusterId)),
+    find: (request) =>
+      attempt('find the volume', () => findInRoot(root, host, settings.clusterId, request)),
     provision: (request) =>
       alone('create the volume', request, async (paths) => {
         requireParameters(validate(request.parameters, { level: 'resolved' }));
-        const { directory, image, folder } = paths.volume(request.volume.uid);
+        const { directory, image, folder } = paths.volume(request.volume);
         const { sizeBytes, parameters, signal } = request;
         if (isImage(parameters))
           return {
@@ -115,7 +123,7 @@ export function createLocalDriver(
       }),
     observe: (request) =>
       inRoot('observe the volume', async (paths) => {
-        const place = paths.volume(request.volume.uid);
+        const place = paths.volume(request.volume);
         requireOwn(place, request.handle);
         if (request.handle ? isImageHandle(request.handle) : isImage(request.parameters))
           return { handle: place.image, sizeBytes: await sizeOfImage(files, place.image) };
@@ -124,7 +132,7 @@ export function createLocalDriver(
       }),
     delete: (request) =>
       alone('delete the volume', request, async (paths) => {
-        const place = paths.volume(request.volume.uid);
+        const place = paths.volume(request.volume);
         requireOwn(place, request.handle);
         if ((await files.kindAt(place.image)) === 'file' || (await images.isAttached(place)))
           await images.detachForDeletion(place, request.signal);
@@ -208,7 +216,7 @@ export function createLocalDriver(
         requireParameters(validate(request.parameters, { level: 'resolved' }));
         const from = await paths.snapshot(request.snapshot.uid);
         requireOwn(from, request.snapshot.handle);
-        const { directory, image } = paths.volume(request.volume.uid);
+        const { directory, image } = paths.volume(request.volume);
         const { sizeBytes, signal } = request;
         const fromImage = (await files.kindAt(from.image)) === 'file';
         if (!fromImage) await requireDirectory(from.directory);

@@ -69,6 +69,11 @@ const programs = {
   xfs: ['mkfs.xfs', 'xfs_growfs', 'xfs_db'],
 } as const;
 
+/** The programs of image volumes of a class. */
+export function imagePrograms(parameters: Parameters): readonly string[] {
+  return [...programs.all, ...programs[fsTypeOf(parameters)]];
+}
+
 function loopState({ uid, image }: Place): Extract<NodeState, { type: 'loop' }> {
   return { type: 'loop', uid, file: image };
 }
@@ -98,7 +103,7 @@ export class ImageVolumes {
   ): Promise<bigint> {
     const fsType = fsTypeOf(parameters);
     await makeWhole(this.#host, path, async (draft) => {
-      await requirePrograms(this.#host.run, [...programs.all, ...programs[fsType]], signal);
+      await requirePrograms(this.#host.run, imagePrograms(parameters), signal);
       await setSize(this.#host.files, draft, imageBytes(asked, parameters));
       await makeFileSystem(this.#host, draft, fsType, signal);
       await requireCommand(this.#host.run, 'sync', [draft], signal);

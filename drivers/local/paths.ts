@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { DriverError, type HostFiles, type NodeHost } from '@kedge/driver-sdk';
+import { DriverError, type HostFiles, type NodeHost, type VolumeIdentity } from '@kedge/driver-sdk';
 
 /** Volumes and snapshots are named by their uids: these are unique, and contain no path separators. */
 const uidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -24,8 +24,9 @@ export class LocalPaths {
     this.#files = files;
   }
 
-  volume(uid: string): Place {
-    return this.#place(uid, this.#root);
+  /** An imported volume keeps the uid of the object that it was created for. */
+  volume({ uid, importedAs }: VolumeIdentity): Place {
+    return this.#place(importedAs ?? uid, this.#root);
   }
 
   async snapshot(uid: string): Promise<Place> {

@@ -48,6 +48,7 @@ export { detachLoops, nodeUndo, thawDevice } from './journal/node-undo.js';
 export { replaceFile, syncFolder } from './node/replace-file.js';
 export { type StorageRoot, uncheckedStorageRoot } from './contract/storage-root.js';
 export { noSnapshots } from './provider/no-snapshots.js';
+export { programReports } from './node/program-reports.js';
 export {
   type CommandResult,
   requireCommand,

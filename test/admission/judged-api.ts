@@ -1,6 +1,7 @@
 import { descriptorSet } from '@kedge/api';
 import {
   type KeyRotation,
+  type ParameterResolver,
   loadKindsApi,
   namespaces,
   Sealer,
@@ -93,6 +94,9 @@ export class JudgedApi {
     const api = {
       drivers: builtinDrivers(settings),
       sealer: new Sealer(Buffer.alloc(32)),
+      resolver: {} as ParameterResolver,
+      here: 'n',
+      clusterId: 'cluster',
       runtimes: [],
       defaultStorageClass: undefined,
       backups: {

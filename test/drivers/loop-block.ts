@@ -24,6 +24,7 @@ import {
   nodeHost,
   runCommand,
   type NodeInstances,
+  type OrphanListing,
   type RunCommand,
 } from '@kedge/driver-sdk';
 
@@ -67,7 +68,22 @@ export class LoopBlock {
       place: () => 'zone "here"',
     };
     const provider = { ...this.#provider(), ...(instances ? { instances: found } : {}) };
-    this.driver = createBlockDriver(provider, { run: this.#run, deviceWaitMs });
+    this.driver = {
+      ...createBlockDriver(provider, { run: this.#run, deviceWaitMs }),
+      orphans: () => this.#orphans(),
+    };
+  }
+
+  async #orphans(): Promise<OrphanListing> {
+    const names = await readdir(join(this.#directory, 'volumes')).catch(() => []);
+    const resources = names.map(async (name) => ({
+      type: 'volume' as const,
+      handle: name,
+      name,
+      sizeBytes: await this.#size(this.image(name)),
+      uid: name,
+    }));
+    return { resources: await Promise.all(resources), warnings: [] };
   }
 
   #instances(

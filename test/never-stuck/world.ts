@@ -20,6 +20,7 @@ import {
   defaultPolicy,
   instanceController,
   type KeyRotation,
+  type ParameterResolver,
   loadKindsApi,
   namespaceController,
   namespaces,
@@ -109,6 +110,9 @@ export class World {
     const options = {
       drivers: this.#drivers('control'),
       sealer,
+      resolver: {} as ParameterResolver,
+      here: 'n1',
+      clusterId: 'cluster',
       runtimes: [this.machines.n1.runtime(() => clock.now())],
       defaultStorageClass: undefined,
       backups: {

@@ -1,5 +1,11 @@
 import { descriptorSet } from '@kedge/api';
-import { type KeyRotation, loadKindsApi, namespaces, type Sealer } from '@kedge/controllers';
+import {
+  type KeyRotation,
+  loadKindsApi,
+  namespaces,
+  type ParameterResolver,
+  type Sealer,
+} from '@kedge/controllers';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import {
   type AnyKind,
@@ -62,6 +68,9 @@ export class ModelApi {
     const api = {
       drivers,
       sealer,
+      resolver: {} as ParameterResolver,
+      here: 'n',
+      clusterId: 'cluster',
       runtimes: [],
       defaultStorageClass: undefined,
       backups: {

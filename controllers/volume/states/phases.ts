@@ -7,7 +7,7 @@ import {
 } from '../../provisioned/transition-table.js';
 
 /**
- * The transitions of a volume as data: the table V1 to V31, which is also the `states` of the kind. The store
+ * The transitions of a volume as data: the table V1 to V32, which is also the `states` of the kind. The store
  * refuses all other transitions, and they do not compile in controllers. `then` describes the effect; the
  * operators' guide is checked against this table.
  */
@@ -202,6 +202,13 @@ export const transitions = [
   ),
   row('V30', 'Bound', 'resized', 'Bound', 'only if the driver supports online expansion'),
   row('V31', 'Released', 'policyEdited', 'Released', 'the policy is applied at the reclaim'),
+  row(
+    'V32',
+    'Pending',
+    'imported',
+    'Available',
+    'an existing volume of the provider, by kedge volume import; never formatted, policy retain',
+  ),
 ] as const satisfies readonly {
   readonly id: `V${number}`;
   readonly from: VolumePhase | 'None';

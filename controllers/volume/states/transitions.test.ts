@@ -9,7 +9,7 @@ import { instanceOf, type StorageWorld } from '../../testing/storage-world.js';
 import { volumeFinalizer } from '../admission.js';
 import { rearm } from '../reconcile/controller.js';
 import { deleteUnused } from '../rules/in-use.js';
-import { transitions } from './phases.js';
+import { nextPhase, transitions } from './phases.js';
 
 const key = { namespace: 'default', name: 'v' };
 const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
@@ -317,6 +317,28 @@ describe('transitions of a volume', () => {
       await change(world, { reclaimPolicy: 'retain', labels: { kept: 'yes' } });
       await world.clock.advance(hour);
       expect(world.driver.made.size, 'its data').to.equal(1);
+    },
+    'V32 Pending imported': async (world) => {
+      const fields = { storageClassName: 'c', size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
+      const made = { driver: 'played', handle: 'h', importedAs: 'mine', formatted: true };
+      const metadata = { finalizers: [volumeFinalizer] };
+      const sizeBytes = String(1024 ** 3);
+      // An import is one transaction; without it, only a missing snapshot keeps a volume in Pending.
+      const source = { snapshot: 'none' };
+      await world.store.create(volumes, {
+        ...key,
+        ...fields,
+        ...made,
+        source,
+        sizeBytes,
+        metadata,
+      });
+      await settle();
+      const status = { status: nextPhase('Pending', 'imported') };
+      await world.store.updateStatus(volumes, key, status);
+      await settle();
+      expect(world.driver.calls, 'nothing is provisioned').to.not.include('provision');
+      expect((await ensure(world)).type).to.equal('mounted');
     },
   });
 });

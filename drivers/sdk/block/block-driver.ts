@@ -1,4 +1,5 @@
-import { mountBlockDevice, requireUnused, unmountTarget } from './block-mount.js';
+import { blockProgramReports } from './block-programs.js';
+import { requireUnused, mountBlockDevice, unmountTarget } from './block-mount.js';
 import type {
   AccessMode,
   AttachResult,
@@ -152,6 +153,7 @@ export function createBlockDriver(
       ownsData: true,
     }),
     validateParameters: validate,
+    check: (request) => blockProgramReports(run, request),
     async provision(request) {
       requireResolved(request);
       return provider.create(request);

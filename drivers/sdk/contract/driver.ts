@@ -2,7 +2,7 @@ import type { NodeHost } from '../node/node-host.js';
 import type { NodeJournal } from '../journal/node-journal.js';
 import type { Operations, Pending } from './operations.js';
 import type { DriverSettings } from './driver-settings.js';
-import type { ClassRequest, OrphanListing, PermissionReport } from './provider-report.js';
+import type { ClassInspection } from './provider-report.js';
 import type { StorageRoot } from './storage-root.js';
 import type { JournaledCall } from './errors.js';
 import type { ProviderPorts } from '../http/provider-client.js';
@@ -60,11 +60,16 @@ export interface ParameterContext {
   readonly level: 'class' | 'volume' | 'resolved';
 }
 
-/** The volume of a call. Provider-side names derive from `uid`, never from the name. */
+/** The volume of a call. Provider-side names derive from `uid`, never from the name of the object. */
 export interface VolumeIdentity {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
+  /**
+   * The provider-side name of a resource that {@link ClassInspection.find} found and a user imported. Absent: the name that
+   * derives from `uid`.
+   */
+  readonly importedAs?: string;
 }
 
 /** The context of every call. */
@@ -203,7 +208,7 @@ export interface RestoreRequest extends ProvisionRequest {
  * only. A call that would wait longer than {@link answerWithinMs} for its provider returns {@link Pending} and
  * continues when it is called again.
  */
-export interface Driver {
+export interface Driver extends ClassInspection {
   readonly name: string;
   /** The name of the cloud provider, for messages; absent for drivers of this machine. */
   readonly provider?: string;
@@ -230,10 +235,6 @@ export interface Driver {
   deleteSnapshot(request: SnapshotHandleRequest): Promise<void | Pending>;
   /** Like {@link provision}, with the snapshot's content. */
   restore(request: RestoreRequest): Promise<ProvisionResult | Pending>;
-  /** Reports what the credential of a class permits. Changes nothing. Absent: there is nothing to check. */
-  readonly check?: (request: ClassRequest) => Promise<readonly PermissionReport[]>;
-  /** Lists the resources of this installation at the provider. Absent: the driver can't list them. */
-  readonly orphans?: (request: ClassRequest) => Promise<OrphanListing>;
   /** The last calls of the provider about a volume or snapshot, the oldest first. */
   readonly recentCalls?: (uid: string) => readonly JournaledCall[];
 }

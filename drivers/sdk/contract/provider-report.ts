@@ -1,4 +1,4 @@
-/** The request of {@link Driver.check} and {@link Driver.orphans}, which concern a class instead of a volume. */
+/** A call of {@link ClassInspection}, which concern a class instead of a volume. */
 export interface ClassRequest {
   /** Of the class, in plaintext. */
   readonly parameters: Readonly<Record<string, string>>;
@@ -7,35 +7,64 @@ export interface ClassRequest {
   readonly signal: AbortSignal;
 }
 
-/** The state of one permission of a credential. */
+/** The state of one need of a class: a permission of its credential, or what the node and the settings supply. */
 export interface PermissionReport {
-  /** As the provider names it: `droplet:read`. */
+  /** As the provider names it: `droplet:read`. Otherwise a parameter, a setting or a program. */
   readonly permission: string;
   /** `unknown`: it can't be found out without a change. */
   readonly state: 'ok' | 'missing' | 'unknown';
   /** What does not work without it. */
   readonly needed: string;
-  /** The provider's words. */
+  /** The provider's words, and the remedy. */
   readonly message?: string;
 }
 
-/** A resource at the provider that this installation has created, for a comparison with its objects. */
+/** A call of {@link ClassInspection.orphans}. */
+export interface OrphanRequest extends ClassRequest {
+  /** Also resources that do not have the mark of this installation. */
+  readonly all?: boolean;
+}
+
+/** A call of {@link ClassInspection.find}. */
+export interface FindRequest extends ClassRequest {
+  readonly handle: string;
+}
+
+/** A resource at the provider, for a comparison with the objects of this installation. */
 export interface ProviderResource {
   readonly type: 'volume' | 'snapshot';
   readonly handle: string;
   readonly name: string;
-  readonly sizeBytes: bigint;
+  /** Undefined: the driver enforces no sizes. */
+  readonly sizeBytes: bigint | undefined;
+  /** Namespace and name of the object that it was created for, as far as it is marked with them. */
+  readonly createdFor?: string;
   /** Uid of the volume or snapshot that it was created for; absent: unreadable. */
   readonly uid?: string;
-  /** The installation that created it; absent: unknown. */
+  /** The installation that created it; absent: it has no mark. */
   readonly cluster?: string;
   /** The instance it is attached to. */
   readonly instance?: string;
+  /** The node labels that decide where it can be attached. */
+  readonly topology?: Readonly<Record<string, string>>;
 }
 
-/** The resources of an installation. */
+/** The resources at a provider that a class can see. */
 export interface OrphanListing {
   readonly resources: readonly ProviderResource[];
   /** What could not be listed, and why. */
   readonly warnings: readonly string[];
+}
+
+/** The optional calls of a driver that concern a class instead of a volume. They change nothing. */
+export interface ClassInspection {
+  /** What a class needs: programs of the node, settings, and what its credential permits. Changes nothing. */
+  readonly check?: (request: ClassRequest) => Promise<readonly PermissionReport[]>;
+  /** The volumes and snapshots at the provider, for a comparison with objects. Absent: the driver can't list any. */
+  readonly orphans?: (request: OrphanRequest) => Promise<OrphanListing>;
+  /**
+   * A volume at the provider that this driver may not have created, to bring it under management. Changes nothing.
+   * Absent: the driver can't import volumes. @throws DriverError NotFound.
+   */
+  readonly find?: (request: FindRequest) => Promise<ProviderResource>;
 }

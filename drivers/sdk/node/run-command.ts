@@ -95,12 +95,23 @@ const packages: Readonly<Record<string, string>> = {
   setpriv: 'util-linux',
 };
 
-function installation(programs: readonly string[]): string {
+/** The remedy for missing programs. */
+export function installation(programs: readonly string[]): string {
   const names = [...new Set(programs.map((program) => packages[program] ?? program))];
   return `install it (package ${names.join(', ')} on Debian and Ubuntu)`;
 }
 
 const missingNames = 'for p; do command -v "$p" >/dev/null || echo "$p"; done';
+
+/** The programs that are not installed on this node. */
+export async function missingPrograms(
+  run: RunCommand,
+  programs: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { stdout } = await run('sh', ['-c', missingNames, 'sh', ...programs], signal);
+  return stdout.split('\n').filter((name) => name !== '');
+}
 
 /**
  * Checks that programs are installed, before resources are created that need them later.
@@ -111,8 +122,7 @@ export async function requirePrograms(
   programs: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  const { stdout } = await run('sh', ['-c', missingNames, 'sh', ...programs], signal);
-  const missing = stdout.split('\n').filter((name) => name !== '');
+  const missing = await missingPrograms(run, programs, signal);
   if (missing.length === 0) return;
   throw new DriverError(
     'Unavailable',

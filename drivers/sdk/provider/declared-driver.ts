@@ -16,13 +16,8 @@ export interface DriverDeclaration {
  */
 export function declaredDriver(declaration: DriverDeclaration): Driver {
   const { name, provider, parameters } = declaration;
-  const refuse = (): Promise<never> =>
-    Promise.reject(
-      new DriverError(
-        'Unsupported',
-        `driver ${name} (${provider}) is not implemented in this release; use local or local-host`,
-      ),
-    );
+  const message = `driver ${name} (${provider}) is not implemented in this release; use local or local-host`;
+  const refuse = (): Promise<never> => Promise.reject(new DriverError('Unsupported', message));
   return {
     name,
     provider,
@@ -33,6 +28,11 @@ export function declaredDriver(declaration: DriverDeclaration): Driver {
       sensitiveParameters: sensitiveKeys(parameters),
     }),
     validateParameters: (given, context) => validateByRules(parameters, given, context),
+    check: () =>
+      Promise.resolve([
+        { permission: `driver ${name}`, state: 'missing', needed: 'every volume', message },
+      ]),
+    orphans: refuse,
     provision: refuse,
     observe: refuse,
     // This driver never provisions anything, so there is nothing to delete.

@@ -22,6 +22,7 @@ export {
   type ProviderInterface,
   type ProviderPorts,
 } from '../http/provider-client.js';
+export { endpointReport, probed, withoutCredential } from './probe-reports.js';
 export { providerDriver } from './provider-driver.js';
 export {
   type BudgetReading,

@@ -333,6 +333,127 @@ export interface DetachPolicyRequest {
   policy: string;
 }
 
+export interface FindOrphansRequest {
+  /** The class whose driver, credential and region are used; default: all classes. */
+  storageClassName: string;
+  /** Also what does not have the mark of this installation. */
+  all: boolean;
+  /** Namespace of secrets that classes refer to without one; default: default. */
+  secretNamespace: string;
+}
+
+export interface FindOrphansResponse {
+  orphans: FindOrphansResponse_Orphan[];
+  /** What could not be listed, and why. */
+  warnings: string[];
+}
+
+/** A volume or snapshot at a provider that no object owns. */
+export interface FindOrphansResponse_Orphan {
+  storageClassName: string;
+  driver: string;
+  type: FindOrphansResponse_Orphan_Type;
+  handle: string;
+  /** Its name at the provider. */
+  name: string;
+  /** Empty: the driver enforces no sizes. */
+  sizeBytes: string;
+  origin: FindOrphansResponse_Orphan_Origin;
+  /** The installation whose mark it has. */
+  clusterId: string;
+  /** The instance at the provider that it is attached to. */
+  attachedTo: string;
+  /** The command that brings it under management; empty for snapshots. */
+  importCommand: string;
+}
+
+export const FindOrphansResponse_Orphan_Type = {
+  TYPE_UNSPECIFIED: "TYPE_UNSPECIFIED",
+  volume: "volume",
+  snapshot: "snapshot",
+} as const;
+
+export type FindOrphansResponse_Orphan_Type =
+  typeof FindOrphansResponse_Orphan_Type[keyof typeof FindOrphansResponse_Orphan_Type];
+
+
+export function findOrphansResponse_Orphan_TypeFromJSON(object: any): FindOrphansResponse_Orphan_Type {
+  switch (object) {
+    case 0:
+    case "TYPE_UNSPECIFIED":
+      return FindOrphansResponse_Orphan_Type.TYPE_UNSPECIFIED;
+    case 1:
+    case "volume":
+      return FindOrphansResponse_Orphan_Type.volume;
+    case 2:
+    case "snapshot":
+      return FindOrphansResponse_Orphan_Type.snapshot;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum FindOrphansResponse_Orphan_Type");
+  }
+}
+
+export function findOrphansResponse_Orphan_TypeToNumber(object: FindOrphansResponse_Orphan_Type): number {
+  switch (object) {
+    case FindOrphansResponse_Orphan_Type.TYPE_UNSPECIFIED:
+      return 0;
+    case FindOrphansResponse_Orphan_Type.volume:
+      return 1;
+    case FindOrphansResponse_Orphan_Type.snapshot:
+      return 2;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum FindOrphansResponse_Orphan_Type");
+  }
+}
+
+export const FindOrphansResponse_Orphan_Origin = {
+  ORIGIN_UNSPECIFIED: "ORIGIN_UNSPECIFIED",
+  /** own - This installation created it. */
+  own: "own",
+  /** foreign - It has the mark of another installation, which may use it. */
+  foreign: "foreign",
+  /** unmarked - It has no mark. */
+  unmarked: "unmarked",
+} as const;
+
+export type FindOrphansResponse_Orphan_Origin =
+  typeof FindOrphansResponse_Orphan_Origin[keyof typeof FindOrphansResponse_Orphan_Origin];
+
+
+export function findOrphansResponse_Orphan_OriginFromJSON(object: any): FindOrphansResponse_Orphan_Origin {
+  switch (object) {
+    case 0:
+    case "ORIGIN_UNSPECIFIED":
+      return FindOrphansResponse_Orphan_Origin.ORIGIN_UNSPECIFIED;
+    case 1:
+    case "own":
+      return FindOrphansResponse_Orphan_Origin.own;
+    case 2:
+    case "foreign":
+      return FindOrphansResponse_Orphan_Origin.foreign;
+    case 3:
+    case "unmarked":
+      return FindOrphansResponse_Orphan_Origin.unmarked;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum FindOrphansResponse_Orphan_Origin");
+  }
+}
+
+export function findOrphansResponse_Orphan_OriginToNumber(object: FindOrphansResponse_Orphan_Origin): number {
+  switch (object) {
+    case FindOrphansResponse_Orphan_Origin.ORIGIN_UNSPECIFIED:
+      return 0;
+    case FindOrphansResponse_Orphan_Origin.own:
+      return 1;
+    case FindOrphansResponse_Orphan_Origin.foreign:
+      return 2;
+    case FindOrphansResponse_Orphan_Origin.unmarked:
+      return 3;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum FindOrphansResponse_Orphan_Origin");
+  }
+}
+
 export interface BackupRequest {
 }
 
@@ -1691,6 +1812,191 @@ export const DetachPolicyRequest: Pick<MessageFns<DetachPolicyRequest>, 'encode'
 
 };
 
+export const FindOrphansRequest: Pick<MessageFns<FindOrphansRequest>, 'encode'> = {
+  encode(message: FindOrphansRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.storageClassName !== "") {
+      writer.uint32(10).string(message.storageClassName);
+    }
+    if (message.all !== false) {
+      writer.uint32(16).bool(message.all);
+    }
+    if (message.secretNamespace !== "") {
+      writer.uint32(26).string(message.secretNamespace);
+    }
+    return writer;
+  },
+
+};
+
+function createBaseFindOrphansResponse(): FindOrphansResponse {
+  return { orphans: [], warnings: [] };
+}
+
+export const FindOrphansResponse: Pick<MessageFns<FindOrphansResponse>, 'decode'> = {
+  decode(input: BinaryReader | Uint8Array, length?: number): FindOrphansResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFindOrphansResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.orphans.push(FindOrphansResponse_Orphan.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.warnings.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseFindOrphansResponse_Orphan(): FindOrphansResponse_Orphan {
+  return {
+    storageClassName: "",
+    driver: "",
+    type: FindOrphansResponse_Orphan_Type.TYPE_UNSPECIFIED,
+    handle: "",
+    name: "",
+    sizeBytes: "",
+    origin: FindOrphansResponse_Orphan_Origin.ORIGIN_UNSPECIFIED,
+    clusterId: "",
+    attachedTo: "",
+    importCommand: "",
+  };
+}
+
+export const FindOrphansResponse_Orphan: Pick<MessageFns<FindOrphansResponse_Orphan>, 'decode'> = {
+  decode(input: BinaryReader | Uint8Array, length?: number): FindOrphansResponse_Orphan {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFindOrphansResponse_Orphan();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.storageClassName = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.driver = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.type = findOrphansResponse_Orphan_TypeFromJSON(reader.int32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.handle = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.sizeBytes = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.origin = findOrphansResponse_Orphan_OriginFromJSON(reader.int32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.clusterId = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.attachedTo = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.importCommand = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 export const BackupRequest: Pick<MessageFns<BackupRequest>, 'encode'> = {
   encode(_: BackupRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     return writer;
@@ -2461,6 +2767,16 @@ export const AdminServiceService = {
     responseSerialize: (_value: BackupResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): BackupResponse => BackupResponse.decode(value),
   },
+  /** Finds volumes and snapshots at the providers of the classes that no object owns. Deletes nothing. */
+  findOrphans: {
+    path: "/api.AdminService/FindOrphans" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: FindOrphansRequest): Buffer => Buffer.from(FindOrphansRequest.encode(value).finish()),
+    requestDeserialize: (): FindOrphansRequest => notServed(),
+    responseSerialize: (_value: FindOrphansResponse): Buffer => notServed(),
+    responseDeserialize: (value: Buffer): FindOrphansResponse => FindOrphansResponse.decode(value),
+  },
 } as const;
 
 export interface AdminServiceClient extends Client {
@@ -2828,6 +3144,22 @@ export interface AdminServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<BackupResponse>;
+  /** Finds volumes and snapshots at the providers of the classes that no object owns. Deletes nothing. */
+  findOrphans(
+    request: FindOrphansRequest,
+    callback: (error: ServiceError | null, response: FindOrphansResponse) => void,
+  ): ClientUnaryCall;
+  findOrphans(
+    request: FindOrphansRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: FindOrphansResponse) => void,
+  ): ClientUnaryCall;
+  findOrphans(
+    request: FindOrphansRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: FindOrphansResponse) => void,
+  ): ClientUnaryCall;
 }
 
 export const AdminServiceClient = makeGenericClientConstructor(AdminServiceService, "api.AdminService") as unknown as {

@@ -244,6 +244,86 @@ export interface SetDefaultStorageClassRequest {
   name: string;
 }
 
+export interface CheckStorageClassRequest {
+  name: string;
+  /** Namespace of secrets that the class refers to without one; default: default. */
+  secretNamespace: string;
+}
+
+export interface CheckStorageClassResponse {
+  driver: string;
+  /** Empty for drivers of this machine. */
+  provider: string;
+  /** The node that was checked. */
+  node: string;
+  requirements: CheckStorageClassResponse_Requirement[];
+}
+
+/** One need of the class. */
+export interface CheckStorageClassResponse_Requirement {
+  /** A scope or permission as the provider names it, a parameter, a program or a setting. */
+  name: string;
+  state: CheckStorageClassResponse_Requirement_State;
+  /** What does not work without it. */
+  neededFor: string;
+  /** The provider's words, and the remedy. */
+  message: string;
+}
+
+export const CheckStorageClassResponse_Requirement_State = {
+  STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
+  ok: "ok",
+  missing: "missing",
+  /** unknown - Only a change at the provider would show it. */
+  unknown: "unknown",
+} as const;
+
+export type CheckStorageClassResponse_Requirement_State =
+  typeof CheckStorageClassResponse_Requirement_State[keyof typeof CheckStorageClassResponse_Requirement_State];
+
+
+export function checkStorageClassResponse_Requirement_StateFromJSON(
+  object: any,
+): CheckStorageClassResponse_Requirement_State {
+  switch (object) {
+    case 0:
+    case "STATE_UNSPECIFIED":
+      return CheckStorageClassResponse_Requirement_State.STATE_UNSPECIFIED;
+    case 1:
+    case "ok":
+      return CheckStorageClassResponse_Requirement_State.ok;
+    case 2:
+    case "missing":
+      return CheckStorageClassResponse_Requirement_State.missing;
+    case 3:
+    case "unknown":
+      return CheckStorageClassResponse_Requirement_State.unknown;
+    default:
+      throw new globalThis.Error(
+        "Unrecognized enum value " + object + " for enum CheckStorageClassResponse_Requirement_State",
+      );
+  }
+}
+
+export function checkStorageClassResponse_Requirement_StateToNumber(
+  object: CheckStorageClassResponse_Requirement_State,
+): number {
+  switch (object) {
+    case CheckStorageClassResponse_Requirement_State.STATE_UNSPECIFIED:
+      return 0;
+    case CheckStorageClassResponse_Requirement_State.ok:
+      return 1;
+    case CheckStorageClassResponse_Requirement_State.missing:
+      return 2;
+    case CheckStorageClassResponse_Requirement_State.unknown:
+      return 3;
+    default:
+      throw new globalThis.Error(
+        "Unrecognized enum value " + object + " for enum CheckStorageClassResponse_Requirement_State",
+      );
+  }
+}
+
 function createBaseStorageClass(): StorageClass {
   return {
     name: "",
@@ -948,6 +1028,145 @@ export const SetDefaultStorageClassRequest: Pick<MessageFns<SetDefaultStorageCla
 
 };
 
+export const CheckStorageClassRequest: Pick<MessageFns<CheckStorageClassRequest>, 'encode'> = {
+  encode(message: CheckStorageClassRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.secretNamespace !== "") {
+      writer.uint32(18).string(message.secretNamespace);
+    }
+    return writer;
+  },
+
+};
+
+function createBaseCheckStorageClassResponse(): CheckStorageClassResponse {
+  return { driver: "", provider: "", node: "", requirements: [] };
+}
+
+export const CheckStorageClassResponse: Pick<MessageFns<CheckStorageClassResponse>, 'decode'> = {
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckStorageClassResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckStorageClassResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.driver = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.provider = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.node = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.requirements.push(CheckStorageClassResponse_Requirement.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCheckStorageClassResponse_Requirement(): CheckStorageClassResponse_Requirement {
+  return { name: "", state: CheckStorageClassResponse_Requirement_State.STATE_UNSPECIFIED, neededFor: "", message: "" };
+}
+
+export const CheckStorageClassResponse_Requirement: Pick<MessageFns<CheckStorageClassResponse_Requirement>, 'decode'> = {
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckStorageClassResponse_Requirement {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckStorageClassResponse_Requirement();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.state = checkStorageClassResponse_Requirement_StateFromJSON(reader.int32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.neededFor = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** Drivers of volumes with their parameters. */
 export type StorageClassServiceService = typeof StorageClassServiceService;
 export const StorageClassServiceService = {
@@ -1030,6 +1249,20 @@ export const StorageClassServiceService = {
     requestDeserialize: (): SetDefaultStorageClassRequest => notServed(),
     responseSerialize: (_value: StorageClass): Buffer => notServed(),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
+  },
+  /**
+   * Checks what volumes of a class need: its parameters and secrets, the programs of the daemon's node, the endpoint
+   * of the provider, and what the credential permits. Only reads, and changes nothing at the provider.
+   */
+  check: {
+    path: "/api.StorageClassService/Check" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CheckStorageClassRequest): Buffer =>
+      Buffer.from(CheckStorageClassRequest.encode(value).finish()),
+    requestDeserialize: (): CheckStorageClassRequest => notServed(),
+    responseSerialize: (_value: CheckStorageClassResponse): Buffer => notServed(),
+    responseDeserialize: (value: Buffer): CheckStorageClassResponse => CheckStorageClassResponse.decode(value),
   },
 } as const;
 
@@ -1142,6 +1375,25 @@ export interface StorageClassServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: StorageClass) => void,
+  ): ClientUnaryCall;
+  /**
+   * Checks what volumes of a class need: its parameters and secrets, the programs of the daemon's node, the endpoint
+   * of the provider, and what the credential permits. Only reads, and changes nothing at the provider.
+   */
+  check(
+    request: CheckStorageClassRequest,
+    callback: (error: ServiceError | null, response: CheckStorageClassResponse) => void,
+  ): ClientUnaryCall;
+  check(
+    request: CheckStorageClassRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CheckStorageClassResponse) => void,
+  ): ClientUnaryCall;
+  check(
+    request: CheckStorageClassRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CheckStorageClassResponse) => void,
   ): ClientUnaryCall;
 }
 

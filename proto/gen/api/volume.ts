@@ -73,6 +73,8 @@ export interface Volume {
   usedInodes: string;
   /** Inodes of its file system; empty if the file system creates inodes as needed. */
   totalInodes: string;
+  /** Name of its resource at the provider, for a volume that was imported; empty: the name derives from the uid. */
+  importedAs: string;
 }
 
 export const Volume_Status = {
@@ -492,6 +494,22 @@ export interface ReuseVolumeRequest {
   name: string;
 }
 
+export interface ImportVolumeRequest {
+  namespace: string;
+  /** The name of the new object. */
+  name: string;
+  /** The class whose driver and credential reach the volume. */
+  storageClassName: string;
+  /** The id of the volume at the provider; for driver local its path. */
+  handle: string;
+  /** Only where the driver enforces no sizes; default: the size at the provider. */
+  size: string;
+  /** Also a volume with the mark of another installation, which must not use it any more. */
+  takeOver: boolean;
+  /** Runs all checks, and stores no object. */
+  dryRun: boolean;
+}
+
 function createBaseVolume(): Volume {
   return {
     name: "",
@@ -527,6 +545,7 @@ function createBaseVolume(): Volume {
     totalBytes: "",
     usedInodes: "",
     totalInodes: "",
+    importedAs: "",
   };
 }
 
@@ -630,6 +649,9 @@ export const Volume: MessageFns<Volume> = {
     }
     if (message.totalInodes !== "") {
       writer.uint32(362).string(message.totalInodes);
+    }
+    if (message.importedAs !== "") {
+      writer.uint32(370).string(message.importedAs);
     }
     return writer;
   },
@@ -921,6 +943,14 @@ export const Volume: MessageFns<Volume> = {
             }
 
             message.totalInodes = reader.string();
+            continue;
+          }
+          case 46: {
+            if (tag !== 370) {
+              break;
+            }
+
+            message.importedAs = reader.string();
             continue;
           }
         }
@@ -1907,6 +1937,34 @@ export const ReuseVolumeRequest: Pick<MessageFns<ReuseVolumeRequest>, 'encode'> 
 
 };
 
+export const ImportVolumeRequest: Pick<MessageFns<ImportVolumeRequest>, 'encode'> = {
+  encode(message: ImportVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.namespace !== "") {
+      writer.uint32(10).string(message.namespace);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.storageClassName !== "") {
+      writer.uint32(26).string(message.storageClassName);
+    }
+    if (message.handle !== "") {
+      writer.uint32(34).string(message.handle);
+    }
+    if (message.size !== "") {
+      writer.uint32(42).string(message.size);
+    }
+    if (message.takeOver !== false) {
+      writer.uint32(48).bool(message.takeOver);
+    }
+    if (message.dryRun !== false) {
+      writer.uint32(56).bool(message.dryRun);
+    }
+    return writer;
+  },
+
+};
+
 /** Units of durable storage. */
 export type VolumeServiceService = typeof VolumeServiceService;
 export const VolumeServiceService = {
@@ -2029,6 +2087,19 @@ export const VolumeServiceService = {
     responseStream: false as const,
     requestSerialize: (value: ReuseVolumeRequest): Buffer => Buffer.from(ReuseVolumeRequest.encode(value).finish()),
     requestDeserialize: (): ReuseVolumeRequest => notServed(),
+    responseSerialize: (_value: Volume): Buffer => notServed(),
+    responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
+  },
+  /**
+   * Brings an existing volume of a provider under management, with its data: it is observed and never formatted. Its
+   * reclaim policy is retain.
+   */
+  import: {
+    path: "/api.VolumeService/Import" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ImportVolumeRequest): Buffer => Buffer.from(ImportVolumeRequest.encode(value).finish()),
+    requestDeserialize: (): ImportVolumeRequest => notServed(),
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
@@ -2212,6 +2283,25 @@ export interface VolumeServiceClient extends Client {
   ): ClientUnaryCall;
   reuse(
     request: ReuseVolumeRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Volume) => void,
+  ): ClientUnaryCall;
+  /**
+   * Brings an existing volume of a provider under management, with its data: it is observed and never formatted. Its
+   * reclaim policy is retain.
+   */
+  import(
+    request: ImportVolumeRequest,
+    callback: (error: ServiceError | null, response: Volume) => void,
+  ): ClientUnaryCall;
+  import(
+    request: ImportVolumeRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Volume) => void,
+  ): ClientUnaryCall;
+  import(
+    request: ImportVolumeRequest,
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,

@@ -112,6 +112,8 @@ export interface Volume extends ApiObject {
   readonly usedInodes?: string;
   /** Inodes of its file system; empty if the file system creates inodes as needed. */
   readonly totalInodes?: string;
+  /** Name of its resource at the provider, for a volume that was imported; empty: the name derives from the uid. */
+  readonly importedAs?: string;
 }
 
 /** The declaration of the kind {@link Volume} in its .proto file. */
@@ -120,7 +122,7 @@ export const volumeSchema = {
   plural: 'volumes',
   shortNames: ['vol', 'volume'],
   scope: 'Namespaced',
-  statusFields: ['status', 'handle', 'boundClaim', 'boundNode', 'ownerService', 'failureMessage', 'attempts', 'driverParameters', 'sizeBytes', 'reason', 'conditions', 'attachments', 'driver', 'effectiveReclaimPolicy', 'formatted', 'topology', 'lastOperation', 'snapshotsInFlight', 'neverUsed', 'missingSince', 'failedWith', 'dataDeletion', 'usedBytes', 'totalBytes', 'usedInodes', 'totalInodes'],
+  statusFields: ['status', 'handle', 'boundClaim', 'boundNode', 'ownerService', 'failureMessage', 'attempts', 'driverParameters', 'sizeBytes', 'reason', 'conditions', 'attachments', 'driver', 'effectiveReclaimPolicy', 'formatted', 'topology', 'lastOperation', 'snapshotsInFlight', 'neverUsed', 'missingSince', 'failedWith', 'dataDeletion', 'usedBytes', 'totalBytes', 'usedInodes', 'totalInodes', 'importedAs'],
   immutableFields: ['accessMode', 'source'],
   initialStatus: { status: 'Pending', attempts: 0 },
 } as const;

@@ -43,6 +43,7 @@ const custom: Readonly<Record<string, { readonly body?: object; readonly status:
   AdminService_AttachPolicy: { body: { policy: 'readonly' }, status: 200 },
   AdminService_DetachPolicy: { body: { policy: 'readonly' }, status: 200 },
   AdminService_RotateKeys: { body: {}, status: 200 },
+  AdminService_FindOrphans: { status: 200 },
   AdminService_Backup: { body: {}, status: 200 },
   AuthService_CanI: { status: 200 },
   CastService_Cast: {
@@ -58,7 +59,12 @@ const custom: Readonly<Record<string, { readonly body?: object; readonly status:
   ServiceService_Scale: { body: { scale: 1 }, status: 200 },
   SnapshotService_Restore: { body: { volume: { name: 'restored' } }, status: 200 },
   SnapshotService_Retry: { body: {}, status: 412 },
+  StorageClassService_Check: { body: {}, status: 200 },
   StorageClassService_SetDefault: { body: {}, status: 200 },
+  VolumeService_Import: {
+    body: { name: 'imported', storageClassName: 'local', handle: 'absent' },
+    status: 404,
+  },
   VolumeService_Resize: { body: { size: '1Mi' }, status: 200 },
   VolumeService_RetryProvision: { body: {}, status: 412 },
   VolumeService_Detach: { body: {}, status: 200 },

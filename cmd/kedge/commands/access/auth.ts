@@ -21,7 +21,10 @@ const verbs = [
 ] as const;
 
 /** Resources of rights that are not kinds. */
-const furtherResources = ['exec', 'logs', 'health', 'images', 'backups', 'keys'];
+const furtherResources = [
+  ...['exec', 'logs', 'health', 'images', 'backups', 'keys'],
+  ...['driverchecks', 'orphans', 'imports'],
+];
 const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources].sort();
 
 /** Maximum number of concurrent requests. */

@@ -4,6 +4,7 @@ import { connect } from '../../connection/api.js';
 import { withExamples } from '../../program/examples.js';
 import { print } from '../../output/output.js';
 import { addBackup } from './backup.js';
+import { addOrphans } from './orphans.js';
 
 async function rotateKeys(): Promise<void> {
   const client = await connect();
@@ -15,10 +16,11 @@ async function rotateKeys(): Promise<void> {
   }
 }
 
-/** `kedge admin backup|rotate-keys` */
+/** `kedge admin backup|orphans|rotate-keys` */
 export function addAdmin(program: Command): void {
   const admin = program.command('admin').description('administer the installation');
   addBackup(admin);
+  addOrphans(admin);
   const command = admin
     .command('rotate-keys')
     .description('reseal all secret values with another key-encryption key')

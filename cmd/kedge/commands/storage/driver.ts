@@ -9,6 +9,7 @@ import { invalid, messageOf, parseQuantity } from 'kedge/objects';
 import type { Driver, DriverFactory, StorageSettings } from '@kedge/driver-sdk';
 import { table, print } from '../../output/output.js';
 import { exitCodes } from '../../program/exit-codes.js';
+import { addDriverCheck } from './driver-check.js';
 
 interface TestOptions {
   readonly parameters: Readonly<Record<string, string>>;
@@ -125,9 +126,10 @@ async function list(): Promise<void> {
   print(table([['NAME', 'PROVIDER', 'MODES', 'SNAPSHOTS', 'EXPAND', 'BLOCK'], ...rows]));
 }
 
-/** `kedge driver list|test` */
+/** `kedge driver list|test|check` */
 export function addDriver(program: Command): void {
-  const driver = program.command('driver').description('list and test storage drivers');
+  const driver = program.command('driver').description('list, check and test storage drivers');
+  addDriverCheck(driver);
   withExamples(
     driver
       .command('list')

@@ -4,6 +4,7 @@ import { callAndSay } from '../../connection/api.js';
 import { volumes } from '@kedge/controllers/kinds';
 import { nameOf } from '../../connection/targets.js';
 import { withExamples } from '../../program/examples.js';
+import { addImport } from './volume-import.js';
 import { why } from '../objects/why.js';
 
 interface VolumeOptions {
@@ -15,9 +16,10 @@ function call(method: string, word: string, request: JsonObject, done: string): 
   return callAndSay(method, { ...request, name }, `volumes/${name} ${done}`);
 }
 
-/** `kedge volume resize|retry-provision|detach|reuse|explain` */
+/** `kedge volume import|resize|retry-provision|detach|reuse|explain` */
 export function addVolume(program: Command): void {
   const volume = program.command('volume').description('manage volumes');
+  addImport(volume);
   withExamples(
     volume
       .command('resize')

@@ -1,0 +1,141 @@
+import type { ObjectStore } from 'kedge';
+import {
+  DriverError,
+  isSecretReference,
+  type Parameters,
+  type PermissionReport,
+} from '@kedge/driver-sdk';
+import { type Node, nodes } from '../node/kind.js';
+import { isSealed } from '../secret/index.js';
+import type { StorageClass } from '../storage-class/kind.js';
+import { chooseTopology, labelsOf, namedTopology } from '../storage-class/topology.js';
+import {
+  callWith,
+  type ClassParameters,
+  classParameters,
+  type InspectionOptions,
+} from './class-call.js';
+
+const everyVolume = 'every volume of the class';
+
+/** The result of a check. */
+export interface CheckedClass {
+  readonly driver: string;
+  readonly provider: string;
+  readonly reports: readonly PermissionReport[];
+}
+
+/** Resolves each parameter by itself, so that each missing secret has a row. */
+function resolveEach(
+  { resolver }: InspectionOptions,
+  { parameters, holder }: ClassParameters,
+): { readonly resolved: Parameters; readonly reports: readonly PermissionReport[] } {
+  const resolved: Record<string, string> = {};
+  const reports: PermissionReport[] = [];
+  for (const [key, value] of Object.entries(parameters))
+    try {
+      Object.assign(resolved, resolver.resolve({ [key]: value }, holder));
+    } catch (thrown) {
+      reports.push(parameterReport(key, 'missing', messageOf(thrown, key)));
+    }
+  return { resolved, reports };
+}
+
+function messageOf(thrown: unknown, key: string): string {
+  return DriverError.from(thrown).message.replace(`parameter ${key}: `, '');
+}
+
+function parameterReport(
+  key: string,
+  state: PermissionReport['state'],
+  message: string,
+): PermissionReport {
+  return { permission: `parameter ${key}`, state, needed: everyVolume, message };
+}
+
+function violationReports(
+  { driver, parameters }: ClassParameters,
+  resolved: Parameters,
+): readonly PermissionReport[] {
+  const declared = driver.validateParameters(parameters, { level: 'volume' });
+  const broken = new Map(declared.map((violation) => [violation.key, violation.description]));
+  for (const { key, description } of driver.validateParameters(resolved, { level: 'resolved' }))
+    if (!broken.has(key) && key in resolved) broken.set(key, description);
+  return [...broken].map(([key, description]) => parameterReport(key, 'missing', description));
+}
+
+/** Where the volumes of the class are placed, as far as it can be known without the provider. */
+function placeReports(
+  { driver, parameters }: ClassParameters,
+  storageClass: StorageClass,
+  all: readonly Node[],
+  here: string,
+): readonly PermissionReport[] {
+  const capabilities = driver.capabilities();
+  const { placeParameters = {}, requiredTopologyKeys = [] } = capabilities;
+  const reports: PermissionReport[] = [];
+  const named = namedTopology(parameters, placeParameters).labels;
+  const choice = chooseTopology(storageClass, all, capabilities, here, named);
+  if (choice.type === 'none') {
+    const unnamed = requiredTopologyKeys.find((label) => named[label] === undefined);
+    const [key] = unnamed === undefined ? [] : (placeParameters[unnamed] ?? []);
+    const permission = key === undefined ? 'allowedTopologies' : `parameter ${key}`;
+    reports.push({ permission, state: 'missing', needed: everyVolume, message: choice.message });
+  }
+  const node = all.find(({ name }) => name === here);
+  for (const [label, keys] of Object.entries(placeParameters)) {
+    const key = keys.find((one) => (parameters[one] ?? '') !== '');
+    const value = key === undefined ? undefined : parameters[key];
+    if (key === undefined || value === undefined) continue;
+    // The value of a reference may be a secret.
+    if (isSecretReference(value) || isSealed(value)) continue;
+    const labelled = node && labelsOf(node)[label];
+    if (labelled !== undefined && labelled !== value) {
+      const message = `is ${JSON.stringify(value)}, and node ${here} has label ${label}=${labelled}: volumes of the class can't be attached to this node`;
+      reports.push(parameterReport(key, 'missing', message));
+      continue;
+    }
+    const message = `is ${JSON.stringify(value)}: whether the provider has it is known at the first volume`;
+    reports.push(parameterReport(key, 'unknown', message));
+  }
+  return reports;
+}
+
+async function driverReports(
+  options: InspectionOptions,
+  of: ClassParameters,
+  resolved: Parameters,
+  signal: AbortSignal,
+): Promise<readonly PermissionReport[]> {
+  const { driver, request } = callWith(options, of, resolved, signal);
+  const row = { permission: `driver ${driver.name}`, needed: everyVolume } as const;
+  if (!driver.check)
+    return [{ ...row, state: 'unknown', message: 'it checks nothing but its parameters' }];
+  try {
+    return await driver.check(request);
+  } catch (thrown) {
+    return [{ ...row, state: 'unknown', message: DriverError.from(thrown).message }];
+  }
+}
+
+/** Checks what volumes of a class need. Changes nothing. @param namespace of references without one */
+export async function checkClass(
+  options: InspectionOptions & { readonly store: ObjectStore },
+  storageClass: StorageClass,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<CheckedClass> {
+  const of = await classParameters(options, storageClass, { namespace, name: 'check' });
+  const { resolved, reports } = resolveEach(options, of);
+  const all = (await options.store.list(nodes)).items;
+  const told = [
+    ...reports,
+    ...violationReports(of, resolved),
+    ...placeReports(of, storageClass, all, options.here),
+    ...(await driverReports(options, of, resolved, signal)),
+  ];
+  const { name, provider = '' } = of.driver;
+  // The first row about a parameter has the cause.
+  const byName = new Map([...told].reverse().map((report) => [report.permission, report]));
+  return { driver: name, provider, reports: [...byName.values()].reverse() };
+}

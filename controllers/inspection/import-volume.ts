@@ -1,0 +1,226 @@
+import {
+  canonicalQuantity,
+  failedPrecondition,
+  type FieldViolation,
+  invalid,
+  notFound,
+  parseQuantity,
+  StatusError,
+  timestamp,
+} from 'kedge';
+import { DriverError, type ProviderResource } from '@kedge/driver-sdk';
+import { type JsonObject, textOf } from 'kedge/rpc';
+import type { ApiParts, CallContext, Judgement, Verdict } from 'kedge/server';
+import { setCondition } from '../reasons/index.js';
+import type { StorageClass } from '../storage-class/kind.js';
+import { resourceKey, type Volume, volumes, type VolumeStatus } from '../volume/kind.js';
+import { nextPhase } from '../volume/states/phases.js';
+import { type ClassCall, classCall, type InspectionOptions, requireClass } from './class-call.js';
+
+/** The request of an import. */
+interface ImportRequest {
+  readonly namespace: string;
+  readonly name: string;
+  readonly storageClassName: string;
+  readonly handle: string;
+  readonly size: string;
+  readonly takeOver: boolean;
+  readonly dryRun: boolean;
+}
+
+function requestOf(request: JsonObject): ImportRequest {
+  const violations: FieldViolation[] = ['name', 'storageClassName', 'handle']
+    .filter((field) => textOf(request, field) === '')
+    .map((field) => ({ field, description: 'is required' }));
+  if (violations.length > 0) throw invalid(violations);
+  return {
+    namespace: textOf(request, 'namespace'),
+    name: textOf(request, 'name'),
+    storageClassName: textOf(request, 'storageClassName'),
+    handle: textOf(request, 'handle'),
+    size: textOf(request, 'size'),
+    takeOver: request.takeOver === true,
+    dryRun: request.dryRun === true,
+  };
+}
+
+/** A driver's error as the answer of a call. */
+function answerTo(thrown: unknown, handle: string): StatusError {
+  if (thrown instanceof StatusError) return thrown;
+  const { kind, message, retryAfterMs } = DriverError.from(thrown);
+  if (kind === 'NotFound') return notFound({ kind: 'volume at the provider', name: handle });
+  if (kind === 'Unavailable' || kind === 'Timeout' || kind === 'Throttled')
+    return new StatusError({
+      code: 'Unavailable',
+      reason: 'ProviderUnavailable',
+      message,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    });
+  return failedPrecondition('ProviderRefused', message);
+}
+
+/** Observes the volume at the provider. @throws StatusError */
+async function found(call: ClassCall, { handle }: ImportRequest): Promise<ProviderResource> {
+  const { driver, request } = call;
+  if (!driver.find)
+    throw failedPrecondition(
+      'ImportUnsupported',
+      driver.capabilities().ownsData
+        ? `driver ${driver.name} can't import volumes`
+        : `driver ${driver.name} needs no import: create a volume that names the directory`,
+    );
+  return driver.find({ ...request, handle });
+}
+
+/** Bytes in readable form: 1Gi instead of 1073741824. */
+function readable(bytes: bigint): string {
+  const whole = bytes % 1024n === 0n ? canonicalQuantity(`${bytes / 1024n}Ki`) : undefined;
+  return whole ?? String(bytes);
+}
+
+function sizeOf({ sizeBytes }: ProviderResource, { size }: ImportRequest): string {
+  const field = 'size';
+  if (sizeBytes === undefined) {
+    if (size !== '') return size;
+    const description =
+      'is required: the driver enforces no sizes, so the provider knows none; use --size';
+    throw invalid([{ field, description }]);
+  }
+  if (size === '' || parseQuantity(size) === sizeBytes) return readable(sizeBytes);
+  const description = `${JSON.stringify(size)} is not the size of the volume, which is ${readable(sizeBytes)}; omit it, and resize the volume after the import`;
+  throw invalid([{ field, description }]);
+}
+
+/** A volume is attached where it is, not where the class says. */
+function requirePlace({ driver, request }: ClassCall, { topology = {} }: ProviderResource): void {
+  const { placeParameters = {} } = driver.capabilities();
+  for (const [label, keys] of Object.entries(placeParameters)) {
+    const key = keys.find((one) => (request.parameters[one] ?? '') !== '');
+    const place = topology[label];
+    if (key === undefined || place === undefined || request.parameters[key] === place) continue;
+    const description = `its parameter ${key} names another place than that of the volume, which is ${place}; use a class of that place`;
+    throw invalid([{ field: 'storageClassName', description }]);
+  }
+}
+
+function requireOrigin(
+  { cluster, name }: ProviderResource,
+  { takeOver, handle }: ImportRequest,
+  clusterId: string,
+): void {
+  if (cluster === undefined || cluster === clusterId || takeOver) return;
+  throw failedPrecondition(
+    'ForeignVolume',
+    `volume ${handle} (${name}) has the mark of installation ${cluster}, and this is ${clusterId}; make sure that the other one does not use it any more, then use --take-over: two installations that write would destroy data`,
+  );
+}
+
+function taken(
+  handle: string,
+  { namespace, name }: Pick<Volume, 'namespace' | 'name'>,
+): StatusError {
+  return failedPrecondition(
+    'VolumeManaged',
+    `volume ${handle} belongs to volume "${namespace}/${name}", so it can't be imported`,
+    { kind: 'Volume', namespace, name },
+  );
+}
+
+/** @throws StatusError if an object has the resource, or it was created for an object that exists */
+async function requireUnmanaged(
+  { store }: ApiParts,
+  judgement: Judgement,
+  driver: string,
+  { handle, uid, name }: ProviderResource,
+): Promise<void> {
+  const [other] = await judgement.lookupBy(volumes, 'resource', resourceKey(driver, handle));
+  if (other) throw taken(handle, other);
+  // A uid is never given again, so an object that has it is no result of a race.
+  for (const volume of (await store.list(volumes)).items) {
+    if (volume.driver !== undefined && volume.driver !== '' && volume.driver !== driver) continue;
+    if (volume.metadata.uid === uid || volume.importedAs === name) throw taken(handle, volume);
+  }
+}
+
+/** What provisioning would have recorded. */
+function recorded(
+  { driver, parameters }: ClassCall,
+  resource: ProviderResource,
+  size: string,
+  now: string,
+): Partial<Volume> {
+  const { handle, name, sizeBytes, topology = {} } = resource;
+  const message = `imported: driver ${driver.name} found it`;
+  const made = { type: 'Provisioned', status: 'True', reason: 'Provisioned', message } as const;
+  return {
+    driver: driver.name,
+    driverParameters: parameters,
+    handle,
+    importedAs: name,
+    sizeBytes: String(sizeBytes ?? parseQuantity(size) ?? 0n),
+    topology,
+    effectiveReclaimPolicy: 'retain',
+    // It is never formatted.
+    formatted: true,
+    reason: 'Provisioned',
+    conditions: setCondition(undefined, { ...made, observedGeneration: 1 }, now),
+  };
+}
+
+/**
+ * Brings an existing volume of a provider under management: it is observed, and an object is created that has it.
+ * Nothing changes at the provider.
+ */
+export async function importVolume(
+  parts: ApiParts,
+  options: InspectionOptions,
+  context: CallContext,
+  given: JsonObject,
+): Promise<JsonObject> {
+  const served = parts.served.get('Volume');
+  if (!served) throw new TypeError('volumes are not served');
+  const request = requestOf(given);
+  const { namespace, name, handle, storageClassName } = request;
+  const key = { namespace, name };
+  const access = { resource: 'volumes', verb: 'create', namespace };
+  await parts.authorizer.require(context.identity, access);
+  const storageClass: StorageClass = await requireClass(parts.store, storageClassName);
+  let call: ClassCall;
+  let resource: ProviderResource;
+  try {
+    call = await classCall(options, storageClass, key, context.signal);
+    resource = await found(call, request);
+  } catch (thrown) {
+    throw answerTo(thrown, handle);
+  }
+  requirePlace(call, resource);
+  requireOrigin(resource, request, options.clusterId);
+  const size = sizeOf(resource, request);
+  const object = {
+    name,
+    storageClassName,
+    size,
+    accessMode: 'ReadWriteOnce',
+    reclaimPolicy: 'retain',
+  };
+  const status: VolumeStatus = { status: nextPhase('Pending', 'imported') };
+  return parts.writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+    await requireUnmanaged(parts, judgement, call.driver.name, resource);
+    const asked = { served, namespace, name: undefined, object, mode: 'create' } as const;
+    const [write] = await parts.admission.prepare(judgement, [asked]);
+    if (write?.operation.op !== 'create') throw new TypeError('an import creates an object');
+    const { operation } = write;
+    const facts = recorded(call, resource, size, timestamp(parts.clock));
+    const created = { ...operation, object: { ...operation.object, ...facts } };
+    if (request.dryRun)
+      return {
+        type: 'answer',
+        answer: parts.resources.show(served, { ...write.object, ...facts }),
+      };
+    return {
+      type: 'commit',
+      operations: [created, { op: 'updateStatus', kind: volumes, key, status }],
+      answer: (results) => parts.resources.show(served, results[1]?.object ?? write.object),
+    };
+  });
+}

@@ -1,0 +1,128 @@
+import { hasCode, messageOf, type ObjectStore } from 'kedge';
+import {
+  type Driver,
+  DriverError,
+  type OrphanListing,
+  type ProviderResource,
+} from '@kedge/driver-sdk';
+import { snapshots } from '../snapshot/kind.js';
+import { type StorageClass, storageClasses } from '../storage-class/kind.js';
+import { volumes } from '../volume/kind.js';
+import { classCall, type InspectionOptions, requireClass } from './class-call.js';
+import { importCommand } from './import-command.js';
+
+/** A resource that no object owns. */
+export interface Orphan {
+  readonly storageClassName: string;
+  readonly driver: string;
+  readonly origin: 'own' | 'foreign' | 'unmarked';
+  readonly resource: ProviderResource;
+  /** Empty for snapshots. */
+  readonly command: string;
+}
+
+/** The request of {@link findOrphans}. */
+export interface OrphanQuery {
+  /** Empty: all classes. */
+  readonly storageClassName: string;
+  readonly all: boolean;
+  /** Of references without one. */
+  readonly namespace: string;
+  readonly signal: AbortSignal;
+}
+
+interface Listed {
+  readonly storageClass: StorageClass;
+  readonly driver: Driver;
+  readonly resource: ProviderResource;
+}
+
+/** Handles and uids of the objects with a driver. */
+interface Owned {
+  readonly handles: ReadonlySet<string>;
+  readonly uids: ReadonlySet<string>;
+}
+
+async function ownedBy(
+  { resolver }: InspectionOptions,
+  store: ObjectStore,
+  driver: string,
+): Promise<Owned> {
+  const handles = new Set<string>();
+  const uids = new Set<string>();
+  const objects = [...(await store.list(volumes)).items, ...(await store.list(snapshots)).items];
+  for (const object of objects) {
+    // Before provisioning a volume has no driver yet: its uid is enough.
+    uids.add(object.metadata.uid);
+    if (object.driver !== driver) continue;
+    const { handle = '' } = object;
+    if (handle === '') continue;
+    try {
+      handles.add(resolver.openHandle(handle));
+    } catch (error) {
+      // A handle with a missing key is of no driver that lists resources: those contain no parameter values.
+      if (!hasCode(error, 'Internal')) throw error;
+    }
+  }
+  return { handles, uids };
+}
+
+async function listingOf(
+  options: InspectionOptions,
+  storageClass: StorageClass,
+  { all, namespace, signal }: OrphanQuery,
+): Promise<{ readonly driver: Driver; readonly listing: OrphanListing }> {
+  const key = { namespace, name: 'orphans' };
+  const { driver, request } = await classCall(options, storageClass, key, signal);
+  if (!driver.orphans)
+    throw new DriverError(
+      'Unsupported',
+      `driver ${driver.name} can't list resources${driver.capabilities().ownsData ? '' : ': the data of its volumes belongs to the user'}`,
+    );
+  return { driver, listing: await driver.orphans({ ...request, all }) };
+}
+
+/** Volumes and snapshots at the providers of the classes that no object owns. Changes nothing. */
+export async function findOrphans(
+  options: InspectionOptions & { readonly store: ObjectStore },
+  query: OrphanQuery,
+): Promise<{ readonly orphans: readonly Orphan[]; readonly warnings: readonly string[] }> {
+  const { store, clusterId } = options;
+  const { storageClassName } = query;
+  const classes =
+    storageClassName === ''
+      ? (await store.list(storageClasses)).items
+      : [await requireClass(store, storageClassName)];
+  const warnings = new Set<string>();
+  // Two classes of one token list the same.
+  const listed = new Map<string, Listed>();
+  for (const storageClass of classes)
+    try {
+      const { driver, listing } = await listingOf(options, storageClass, query);
+      for (const text of listing.warnings) warnings.add(`driver ${driver.name}: ${text}`);
+      for (const resource of listing.resources) {
+        const key = `${driver.name} ${resource.type} ${resource.handle}`;
+        if (!listed.has(key)) listed.set(key, { storageClass, driver, resource });
+      }
+    } catch (thrown) {
+      warnings.add(`class "${storageClass.name}" was not searched: ${messageOf(thrown)}`);
+    }
+  // The objects are read after the resources: what is created meanwhile has an object.
+  const owned = new Map<string, Owned>();
+  const orphans: Orphan[] = [];
+  for (const { storageClass, driver, resource } of listed.values()) {
+    const { name } = driver;
+    const of = owned.get(name) ?? (await ownedBy(options, store, name));
+    owned.set(name, of);
+    const { handle, uid, cluster } = resource;
+    if (of.handles.has(handle) || (uid !== undefined && of.uids.has(uid))) continue;
+    const origin = cluster === undefined ? 'unmarked' : cluster === clusterId ? 'own' : 'foreign';
+    if (origin !== 'own' && !query.all) continue;
+    const command =
+      resource.type === 'snapshot'
+        ? ''
+        : await importCommand(store, storageClass.name, resource, origin === 'foreign');
+    orphans.push({ storageClassName: storageClass.name, driver: name, origin, resource, command });
+  }
+  return { orphans, warnings: [...warnings] };
+}

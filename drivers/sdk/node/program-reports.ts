@@ -1,0 +1,26 @@
+import { DriverError } from '../contract/errors.js';
+import type { PermissionReport } from '../contract/provider-report.js';
+import { installation, missingPrograms, type RunCommand } from './run-command.js';
+
+/** Which programs of a node a class needs: each missing one, or all in one row. */
+export async function programReports(
+  run: RunCommand,
+  programs: readonly string[],
+  needed: string,
+  signal: AbortSignal,
+): Promise<readonly PermissionReport[]> {
+  try {
+    const missing = await missingPrograms(run, programs, signal);
+    if (missing.length === 0)
+      return [{ permission: 'programs', state: 'ok', needed, message: programs.join(', ') }];
+    return missing.map((program) => ({
+      permission: `program ${program}`,
+      state: 'missing',
+      needed,
+      message: `is not installed on this node; ${installation([program])}`,
+    }));
+  } catch (thrown) {
+    const { message } = DriverError.from(thrown);
+    return [{ permission: 'programs', state: 'unknown', needed, message }];
+  }
+}
