@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readMountTable } from '@kedge/driver-sdk';
 import { eventually } from 'kedge/testing';
+import { interfacesOf } from '../leftovers/engine-networks.js';
 
 /** The image that {@link RealEngine.start} creates: busybox and bash with root and a user 1000. */
 export const busyboxImage = 'kedge-test/busybox:1';
@@ -210,6 +211,11 @@ export class RealEngine {
       }
   }
 
+  /** A dockerd that was killed may leave interfaces that it does not know at its next start. */
+  #removeInterfaces(): void {
+    for (const name of interfacesOf(this.directory)) spawnSync('ip', ['link', 'delete', name]);
+  }
+
   /** Ends the engine with all containers, networks, mounts and cgroups. */
   async stop(): Promise<void> {
     // After a failed test dockerd may be killed while containers run.
@@ -227,6 +233,7 @@ export class RealEngine {
       target.startsWith(`${this.directory}/`),
     );
     for (const { target } of below.reverse()) spawnSync('umount', ['-l', target]);
+    this.#removeInterfaces();
     for (const hierarchy of [...readdirSync('/sys/fs/cgroup'), '.'])
       await eventually('the control groups of containers to be empty', () => {
         removeCgroup(join('/sys/fs/cgroup', hierarchy, this.#cgroup));

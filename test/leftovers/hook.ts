@@ -8,6 +8,11 @@ import { differences, machineState } from './machine.js';
 
 /** Folders of test/ whose suites use root or containers. */
 const rooms = [
+  'acceptance/access',
+  'acceptance/api',
+  'acceptance/cli',
+  'acceptance/data',
+  'acceptance/lifetime',
   'acceptance/nodes',
   'acceptance/storage',
   'acceptance/workloads',

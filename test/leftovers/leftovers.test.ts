@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmdirSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { expect } from 'chai';
 import { runCommand } from '@kedge/driver-sdk';
 import { eventually } from 'kedge/testing';
 import { requireDevices } from '../drivers/devices.js';
+import { interfacesOf } from './engine-networks.js';
 import { differences, machineState } from './machine.js';
 
 describe('the resources that tests leave on a machine', () => {
@@ -68,6 +70,29 @@ describe('the resources that tests leave on a machine', () => {
       await command('umount', target);
     }
     await eventually('nothing', () => found().length === 0);
+  });
+
+  it('are network interfaces of engines, also after an engine and its directory were removed', async () => {
+    const bridge = `br-${randomBytes(6).toString('hex')}`;
+    const engine = join(directory, 'engine');
+    await mkdir(join(engine, 'data/network/files'), { recursive: true });
+    await writeFile(
+      join(engine, 'data/network/files/local-kv.db'),
+      `\0{"bridge_name":"${bridge}"}\0veth0000000 br-short`,
+    );
+    const networks = (): string[] =>
+      [...machineState({ directory, firewall: false })].filter((line) => line.includes('network'));
+    expect(networks()).to.deep.equal([]);
+    await command('ip', 'link', 'add', bridge, 'type', 'bridge');
+    try {
+      expect(interfacesOf(engine)).to.deep.equal([bridge]);
+      expect(interfacesOf(directory)).to.deep.equal([]);
+      await rm(engine, { recursive: true });
+      expect(networks()).to.deep.equal([`network interface ${bridge}`]);
+    } finally {
+      await command('ip', 'link', 'delete', bridge);
+    }
+    expect(networks()).to.deep.equal([]);
   });
 
   it('are reported if they are new, and firewall rules also if they were removed', () => {

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { engineInterfaces } from './engine-networks.js';
 
 /** The observed parts of the machine. */
 export interface LookedAt {
@@ -86,6 +87,7 @@ export function machineState({ directory, firewall }: LookedAt): ReadonlySet<str
     ...mounts(directory),
     ...loopDevices(directory),
     ...controlGroups(),
+    ...engineInterfaces(directory).map((name) => `network interface ${name}`),
     ...(firewall ? ['iptables-save', 'ip6tables-save'].flatMap(rules) : []),
   ]);
 }
