@@ -8,6 +8,9 @@ export interface ProbeOptions {
   readonly policy: Pick<ControllerPolicy, 'existenceProbeMs'>;
 }
 
+/** Time within which volumes that an earlier process left attached are probed, milliseconds. */
+const firstWithinMs = 10_000;
+
 /** The next existence probe of each provisioned object, by uid. Kept in memory only. */
 export class Probes {
   readonly #options: ProbeOptions;
@@ -37,6 +40,12 @@ export class Probes {
       this.#at.set(uid, at);
     }
     return requeueAfter(at - now);
+  }
+
+  /** Schedules the first probe of an object that an earlier process left attached; later ones stay scheduled. */
+  untilFirst(uid: string): Result {
+    if (this.#at.has(uid)) return this.untilNext(uid);
+    return this.in(uid, firstWithinMs * (0.1 + 0.9 * this.#options.random.next()));
   }
 
   /** Schedules the next probe in `ms`. */

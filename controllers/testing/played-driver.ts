@@ -12,6 +12,9 @@ import {
 /** A fake driver with configurable results that records its calls. */
 export class PlayedDriver {
   readonly calls: string[] = [];
+  /** Name of the cloud provider; default: a driver of this machine. */
+  provider: string | undefined;
+  adoptsOffline = false;
   /** Error of every call. */
   fails: DriverErrorKind | undefined;
   /** The retry delay of an error; undefined: none. */
@@ -74,6 +77,7 @@ export class PlayedDriver {
     };
     const driver: Driver = {
       name: 'played',
+      ...(this.provider === undefined ? {} : { provider: this.provider }),
       capabilities: () => ({
         accessModes: ['ReadWriteOnce'],
         snapshots: true,
@@ -83,6 +87,7 @@ export class PlayedDriver {
         blockDevice: this.blockDevice,
         topologyKeys: this.topologyKeys,
         placeParameters: this.placeParameters,
+        adoptsOffline: this.adoptsOffline,
         sensitiveParameters: [],
         ownsData: true,
       }),

@@ -19,6 +19,7 @@ import { backoffOf } from '../../policy/policy.js';
 import { controllerName, keyOfVolume, type VolumeControllerOptions } from './effects.js';
 import { missedBy } from './missed.js';
 import { nodesOf } from '../../provisioned/owner.js';
+import { isUnverified } from './verification.js';
 import { VolumeReconciler } from './reconciler.js';
 
 /** Concurrent reconciles: of all volumes, and of those of one class. */
@@ -33,7 +34,8 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   volumeInformer.addIndex('waitsForNode', nodesOf);
   const { lister } = volumeInformer;
   const pending = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Pending');
-  const failed = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Failed');
+  const failed = (): readonly Volume[] =>
+    lister.list().filter((v) => v.status === 'Failed' || isUnverified(v));
   const controller = newController({
     ...manager.ports,
     name: controllerName,

@@ -24,6 +24,7 @@ import { Provisioning } from './provisioning.js';
 import { Reclaim } from './reclaim.js';
 import type { Waits } from '../../provisioned/conditions.js';
 import { Upkeep } from './upkeep.js';
+import { Verification } from './verification.js';
 
 /** Drivers whose data is on one node. */
 const nodeDrivers: readonly string[] = ['local', 'local-host'];
@@ -51,12 +52,20 @@ export class VolumeReconciler {
   readonly #effects: VolumeEffects;
   readonly #provisioning: Provisioning;
   readonly #upkeep: Upkeep;
+  readonly #verification: Verification;
   readonly #reclaim: Reclaim;
   readonly #handover: Handover;
   readonly #gone: GoneNodes;
   readonly #probes: Probes;
   /** The call that found a volume missing at its last probe, by uid: one probe for each. */
   readonly #missed = new Map<string, string>();
+
+  /** The inputs of the last failed probe, by uid: other ones, such as a new token, make another probe due. */
+  readonly #unverified = new Map<string, string>();
+  /** Volumes that this process has reconciled, by uid. */
+  readonly #seen = new Set<string>();
+  /** Those of them that an earlier process left attached, until their first probe is scheduled. */
+  readonly #left = new Set<string>();
 
   constructor(options: VolumeControllerOptions, gone: GoneNodes) {
     this.#options = options;
@@ -65,6 +74,7 @@ export class VolumeReconciler {
     this.#probes = new Probes(options);
     this.#provisioning = new Provisioning(this.#effects);
     this.#upkeep = new Upkeep(this.#effects);
+    this.#verification = new Verification(this.#effects);
     this.#reclaim = new Reclaim(this.#effects);
     this.#handover = new Handover(this.#effects);
   }
@@ -92,6 +102,8 @@ export class VolumeReconciler {
     const situation = this.#situation(volume);
     const action = planVolume(situation);
     const { uid } = volume.metadata;
+    if (!this.#seen.has(uid) && volume.status === 'Bound') this.#left.add(uid);
+    this.#seen.add(uid);
     const isSettled = volume.status === 'Available' || volume.status === 'Failed';
     if (isSettled && this.#effects.part === 'cluster')
       await this.#reclaim.releaseSource(volume, request);
@@ -131,6 +143,9 @@ export class VolumeReconciler {
       case 'forget':
         this.#probes.forget(uid);
         this.#missed.delete(uid);
+        this.#unverified.delete(uid);
+        this.#seen.delete(uid);
+        this.#left.delete(uid);
         return this.#reclaim.forget(situation, action.from, request);
     }
   }
@@ -168,7 +183,8 @@ export class VolumeReconciler {
     ].join(' ');
     // The first probe of a process also determines the node of volumes of earlier releases.
     const unplaced = !this.#probes.has(uid) && isUnplaced(volume);
-    const probeDue = unplaced || Boolean(volume.missingSince) || isProbeDue;
+    const isRetried = (this.#unverified.get(uid) ?? inputs) !== inputs;
+    const probeDue = unplaced || isRetried || Boolean(volume.missingSince) || isProbeDue;
     return { volume, storageClass, owner: present ?? 'gone', inputs, probeDue };
   }
 
@@ -204,10 +220,13 @@ export class VolumeReconciler {
    * The result of a reconcile without an action: requeues at the next existence probe, if this process probes the
    * volume.
    */
-  #untilProbe(volume: Volume): Result {
+  async #untilProbe(volume: Volume): Promise<Result> {
     if (volume.status !== 'Available' && volume.status !== 'Bound') return done();
     if (this.#effects.turn(volume).type !== 'here') return done();
-    return this.#probes.untilNext(volume.metadata.uid);
+    const { uid } = volume.metadata;
+    const isLeft = this.#left.delete(uid);
+    if (isLeft && (await this.#verification.isNeeded(volume))) return this.#probes.untilFirst(uid);
+    return this.#probes.untilNext(uid);
   }
 
   async #probe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
@@ -217,6 +236,11 @@ export class VolumeReconciler {
     const missed = missedBy(volume);
     if (missed !== undefined) this.#missed.set(uid, missed);
     const result = await this.#upkeep.probe(situation, request);
+    if (result.type === 'pending') {
+      this.#unverified.set(uid, situation.inputs);
+      return this.#probes.in(uid, result.pollAfterMs);
+    }
+    this.#unverified.delete(uid);
     if (result.type !== 'done') return result;
     // A lost volume may return, for example when its disk is mounted again.
     return volume.status === 'Failed'

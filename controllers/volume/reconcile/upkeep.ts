@@ -1,9 +1,17 @@
-import { done, findCondition, type ReconcileContext, requeueAfter, type Result } from 'kedge';
+import {
+  done,
+  findCondition,
+  type ReconcileContext,
+  pending,
+  requeueAfter,
+  type Result,
+} from 'kedge';
 import { type Driver, type DriverError, isPending, nodeTopologyKey } from '@kedge/driver-sdk';
 import { nodes } from '../../node/kind.js';
 import { type Attachment, type Volume, type VolumeStatus, volumes } from '../kind.js';
 import { setCondition } from '../../reasons/index.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
+import { isUnverified, Verification } from './verification.js';
 import { nextPhase } from '../states/phases.js';
 import { lostReason, type VolumeSituation } from '../states/plan.js';
 import { driverErrorOf, requireSeen } from '../../provisioned/retries.js';
@@ -11,9 +19,11 @@ import { driverErrorOf, requireSeen } from '../../provisioned/retries.js';
 /** Actions on a provisioned volume: expansion, existence probes, forced detach. */
 export class Upkeep {
   readonly #effects: VolumeEffects;
+  readonly #verification: Verification;
 
   constructor(effects: VolumeEffects) {
     this.#effects = effects;
+    this.#verification = new Verification(effects);
   }
 
   /** V30: grows the volume at its provider, and reports the new size. */
@@ -79,9 +89,11 @@ export class Upkeep {
       adopted = adoption(volume, driver, context.node);
     } catch (thrown) {
       const error = driverErrorOf(thrown);
+      if (status !== 'Available' && status !== 'Bound') return done();
+      if (error.kind === 'Throttled') return pending(error.retryAfterMs ?? 60_000);
       // A failed probe proves nothing.
-      if (error.kind !== 'NotFound' || (status !== 'Available' && status !== 'Bound'))
-        return done();
+      if (error.kind !== 'NotFound')
+        return this.#verification.failed(volume, error, startedAt, request);
       return this.#missing(volume, status, error, startedAt, request);
     }
     // A reservation has no attachment on a node yet: its claim continues from Available.
@@ -95,8 +107,12 @@ export class Upkeep {
         ...adopted,
         ...this.#effects.succeeded('observe', startedAt),
       });
-    else if (volume.missingSince || adopted.topology)
-      await this.#effects.write(request, volume, { missingSince: '', ...adopted });
+    else if (volume.missingSince || adopted.topology || isUnverified(volume))
+      await this.#effects.write(request, volume, {
+        missingSince: '',
+        ...adopted,
+        ...this.#verification.succeeded(volume, startedAt),
+      });
     return done();
   }
 

@@ -150,6 +150,7 @@ export function createBlockDriver(
       credentialParameters: credentialKeys(rules),
       ...(provider.placeParameters ? { placeParameters: provider.placeParameters } : {}),
       ...(provider.attachLimit === undefined ? {} : { attachLimit: provider.attachLimit }),
+      ...(provider.attachedHere ? { adoptsOffline: true } : {}),
       ownsData: true,
     }),
     validateParameters: validate,
