@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { Driver } from '@kedge/driver-sdk';
+import { type Driver, isPending } from '@kedge/driver-sdk';
 import { specifiedScopes } from '../cloud1/machine.js';
 import { ask } from '../core/client.js';
 import type { Fault } from '../core/faults.js';
@@ -186,10 +186,12 @@ describe('cloud1-volume', () => {
     fail('GET /v2/volumes', { type: 'rateLimited', retryAfterSeconds: 9 });
     const request = { ...volume().request(), sizeBytes: 1n, topology: {} };
     const provision = { ...request, accessMode: 'ReadWriteOnce' } as const;
-    expect(await driver.provision(provision)).to.include({
-      type: 'pending',
-      pollAfterMs: 9_000,
-    });
+    const answer = await driver.provision(provision);
+    expect(answer).to.include({ type: 'pending', pollAfterMs: 9_000 });
+    const calls = isPending(answer) ? answer.calls : undefined;
+    expect(calls?.map(({ method, status, error }) => [method, status, error])).to.deep.equal([
+      ['GET', 429, 'Throttled'],
+    ]);
     expect(await driver.provision(provision)).to.include({ type: 'pending' });
     expect(requests()).to.have.length(1);
   });
