@@ -160,7 +160,10 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
 };
 
 function operation(): Readonly<Record<string, string>> {
-  const fields = ['call', 'startedAt', 'outcome', 'message', 'nextTryAt'];
+  const requests = ['at', 'method', 'path', 'requestId', 'error'].map(
+    (field) => `calls[].${field}`,
+  );
+  const fields = ['call', 'startedAt', 'outcome', 'message', 'nextTryAt', ...requests];
   return Object.fromEntries(fields.map((field) => [`lastOperation.${field}`, told]));
 }
 
