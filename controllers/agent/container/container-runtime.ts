@@ -30,7 +30,7 @@ import { OutageRecord } from './outages/outage-record.js';
 import { Images } from './images/images.js';
 import { ClusterNetwork } from './network/cluster-network.js';
 import { RunContainer } from './run-container.js';
-import { RunningCommands } from './running-commands.js';
+import { RunningCommands } from '../runtime/running-commands.js';
 import { StartRefusals } from './start-refusal.js';
 
 /** Deadline of the check whether the engine is available. */

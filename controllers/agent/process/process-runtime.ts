@@ -12,6 +12,7 @@ import type {
 } from '../runtime/runtime.js';
 import type { ExecProcess, ExecSpec } from '../runtime/exec.js';
 import type { LogLine, LogRequest } from '../runtime/log.js';
+import { RunningCommands } from '../runtime/running-commands.js';
 import { type Isolation, probeIsolation } from './isolation.js';
 import { execInProcess } from './process-exec.js';
 import { WorkloadGroups, type WorkloadGroupsOptions } from './cgroup/workload-groups.js';
@@ -34,6 +35,7 @@ import { RunStarts } from './run-starts.js';
 import { RunWatches } from './run-watches.js';
 import { spawnRun } from './spawn-run.js';
 import { StopRequests } from './stop-requests.js';
+import { UnrecordedRuns } from './unrecorded-runs.js';
 
 /** Time limit for a supervisor to write its workload's pid after it claimed a run. */
 const startMsMax = 10_000;
@@ -74,13 +76,13 @@ export class ProcessRuntime implements Runtime {
   readonly name = 'process';
   readonly #options: ProcessRuntimeOptions;
   readonly #watches = new RunWatches((id) => this.#listener(id));
-  /** Running commands inside workloads. */
-  readonly #commands = new Map<string, Set<ExecProcess>>();
+  readonly #commands = new RunningCommands();
   readonly #launcher = new Launcher(join(scripts, 'launch.cjs'));
   readonly #starts: RunStarts;
   readonly #stops: StopRequests;
   readonly #groups: WorkloadGroups;
   readonly #ends: RunEnds;
+  readonly #unrecorded: UnrecordedRuns;
   #listener: (id: string) => void = () => undefined;
   #mode: Promise<Isolation> | undefined;
 
@@ -92,6 +94,7 @@ export class ProcessRuntime implements Runtime {
     this.#stops = new StopRequests(clock, policy);
     const late = (id: string): void => this.#listener(id);
     this.#starts = new RunStarts({ clock, timeoutMs, pollMs: policy.processPollMs, late });
+    this.#unrecorded = new UnrecordedRuns({ ...options, watches: this.#watches });
   }
 
   async availability(): Promise<Availability> {
@@ -149,6 +152,7 @@ export class ProcessRuntime implements Runtime {
     const words = await privilegesOf(mode.type, spec);
     const binds = spec.mounts.map(bindLine);
     const n = lastRunIn(this.#workload(spec.id)) + 1;
+    if (n === 1) await this.#unrecorded.end(spec.id);
     const directory = this.#runDirectory(spec.id, n);
     const { hiddenDirectories, volumeDirectories = [] } = this.#options;
     const group = await this.#groups.prepare(spec.id, spec.limits);
@@ -237,13 +241,14 @@ export class ProcessRuntime implements Runtime {
 
   async requestStop(id: string, graceMs: number): Promise<StopProgress> {
     // Commands keep the mounts of the workload busy.
-    for (const command of this.#commands.get(id) ?? []) command.kill();
+    this.#commands.kill(id);
     const state = await this.observe(id);
     // The cached end lacks the stop request, which the folder records from now on.
     this.#ends.forget(id);
     if (state.state === 'starting' || state.state === 'running')
       return this.#advance(id, state, graceMs);
     if (state.state !== 'absent') this.#stops.forget(this.#runDirectory(id, state.run));
+    else if (lastRunIn(this.#workload(id)) === 0) await this.#unrecorded.end(id);
     await this.#groups.remove(id).catch(() => undefined); // the next start retries
     return { type: 'gone' };
   }
@@ -276,12 +281,7 @@ export class ProcessRuntime implements Runtime {
     const groups = await this.#groups.procs(id);
     const box = { ...state, mode: mode.type, privileges, groups, clock: this.#options.clock };
     const command = await execInProcess(box, spec);
-    const running = this.#commands.get(id) ?? new Set();
-    this.#commands.set(id, running.add(command));
-    void command.exited.then(() => {
-      running.delete(command);
-      if (running.size === 0) this.#commands.delete(id);
-    });
+    this.#commands.add(id, command);
     return command;
   }
 

@@ -28,6 +28,11 @@ export class RunWatches {
     return true;
   }
 
+  /** Whether a run of the workload is watched: its end was not observed. */
+  has(id: string): boolean {
+    return this.#byWorkload.has(id);
+  }
+
   unwatch(id: string): void {
     this.#byWorkload.get(id)?.watcher.close();
     this.#byWorkload.delete(id);

@@ -1,4 +1,4 @@
-import type { ExecProcess } from '../runtime/exec.js';
+import type { ExecProcess } from './exec.js';
 
 /** Running commands inside workloads, by workload. */
 export class RunningCommands {
