@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { kindNamed } from './kedge/connection/api.js';
+import { objectsNamedBy } from './kedge/connection/targets.js';
 import { didYouMean, nearest } from './near-miss.js';
 
 describe('a misspelt word', () => {
@@ -45,5 +46,10 @@ describe('a misspelt word', () => {
     expect(() => kindNamed('deployments')).to.throw(
       /"deployments" must be one of: configmaps, events, /,
     );
+  });
+
+  it('is refused as a kind, with the form of a name that lacks its kind', () => {
+    expect(() => objectsNamedBy(['redis'])).to.throw(/named by TYPE\/NAME, such as service\/redis/);
+    expect(() => objectsNamedBy(['redis', 'web'])).to.throw(/"redis" must be one of: [a-z, ]+$/);
   });
 });

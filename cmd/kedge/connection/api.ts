@@ -69,8 +69,12 @@ async function connectionOf(context?: Context): Promise<KedgeClientOptions> {
   };
 }
 
-/** The kind for a word of the command line. @throws StatusError InvalidArgument listing the kinds */
-export function kindNamed(word: string): AnyKind {
+/**
+ * The kind for a word of the command line.
+ * @param hint the end of the error if the word is not similar to a kind
+ * @throws StatusError InvalidArgument listing the kinds
+ */
+export function kindNamed(word: string, hint = ''): AnyKind {
   const wanted = word.toLowerCase();
   const kind = allKinds.find(
     (k) => k.plural === wanted || k.kind.toLowerCase() === wanted || k.shortNames.includes(wanted),
@@ -80,7 +84,9 @@ export function kindNamed(word: string): AnyKind {
   const meant = nearest(word, names);
   const known = allKinds.map((k) => k.plural).join(', ');
   const why =
-    meant === undefined ? `must be one of: ${known}` : `is not a kind; did you mean ${meant}?`;
+    meant === undefined
+      ? `must be one of: ${known}${hint}`
+      : `is not a kind; did you mean ${meant}?`;
   throw invalid([{ field: 'TYPE', description: `${JSON.stringify(word)} ${why}` }]);
 }
 

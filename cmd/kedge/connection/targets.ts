@@ -34,7 +34,12 @@ export function namedBy(words: readonly string[]): Named {
   if (slashed.length > 0)
     throw usageError('use either TYPE NAME... or TYPE/NAME..., not both forms in one command');
   const kinds = first.split(',').filter((word) => word !== '');
-  if (names.length === 0) return { kinds: [...new Set(kinds.map(kindNamed))], objects: [] };
+  if (names.length === 0) {
+    // The name of an object without its kind.
+    const hint = `; an object is named by TYPE/NAME, such as service/${first}`;
+    const all = kinds.map((word) => kindNamed(word, kinds.length === 1 ? hint : ''));
+    return { kinds: [...new Set(all)], objects: [] };
+  }
   if (kinds.length > 1)
     throw usageError(
       'write the names of objects of several types as TYPE/NAME, such as volume/data',
@@ -67,8 +72,13 @@ export function nameOf(kinds: readonly string[], word: string): string {
   if (kinds.includes(kind.kind)) return name;
   const wanted = kinds.map((each) => each.toLowerCase()).join(' or ');
   throw usageError(
-    `${JSON.stringify(word)} is a ${kind.kind.toLowerCase()}; use the name of a ${wanted}`,
+    `${JSON.stringify(word)} is a ${kind.kind.toLowerCase()}; use the name of ${withArticle(wanted)}`,
   );
+}
+
+/** `an instance` */
+function withArticle(noun: string): string {
+  return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 }
 
 /** The namespace of a request for a kind; empty if the kind has none. */

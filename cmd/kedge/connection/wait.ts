@@ -68,7 +68,7 @@ class CastWatch {
 
   get targets(): readonly { readonly kind: AnyKind; readonly namespace: string }[] {
     const namespaces = new Set([...this.#wanted.values()].map((r) => r.namespace));
-    const kinds = ['volumes', 'snapshots', 'services', 'instances'].map(kindNamed);
+    const kinds = ['volumes', 'snapshots', 'services', 'instances'].map((word) => kindNamed(word));
     return [...namespaces].flatMap((namespace) => kinds.map((kind) => ({ kind, namespace })));
   }
 

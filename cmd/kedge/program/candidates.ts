@@ -59,14 +59,14 @@ async function namesOfKinds(
   words: readonly string[],
   namespace: string,
 ): Promise<readonly Candidate[]> {
-  const kinds = words.map(kindNamed);
+  const kinds = words.map((word) => kindNamed(word));
   return fromServer(async (client) =>
     (await Promise.all(kinds.map((kind) => namesOf(client, kind, namespace)))).flat(),
   );
 }
 
 function typeWords(kinds: readonly string[]): readonly Candidate[] {
-  const wanted = kinds.length > 0 ? kinds.map(kindNamed) : allKinds;
+  const wanted = kinds.length > 0 ? kinds.map((word) => kindNamed(word)) : allKinds;
   return wanted.map(({ plural, kind }) => ({ word: plural, about: kind }));
 }
 

@@ -102,6 +102,7 @@ describe('objects on the command line', function () {
     expect(await run('health volume/one', 2)).to.contain(
       'is a volume; use the name of a service or instance',
     );
+    expect(await run('exec service/web -- true', 2)).to.contain('use the name of an instance');
     expect(await run('volume resize volume/two 32Mi')).to.contain(
       'volumes/two is being resized to 32Mi',
     );
