@@ -179,6 +179,7 @@ async function assemble(
     rotation,
     resolver,
     here: node,
+    storageRoot,
     clusterId,
     backups: { store, keyPlace: keyPlace(dataDirectory, config.kekFile, process.env.KEDGE_KEK) },
     drivers,

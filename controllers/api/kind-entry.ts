@@ -14,10 +14,11 @@ import type { NodeImages, Runtime } from '../agent/index.js';
 import type { OnlineBackups } from '../backup/index.js';
 import type { ControllerPolicy } from '../policy/policy.js';
 import type { InspectionOptions } from '../inspection/index.js';
+import type { StorageRootVerbOptions } from '../storage-root/index.js';
 import type { KeyRotation, ParameterResolver, Sealer } from '../secret/index.js';
 
 /** Options of the rules and methods of all kinds. */
-export interface ApiOptions extends InspectionOptions {
+export interface ApiOptions extends InspectionOptions, StorageRootVerbOptions {
   readonly sealer: Sealer;
   readonly runtimes: readonly Runtime[];
   /** The node of the runtimes. Absent: they are those of all nodes. */

@@ -8,6 +8,7 @@ import { inspectionVerbs } from '../inspection/index.js';
 import { kindEntries } from '../kinds/index.js';
 import { logVerbs } from '../log/index.js';
 import { keyVerbs } from '../secret/index.js';
+import { storageRootVerbs } from '../storage-root/index.js';
 import type { ApiOptions, KindControllerOptions } from './kind-entry.js';
 
 /** The API of all kinds for a server. */
@@ -40,6 +41,7 @@ export async function loadKindsApi(): Promise<KindsApi> {
       ...keyVerbs(options.rotation),
       ...backupVerbs(options.backups),
       ...inspectionVerbs(parts, options),
+      ...storageRootVerbs(options),
     ],
     controllers: (options) => {
       const made = loaded.map(({ api }) => ({

@@ -4,4 +4,5 @@
  */
 export { StorageRootKeeper, type StorageRootOptions, type RootState } from './keeper.js';
 export { type PlacedData, planRoot, type RootPlan, type RootSituation } from './plan.js';
+export { storageRootVerbs, type StorageRootVerbOptions } from './verbs.js';
 export { rootCondition, StorageRootWatch, type StorageRootWatchOptions } from './watch.js';

@@ -1,7 +1,8 @@
 import { type FileHandle, mkdir, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import {
   type DirectoryLock,
+  failedPrecondition,
   type HealthCheck,
   type Logger,
   messageOf,
@@ -96,6 +97,55 @@ export class StorageRootKeeper implements StorageRoot {
   async close(): Promise<void> {
     await this.#turn;
     await this.#release();
+  }
+
+  /**
+   * Marks a root of another cluster, which is lost, with the id of this one. The lock of the directory proves that no
+   * running daemon uses it.
+   * @returns the earlier mark; empty without one @throws StatusError FailedPrecondition
+   */
+  async adopt(path: string): Promise<string> {
+    if (resolve(path) !== this.path)
+      throw failedPrecondition(
+        'NotTheStorageRoot',
+        `${path} is not the storage root of node ${this.#options.node}, which is ${this.path}; set [storage].localVolumeRoot, and restart kedged`,
+      );
+    const next = this.#turn.then(() => this.#adopt());
+    this.#turn = next.catch(() => undefined);
+    return next;
+  }
+
+  async #adopt(): Promise<string> {
+    const { store, node, logger } = this.#options;
+    const { clusterId } = store;
+    const opened = await openRoot(this.path);
+    if (opened.type === 'absent')
+      throw failedPrecondition('StorageRootMissing', `${this.path} does not exist; mount its disk`);
+    try {
+      const { clusterId: earlier = '' } = opened;
+      if (earlier === clusterId) return earlier;
+      const found = await describeRoot({ ...opened, clusterId: undefined });
+      const names = new Set(found.type === 'unmarked' ? found.entries : []);
+      const placed = await placedIn(store, node);
+      const absent = placed.find(({ uid }) => !names.has(uid) && !names.has(`${uid}.img`));
+      if (absent)
+        throw failedPrecondition(
+          'StorageRootLacksVolumes',
+          `${this.path} does not contain ${absent.label} of this cluster; mount the disk that does, or delete its object first`,
+        );
+      await this.#lock(opened.handle, opened.identity);
+      await markRoot(opened.handle, clusterId);
+      await recordRoot(store, node, this.path);
+      logger.warn('storage root of another cluster adopted', { path: this.path, earlier });
+      this.#become({ type: 'ready' });
+      return earlier;
+    } catch (error) {
+      if (error instanceof Refused)
+        throw failedPrecondition('StorageRootLocked', error.refusal.message);
+      throw error;
+    } finally {
+      await opened.handle.close();
+    }
   }
 
   /** Opens the root and verifies its identity. @throws DriverError Unavailable */

@@ -65,7 +65,7 @@ export function planRoot(situation: RootSituation): RootPlan {
       return {
         type: 'refuse',
         reason: 'StorageRootOfOtherCluster',
-        message: `storage root ${path} belongs to cluster ${found.clusterId} (${mark}), and this is cluster ${clusterId}; mount the right disk there, or set [storage].localVolumeRoot to another directory`,
+        message: `storage root ${path} belongs to cluster ${found.clusterId} (${mark}), and this is cluster ${clusterId}; mount the right disk there, or set [storage].localVolumeRoot to another directory. If that cluster is lost permanently: kedge admin adopt-root ${path}`,
       };
     case 'absent':
       if (!recorded && placed.length === 0) return { type: 'make' };

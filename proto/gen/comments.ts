@@ -3,6 +3,7 @@
 export const comments: Readonly<Record<string, string>> = {
   "api.AdminService": "The first token, users and policies.",
   "api.AdminService.AdminBootstrap": "The same as Bootstrap, under its name in the specification; gRPC only.",
+  "api.AdminService.AdoptStorageRoot": "Marks the storage root of the daemon's node with the id of this installation, after the installation that had it was lost. Refused while another daemon uses the directory.",
   "api.AdminService.AttachPolicy": "Attaches a policy to a user or service account; no-op if it is attached.",
   "api.AdminService.Backup": "Streams all objects at one revision as the bytes of a backup file, while writes continue. A stream that ends without done is not a complete backup. A backup does not contain the key-encryption key. Over REST the answer is server-sent events.",
   "api.AdminService.Bootstrap": "Creates the root user and its token. Works once, from loopback, without a token.",
@@ -27,6 +28,8 @@ export const comments: Readonly<Record<string, string>> = {
   "api.AdminService.WatchPolicies": "Streams every change after resource_version, in order, each once. Over REST also: the list path with ?watch=true.",
   "api.AdminService.WatchRegistries": "Streams every change after resource_version, in order, each once. Over REST also: the list path with ?watch=true.",
   "api.AdminService.WatchUsers": "Streams every change after resource_version, in order, each once. Over REST also: the list path with ?watch=true.",
+  "api.AdoptStorageRootRequest.path": "[storage].localVolumeRoot of the daemon.",
+  "api.AdoptStorageRootResponse.earlier_cluster_id": "The installation whose mark it had; empty without one.",
   "api.AttachPolicyRequest.name": "Name of the user.",
   "api.AuthService": "The caller, and tokens.",
   "api.AuthService.CanI": "Returns whether the caller may do something.",

@@ -333,6 +333,17 @@ export interface DetachPolicyRequest {
   policy: string;
 }
 
+export interface AdoptStorageRootRequest {
+  /** [storage].localVolumeRoot of the daemon. */
+  path: string;
+}
+
+export interface AdoptStorageRootResponse {
+  path: string;
+  /** The installation whose mark it had; empty without one. */
+  earlierClusterId: string;
+}
+
 export interface FindOrphansRequest {
   /** The class whose driver, credential and region are used; default: all classes. */
   storageClassName: string;
@@ -1812,6 +1823,63 @@ export const DetachPolicyRequest: Pick<MessageFns<DetachPolicyRequest>, 'encode'
 
 };
 
+export const AdoptStorageRootRequest: Pick<MessageFns<AdoptStorageRootRequest>, 'encode'> = {
+  encode(message: AdoptStorageRootRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.path !== "") {
+      writer.uint32(10).string(message.path);
+    }
+    return writer;
+  },
+
+};
+
+function createBaseAdoptStorageRootResponse(): AdoptStorageRootResponse {
+  return { path: "", earlierClusterId: "" };
+}
+
+export const AdoptStorageRootResponse: Pick<MessageFns<AdoptStorageRootResponse>, 'decode'> = {
+  decode(input: BinaryReader | Uint8Array, length?: number): AdoptStorageRootResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAdoptStorageRootResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.earlierClusterId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 export const FindOrphansRequest: Pick<MessageFns<FindOrphansRequest>, 'encode'> = {
   encode(message: FindOrphansRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.storageClassName !== "") {
@@ -2767,6 +2835,20 @@ export const AdminServiceService = {
     responseSerialize: (_value: BackupResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): BackupResponse => BackupResponse.decode(value),
   },
+  /**
+   * Marks the storage root of the daemon's node with the id of this installation, after the installation that had it
+   * was lost. Refused while another daemon uses the directory.
+   */
+  adoptStorageRoot: {
+    path: "/api.AdminService/AdoptStorageRoot" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: AdoptStorageRootRequest): Buffer =>
+      Buffer.from(AdoptStorageRootRequest.encode(value).finish()),
+    requestDeserialize: (): AdoptStorageRootRequest => notServed(),
+    responseSerialize: (_value: AdoptStorageRootResponse): Buffer => notServed(),
+    responseDeserialize: (value: Buffer): AdoptStorageRootResponse => AdoptStorageRootResponse.decode(value),
+  },
   /** Finds volumes and snapshots at the providers of the classes that no object owns. Deletes nothing. */
   findOrphans: {
     path: "/api.AdminService/FindOrphans" as const,
@@ -3144,6 +3226,25 @@ export interface AdminServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<BackupResponse>;
+  /**
+   * Marks the storage root of the daemon's node with the id of this installation, after the installation that had it
+   * was lost. Refused while another daemon uses the directory.
+   */
+  adoptStorageRoot(
+    request: AdoptStorageRootRequest,
+    callback: (error: ServiceError | null, response: AdoptStorageRootResponse) => void,
+  ): ClientUnaryCall;
+  adoptStorageRoot(
+    request: AdoptStorageRootRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: AdoptStorageRootResponse) => void,
+  ): ClientUnaryCall;
+  adoptStorageRoot(
+    request: AdoptStorageRootRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: AdoptStorageRootResponse) => void,
+  ): ClientUnaryCall;
   /** Finds volumes and snapshots at the providers of the classes that no object owns. Deletes nothing. */
   findOrphans(
     request: FindOrphansRequest,

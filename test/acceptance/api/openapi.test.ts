@@ -43,6 +43,7 @@ const custom: Readonly<Record<string, { readonly body?: object; readonly status:
   AdminService_AttachPolicy: { body: { policy: 'readonly' }, status: 200 },
   AdminService_DetachPolicy: { body: { policy: 'readonly' }, status: 200 },
   AdminService_RotateKeys: { body: {}, status: 200 },
+  AdminService_AdoptStorageRoot: { body: { path: '/nowhere' }, status: 412 },
   AdminService_FindOrphans: { status: 200 },
   AdminService_Backup: { body: {}, status: 200 },
   AuthService_CanI: { status: 200 },

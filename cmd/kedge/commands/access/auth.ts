@@ -23,7 +23,7 @@ const verbs = [
 /** Resources of rights that are not kinds. */
 const furtherResources = [
   ...['exec', 'logs', 'health', 'images', 'backups', 'keys'],
-  ...['driverchecks', 'orphans', 'imports'],
+  ...['driverchecks', 'orphans', 'imports', 'storageroots'],
 ];
 const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources].sort();
 

@@ -4,6 +4,7 @@ import { connect } from '../../connection/api.js';
 import { withExamples } from '../../program/examples.js';
 import { print } from '../../output/output.js';
 import { addBackup } from './backup.js';
+import { addAdoptRoot } from './adopt-root.js';
 import { addOrphans } from './orphans.js';
 
 async function rotateKeys(): Promise<void> {
@@ -16,10 +17,11 @@ async function rotateKeys(): Promise<void> {
   }
 }
 
-/** `kedge admin backup|orphans|rotate-keys` */
+/** `kedge admin adopt-root|backup|orphans|rotate-keys` */
 export function addAdmin(program: Command): void {
   const admin = program.command('admin').description('administer the installation');
   addBackup(admin);
+  addAdoptRoot(admin);
   addOrphans(admin);
   const command = admin
     .command('rotate-keys')
