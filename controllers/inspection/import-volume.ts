@@ -131,14 +131,16 @@ async function requireUnmanaged(
   { store }: ApiParts,
   judgement: Judgement,
   driver: string,
-  { handle, uid, name }: ProviderResource,
+  { handle, uid }: ProviderResource,
 ): Promise<void> {
   const [other] = await judgement.lookupBy(volumes, 'resource', resourceKey(driver, handle));
   if (other) throw taken(handle, other);
   // A uid is never given again, so an object that has it is no result of a race.
   for (const volume of (await store.list(volumes)).items) {
     if (volume.driver !== undefined && volume.driver !== '' && volume.driver !== driver) continue;
-    if (volume.metadata.uid === uid || volume.importedAs === name) throw taken(handle, volume);
+    // A name is unique only in its region, a uid everywhere; in a storage root that was moved it is all that is left.
+    if (uid === undefined) break;
+    if (volume.metadata.uid === uid || volume.importedAs === uid) throw taken(handle, volume);
   }
 }
 

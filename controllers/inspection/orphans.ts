@@ -54,6 +54,8 @@ async function ownedBy(
   for (const object of objects) {
     // Before provisioning a volume has no driver yet: its uid is enough.
     uids.add(object.metadata.uid);
+    // The handle of a storage root that was moved is another one.
+    if ('importedAs' in object && object.importedAs) uids.add(object.importedAs);
     if (object.driver !== driver) continue;
     const { handle = '' } = object;
     if (handle === '') continue;

@@ -77,8 +77,8 @@ endpoint = "${cloud2.endpoint}"
     const { volume } = (await response.json()) as { readonly volume: Record<string, unknown> };
     return volume;
   };
-  const byHand = async (name: string, description = ''): Promise<string> => {
-    const body = { name, region: 'fra1', size_gigabytes: 2, description };
+  const byHand = async (name: string, description = '', region = 'fra1'): Promise<string> => {
+    const body = { name, region, size_gigabytes: 2, description };
     return String((await asPerson(cloud1, '/v2/volumes', body)).id);
   };
   const commands = async (...args: readonly string[]): Promise<readonly string[]> => {
@@ -161,6 +161,17 @@ endpoint = "${cloud2.endpoint}"
       ['a', 'b', 'c'].map((name) => imported(`race-${name}`, { handle: id })),
     );
     expect(both.map(({ status }) => status).sort()).to.deep.equal([200, 412, 412]);
+  });
+
+  it('names are unique only in their region: two volumes of one name can be imported', async () => {
+    const handles = [await byHand('twin'), await byHand('twin', '', 'nyc3')];
+    for (const [n, storageClassName] of ['one', 'far'].entries()) {
+      const { status, body } = await imported(`twin-${n}`, {
+        handle: handles[n],
+        storageClassName,
+      });
+      expect(status, JSON.stringify(body)).to.equal(200);
+    }
   });
 
   it('a volume of another installation needs --take-over', async () => {
