@@ -56,8 +56,12 @@ export const soaks: Readonly<Record<string, Soak>> = {
     environment: { KEDGE_CLOUD_CONFORMANCE: 'all' },
   },
   'cloud-life': {
-    summary: 'containers write at each step of the life of volumes of each cloud and file system',
-    specs: ['test/dist/emulators/life/container-life.test.js'],
+    summary:
+      'containers write at each step of the life of cloud volumes, and through each failed attach',
+    specs: [
+      'test/dist/emulators/life/container-life.test.js',
+      'test/dist/emulators/life/attach-faults.test.js',
+    ],
     environment: { KEDGE_CLOUD_LIFE: 'all' },
   },
   'cloud-mutants': {

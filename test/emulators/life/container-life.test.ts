@@ -1,19 +1,13 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { TestDaemon } from '../../acceptance/daemon.js';
-import { RealEngine, requireEngine } from '../../containers/engine.js';
-import { cleanUp, requireDevices } from '../../drivers/devices.js';
-import { ServedCloud } from '../drivers/served-cloud.js';
-import { places } from '../sweep/emulated-cloud.js';
+import { requireEngine } from '../../containers/engine.js';
+import { requireDevices } from '../../drivers/devices.js';
+import { CloudMachine, token } from './cloud-machine.js';
 import { growsExt4Online } from './ext4-growth.js';
 import { WrittenVolume } from './written-volume.js';
 
 const base = '/v1/namespaces/default';
-const token = 'dop_v1_token-of-the-life-of-a-volume';
-const node = 'life';
 const gib = 2 ** 30;
 /** Sizes before and after growth, GiB. */
 const sizes = { cloud1: [1, 2], cloud2: [10, 12] } as const;
@@ -28,10 +22,7 @@ const chosen = all.filter((_, index) => whole || index === seed % all.length);
 for (const { provider, fsType } of chosen)
   describe(`a container writes through a volume of ${provider}-volume with ${fsType} at every step of its life, ${chosen.length} of ${all.length} combinations, seed ${seed}`, function () {
     this.timeout(600_000);
-    let engine: RealEngine;
-    let daemon: TestDaemon;
-    let cloud: ServedCloud;
-    let folder: string;
+    let machine: CloudMachine;
     let data: WrittenVolume;
     let restored: WrittenVolume | undefined;
     let emptyInventory: readonly string[];
@@ -40,73 +31,29 @@ for (const { provider, fsType } of chosen)
     before(async function () {
       requireEngine(this);
       requireDevices(this);
-      engine = await RealEngine.start();
-      folder = await mkdtemp(join(tmpdir(), 'kedge-life-'));
-      cloud = await ServedCloud.start(provider, { folder, node, token });
-      emptyInventory = await cloud.running.inventory();
-      const config = join(folder, 'kedged.toml');
-      const { endpoint, deviceDirectory } = cloud.settings;
-      await writeFile(
-        config,
-        `[node]
-name = "${node}"
-labels = { "svc.io/region" = "${places[provider]}" }
-[drivers.${cloud.driverName}]
-endpoint = "${endpoint}"
-deviceDirectory = "${deviceDirectory}"
-`,
-      );
-      daemon = await TestDaemon.start({
-        arguments: ['--config', config],
-        environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
-      });
-      await daemon.ok('POST', `${base}/secrets`, { name: 'cloud', data: { token } });
-      await daemon.ok('POST', '/v1/storageclasses', {
-        ...{ name: 'c', driver: cloud.driverName, reclaimPolicy: 'delete' },
-        parameters: {
-          ...{ fsType, region: places[provider] },
-          apiToken: 'secret:cloud.default.svc/token',
-        },
-      });
-      data = new WrittenVolume(daemon, engine, 'data');
+      machine = await CloudMachine.start(provider, fsType, size);
+      emptyInventory = await machine.cloud.running.inventory();
+      data = new WrittenVolume(machine.daemon, machine.engine, 'data');
     });
-    after(async () => {
-      await daemon?.end('SIGTERM');
-      await cloud?.close();
-      if (daemon) await cleanUp(daemon.home);
-      if (folder) await cleanUp(folder);
-      await daemon?.dispose();
-      await engine?.stop();
-    });
+    after(() => machine?.stop());
 
-    const created = async (name: string, more: object = {}): Promise<void> => {
-      const form = { name, storageClassName: 'c', size: `${size}Gi`, accessMode: 'ReadWriteOnce' };
-      await daemon.ok('POST', `${base}/volumes`, { ...form, ...more });
-    };
-    const attached = async (): Promise<readonly string[]> =>
-      (await cloud.running.inventory()).filter((line) => line.startsWith('attached '));
-    const removed = async (path: string): Promise<void> => {
-      await daemon.ok('DELETE', path);
-      const gone = async () => (await daemon.rest('GET', path)).status === 404;
-      await eventually(`${path} to be gone`, gone, 120_000);
-    };
     const isPending = ({ conditions }: Record<string, unknown>): boolean =>
       (conditions as { readonly type: string; readonly status: string }[]).some(
         ({ type, status }) => type === 'FileSystemResizePending' && status === 'True',
       );
 
     it('provision, attach, mount', async () => {
-      await created('data');
+      await machine.create('data');
       await data.until('Available', ({ status }) => status === 'Available');
-      expect(await attached()).to.deep.equal([]);
+      expect(await machine.attached()).to.deep.equal([]);
       await data.use();
-      expect(await attached()).to.have.length(1);
+      expect(await machine.attached()).to.have.length(1);
       data.write('mounted');
     });
 
     it('snapshot and restore: the restored volume has what was written before, and nothing of later', async () => {
       data.write('before the snapshot');
-      const answer = await daemon.rest('POST', `${base}/snapshots`, {
+      const answer = await machine.daemon.rest('POST', `${base}/snapshots`, {
         ...{ name: 'snap', source: { volume: 'data' } },
       });
       if (provider === 'cloud2') {
@@ -116,13 +63,13 @@ deviceDirectory = "${deviceDirectory}"
       }
       expect(answer.status, JSON.stringify(answer.body)).to.equal(200);
       const snapshot = async () => {
-        const { body } = await daemon.rest('GET', `${base}/snapshots/snap`);
+        const { body } = await machine.daemon.rest('GET', `${base}/snapshots/snap`);
         return body['status'] === 'Ready';
       };
       await eventually('the snapshot', snapshot, 120_000);
       restored = data.copy('restored');
       data.write('after the snapshot');
-      await created('restored', { size: `${grown}Gi`, source: { snapshot: 'snap' } });
+      await machine.create('restored', { size: `${grown}Gi`, source: { snapshot: 'snap' } });
       await restored.until('Available', ({ status }) => status === 'Available');
       await restored.use();
       restored.verify();
@@ -131,7 +78,8 @@ deviceDirectory = "${deviceDirectory}"
       data.write('after the restore');
     });
 
-    const grow = () => daemon.rest('POST', `${base}/volumes/data:resize`, { size: `${grown}Gi` });
+    const grow = () =>
+      machine.daemon.rest('POST', `${base}/volumes/data:resize`, { size: `${grown}Gi` });
     const isGrown = ({ sizeBytes }: Record<string, unknown>): boolean =>
       sizeBytes === String(grown * gib);
 
@@ -146,7 +94,7 @@ deviceDirectory = "${deviceDirectory}"
         await data.until('grown', isGrown);
         await data.use();
       } else {
-        const isOnline = fsType === 'xfs' || growsExt4Online(join(folder, 'probe'));
+        const isOnline = fsType === 'xfs' || growsExt4Online(join(machine.folder, 'probe'));
         console.log(`      ${fsType} ${isOnline ? 'grows online' : 'waits for the next mount'}`);
         await data.until(
           isOnline ? 'grown' : 'grown, with a file system that waits',
@@ -168,20 +116,20 @@ deviceDirectory = "${deviceDirectory}"
     it('kill -9 of kedged: the container writes on, and is adopted', async () => {
       const { container } = data;
       data.write('before the kill');
-      await daemon.end('SIGKILL');
+      await machine.daemon.end('SIGKILL');
       data.write('while no daemon runs');
-      await daemon.run();
+      await machine.daemon.run();
       const instance = await data.running();
       expect(data.container).to.equal(container);
       expect(instance['restartCount']).to.equal(0);
-      expect(await attached()).to.have.length(restored ? 2 : 1);
+      expect(await machine.attached()).to.have.length(restored ? 2 : 1);
       data.write('after the restart');
     });
 
     it('detach and attach again on the same node', async () => {
       data.write('before the detach');
       await data.leave();
-      expect(await attached()).to.have.length(restored ? 1 : 0);
+      expect(await machine.attached()).to.have.length(restored ? 1 : 0);
       await data.use();
       data.write('attached again');
     });
@@ -193,11 +141,11 @@ deviceDirectory = "${deviceDirectory}"
         if (!volume) continue;
         volume.verify();
         await volume.leave();
-        await removed(`${base}/volumes/${volume.name}`);
+        await machine.remove(`/volumes/${volume.name}`);
       }
-      if (restored) await removed(`${base}/snapshots/snap`);
-      expect(await cloud.running.inventory()).to.deep.equal(emptyInventory);
-      expect(cloud.running.emulator.violations).to.deep.equal([]);
-      expect(daemon.log).not.to.contain(token);
+      if (restored) await machine.remove('/snapshots/snap');
+      expect(await machine.cloud.running.inventory()).to.deep.equal(emptyInventory);
+      expect(machine.cloud.running.emulator.violations).to.deep.equal([]);
+      expect(machine.daemon.log).not.to.contain(token);
     });
   });

@@ -1,0 +1,97 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from 'kedge/testing';
+import { TestDaemon } from '../../acceptance/daemon.js';
+import { RealEngine } from '../../containers/engine.js';
+import { cleanUp } from '../../drivers/devices.js';
+import { ServedCloud } from '../drivers/served-cloud.js';
+import type { ProviderName } from '../index.js';
+import { places } from '../sweep/emulated-cloud.js';
+
+const base = '/v1/namespaces/default';
+const node = 'life';
+
+/** The token of the class; it must be in no log. */
+export const token = 'dop_v1_token-of-the-life-of-a-volume';
+
+/** A kedged with a container engine and an emulated provider whose volumes are loop devices. Its class is `c`. */
+export class CloudMachine {
+  readonly engine: RealEngine;
+  readonly daemon: TestDaemon;
+  readonly cloud: ServedCloud;
+  readonly folder: string;
+  readonly #gib: number;
+
+  private constructor(
+    parts: Pick<CloudMachine, 'engine' | 'daemon' | 'cloud' | 'folder'>,
+    gib: number,
+  ) {
+    this.engine = parts.engine;
+    this.daemon = parts.daemon;
+    this.cloud = parts.cloud;
+    this.folder = parts.folder;
+    this.#gib = gib;
+  }
+
+  /** @param gib size of the volumes */
+  static async start(provider: ProviderName, fsType: string, gib: number): Promise<CloudMachine> {
+    const engine = await RealEngine.start();
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-life-'));
+    const cloud = await ServedCloud.start(provider, { folder, node, token });
+    const config = join(folder, 'kedged.toml');
+    const { endpoint, deviceDirectory } = cloud.settings;
+    await writeFile(
+      config,
+      `[node]
+name = "${node}"
+labels = { "svc.io/region" = "${places[provider]}" }
+[drivers.${cloud.driverName}]
+endpoint = "${endpoint}"
+deviceDirectory = "${deviceDirectory}"
+[drivers.${cloud.driverName}.timeouts]
+requestMs = 2000
+`,
+    );
+    const daemon = await TestDaemon.start({
+      arguments: ['--config', config],
+      environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
+    });
+    await daemon.ok('POST', `${base}/secrets`, { name: 'cloud', data: { token } });
+    await daemon.ok('POST', '/v1/storageclasses', {
+      ...{ name: 'c', driver: cloud.driverName, reclaimPolicy: 'delete' },
+      parameters: {
+        ...{ fsType, region: places[provider] },
+        apiToken: 'secret:cloud.default.svc/token',
+      },
+    });
+    return new CloudMachine({ engine, daemon, cloud, folder }, gib);
+  }
+
+  async stop(): Promise<void> {
+    await this.daemon.end('SIGTERM');
+    await this.cloud.close();
+    await cleanUp(this.daemon.home);
+    await cleanUp(this.folder);
+    await this.daemon.dispose();
+    await this.engine.stop();
+  }
+
+  async create(name: string, more: object = {}): Promise<void> {
+    const size = `${this.#gib}Gi`;
+    const form = { name, storageClassName: 'c', size, accessMode: 'ReadWriteOnce' };
+    await this.daemon.ok('POST', `${base}/volumes`, { ...form, ...more });
+  }
+
+  async remove(path: string): Promise<void> {
+    await this.daemon.ok('DELETE', `${base}${path}`);
+    const gone = async () => (await this.daemon.rest('GET', `${base}${path}`)).status === 404;
+    await eventually(`${path} to be gone`, gone, 120_000);
+  }
+
+  /** What the provider has attached: `attached ID to INSTANCE`. */
+  async attached(): Promise<readonly string[]> {
+    const all = await this.cloud.running.inventory();
+    return all.filter((line) => line.startsWith('attached '));
+  }
+}
