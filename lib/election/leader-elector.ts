@@ -111,8 +111,8 @@ export class LeaderElector {
   }
 
   /**
-   * Unhealthy: a leader without a renewal for longer than the lease duration, a former leader whose work still
-   * runs, and a standby that could not read the lease for that long.
+   * Returns the health of the elector. Unhealthy are: a leader without a renewal for longer than the lease duration, a
+   * former leader whose work still runs, and a standby that could not read the lease for that long.
    */
   health(): ElectorHealth {
     return electorHealth({

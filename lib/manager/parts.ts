@@ -84,8 +84,8 @@ export class Parts {
   }
 
   /**
-   * Health of the parts. Unhealthy: a part that could not be started, and a controller with a reconcile longer than
-   * `stuckAfterMs`.
+   * Returns the health of the parts. Unhealthy are: a part that could not be started, and a controller with a reconcile
+   * longer than `stuckAfterMs`.
    */
   health(stuckAfterMs: number): readonly HealthCheck[] {
     const controllers = [...this.#controllers].map(([controller, part]) => {

@@ -5,7 +5,7 @@
 const form =
   /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E|[eE][+-]?\d{1,3})?$/;
 
-/** Longer than any quantity; arithmetic on long numbers takes more than linear time. */
+/** Maximum characters of a quantity; arithmetic on long numbers takes more than linear time. */
 const charactersMax = 100;
 
 const binary: Readonly<Record<string, bigint>> = {

@@ -110,7 +110,10 @@ export class TurnDecoder {
       : this.#fields(message, parts, depth);
   }
 
-  /** Decodes a `google.protobuf.Value`. Its last field is the value; occurrences of a message field are merged. */
+  /**
+   * Decodes a `google.protobuf.Value`. Its last field is the value; occurrences of a message field are merged.
+   * @throws Error for malformed content
+   */
   #value(message: DescMessage, parts: Parts, depth: number): Promise<unknown> {
     let last: WireField | undefined;
     let contents: Uint8Array[] = [];

@@ -47,7 +47,7 @@ export interface FollowOptions<T extends ApiObject> {
   readonly random: Random;
 }
 
-/** A server restart takes less time and is not reported. */
+/** A failure is reported after this time, in milliseconds. The restart of a server takes less time. */
 const awayAfterMs = 5_000;
 
 /** True for a transient error: the server is unreachable or overloaded. */

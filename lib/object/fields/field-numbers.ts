@@ -1,6 +1,6 @@
 /** Lower numbers belong to the fields that every object has. */
 const firstNumber = 16;
-/** Above this, the tag of a field takes more than three bytes. */
+/** From this number on, the tag of a field takes more than three bytes. */
 const numbersEnd = 2 ** 18;
 /** Reserved by protobuf for its implementations. */
 const reservedFrom = 19_000;

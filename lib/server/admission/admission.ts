@@ -168,6 +168,7 @@ export class Admission {
   /**
    * Applies the rules of the kind to a write of valid shape. Returns the write and its violations.
    * @param current the object of this name after the previous writes
+   * @throws StatusError NotFound or AlreadyExists, as the mode of the write requires; errors of its namespace
    */
   async #admit(
     context: AdmissionContext,

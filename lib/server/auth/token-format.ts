@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib';
  * look-up.
  */
 const form = /^kedge_([a-z0-9]{16})_([A-Za-z0-9_-]{43})([0-9a-f]{8})$/;
-/** Longer input is refused before it is matched. */
+/** Maximum characters of a token. Longer text is refused before it is matched. */
 const lengthMax = 128;
 
 /** A new token: `text` for the client, `hash` for the store. */

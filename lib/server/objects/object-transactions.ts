@@ -23,7 +23,7 @@ export interface ObjectTransactionOptions extends OperationPlanOptions {
   readonly writes: JudgedWrites;
 }
 
-/** With so few operations each object may have the maximum size. */
+/** Up to this many operations, each object may have the maximum size, so the answer is not measured. */
 const unmeasuredOperationsMax = 16;
 
 /**

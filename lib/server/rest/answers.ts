@@ -10,7 +10,7 @@ import { acceptsGzip, type CrossOrigin } from './headers.js';
 /** Maximum number of cached answer texts: a common answer is serialized once. */
 const textsMax = 1_024;
 const textCharactersMax = 32 * 1024;
-/** Fewer items are not worth compressing. */
+/** Lists with fewer items are not compressed, because that saves little. */
 const gzipItemsMin = 8;
 
 /** Sends answers: single objects directly to the connection, lists in pieces. */

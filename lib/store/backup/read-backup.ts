@@ -13,7 +13,7 @@ import { systemErrorCode } from '../directory/file-system.js';
 import { clusterOf } from '../level/meta-record.js';
 import { type DecodedRecord, decodeRecord } from '../record/record-codec.js';
 
-/** Larger than any record with its frame. */
+/** Maximum bytes of a frame; any record with its frame is smaller. */
 const frameBytesMax = limits.objectBytesMax + 64;
 
 /** An object in a backup. */

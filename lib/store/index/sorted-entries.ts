@@ -23,7 +23,7 @@ export class SortedEntries<E extends Keyed> {
     return this.#size;
   }
 
-  /** Inserts, or replaces the entry of the same key. */
+  /** Inserts the entry, or replaces the entry of the same key. */
   set(entry: E): void {
     const chunk = this.#chunkFor(entry.key);
     if (!chunk) {

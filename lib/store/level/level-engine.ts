@@ -48,7 +48,7 @@ import { restoreIndex } from '../log/restore.js';
 import { SerialWrites } from '../engine/serial-writes.js';
 import type { LevelEngineOptions } from './level-engine-options.js';
 
-/** At least the size of a meta record with its key. */
+/** An upper bound of the size of a meta record with its key, in bytes. */
 const metaBytes = 1_024;
 /** The lock of an engine whose directory is already locked. */
 const noLock: DirectoryLock = { release: () => Promise.resolve() };
@@ -207,6 +207,7 @@ export class LevelEngine implements ReplaceableEngine {
    * Creates the mark with a new database before the first write, once the names of all its parent directories are
    * durable. Later a missing or illegible mark is damage, unless nothing was ever written: then a first start was
    * interrupted.
+   * @throws StatusError DataLoss for a damaged mark
    */
   async #makeMark(found: MarkState, { checkpoint }: MetaRecord): Promise<number> {
     const wrong = found.type === 'missing' ? 'is missing' : 'holds no revision';
@@ -281,7 +282,7 @@ export class LevelEngine implements ReplaceableEngine {
     return this.#files.freeBytes(this.#options.directory);
   }
 
-  /** Closes every part even if others fail; rejects with the first error. */
+  /** Closes the mark, the database and the lock, each even if another fails. Rejects with the first error. */
   async close(): Promise<void> {
     const highWater = this.#highWater;
     const database = this.#open;

@@ -6,7 +6,7 @@ import { decodeKey, encodeKey, logEnd } from './level-keys.js';
 /** Records per read: enough for the native side, few enough to yield often. */
 const chunkRecords = 400;
 
-/** The source of a log. */
+/** The database that a log is read from. */
 export interface ScannedLog {
   readonly database: () => Database;
   /** The path of the database, for errors. */

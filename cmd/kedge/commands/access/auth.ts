@@ -124,7 +124,7 @@ function known(name: string, about: string, words: readonly string[]): Argument 
   return argument;
 }
 
-/** `kedge auth can-i VERB RESOURCE` */
+/** Adds `kedge auth can-i VERB RESOURCE`. */
 export function addAuth(program: Command): void {
   const command = program
     .command('auth')

@@ -59,7 +59,7 @@ async function remove(name: string): Promise<void> {
     note('It was the current context: kedge context use NAME selects another.');
 }
 
-/** `kedge context list|use|delete` */
+/** Adds `kedge context list|use|delete`. */
 export function addContext(program: Command): void {
   const context = program
     .command('context')

@@ -63,7 +63,7 @@ async function login({ server, name, ...certificates }: LoginOptions): Promise<v
   }
 }
 
-/** `kedge login` */
+/** Adds `kedge login`. */
 export function addLogin(program: Command): void {
   const command = program
     .command('login')

@@ -32,7 +32,7 @@ async function reveal(word: string, key: string | undefined, { namespace }: Wher
   }
 }
 
-/** `kedge secret reveal NAME [KEY]` */
+/** Adds `kedge secret reveal NAME [KEY]`. */
 export function addSecret(program: Command): void {
   const command = program
     .command('secret')

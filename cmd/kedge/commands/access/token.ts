@@ -61,7 +61,7 @@ async function revokeToken(word: string): Promise<void> {
   await callAndSay('AuthService.DeleteToken', { name }, `tokens/${name} revoked`);
 }
 
-/** `kedge token create|list|revoke` */
+/** Adds `kedge token create|list|revoke`. */
 export function addToken(program: Command): void {
   const token = program.command('token').description('create, list and revoke tokens');
   withExamples(

@@ -9,7 +9,7 @@ interface UserOptions {
   readonly node?: string;
 }
 
-/** `kedge user create|attach|detach` */
+/** Adds `kedge user create|attach|detach`. */
 export function addUser(program: Command): void {
   const user = program.command('user').description('manage users and service accounts');
   withExamples(

@@ -29,7 +29,7 @@ async function whoami(output: string): Promise<void> {
   }
 }
 
-/** `kedge whoami` */
+/** Adds `kedge whoami`. */
 export function addWhoami(program: Command): void {
   const command = program
     .command('whoami')

@@ -40,7 +40,7 @@ async function received(
   return done;
 }
 
-/** `kedge admin backup FILE` */
+/** Runs `kedge admin backup FILE`. */
 async function backup(file: string): Promise<void> {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
@@ -71,7 +71,7 @@ async function backup(file: string): Promise<void> {
   }
 }
 
-/** `kedge admin backup` */
+/** Adds `kedge admin backup`. */
 export function addBackup(admin: Command): void {
   const command = admin
     .command('backup')

@@ -11,7 +11,7 @@ async function complete(root: Command, words: readonly string[]): Promise<void> 
     if (printableLine(word) === word) print(`${word}\t${printableLine(about)}`.trimEnd());
 }
 
-/** `kedge completion bash|zsh|fish` */
+/** Adds `kedge completion bash|zsh|fish`. */
 export function addCompletion(program: Command): void {
   const command = program
     .command('completion')

@@ -113,7 +113,7 @@ async function status(output: string): Promise<void> {
   }
 }
 
-/** `kedge status` */
+/** Adds `kedge status`. */
 export function addStatus(program: Command): void {
   const command = program
     .command('status')

@@ -3,7 +3,7 @@ import { version } from '../../../version.js';
 import { withExamples } from '../../program/examples.js';
 import { print } from '../../output/output.js';
 
-/** `kedge version` */
+/** Adds `kedge version`. */
 export function addVersion(program: Command): void {
   const command = program
     .command('version')

@@ -65,7 +65,7 @@ function resultsOf(answer: JsonObject): readonly CastResult[] {
   }));
 }
 
-/** `kedge cast FILES...` */
+/** Adds `kedge cast FILES...`. */
 export function addCast(program: Command): void {
   const command = program
     .command('cast')

@@ -56,7 +56,7 @@ function more(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
 }
 
-/** `kedge create namespace|secret|configmap NAME` */
+/** Adds `kedge create namespace|secret|configmap NAME`. */
 export function addCreate(program: Command): void {
   const command = program.command('create').description('create objects without a file');
   withExamples(

@@ -134,7 +134,7 @@ async function gone(
     });
 }
 
-/** `kedge delete TYPE NAME...` */
+/** Adds `kedge delete TYPE NAME...`. */
 export function addDelete(program: Command): void {
   const command = program
     .command('delete')

@@ -94,7 +94,7 @@ export async function describe(
   }
 }
 
-/** `kedge describe TYPE NAME...` */
+/** Adds `kedge describe TYPE NAME...`. */
 export function addDescribe(program: Command): void {
   const command = program
     .command('describe')

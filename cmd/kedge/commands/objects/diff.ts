@@ -152,7 +152,7 @@ async function diff(paths: readonly string[], options: DiffOptions): Promise<voi
   }
 }
 
-/** `kedge diff FILES...` */
+/** Adds `kedge diff FILES...`. */
 export function addDiff(program: Command): void {
   const command = program
     .command('diff')

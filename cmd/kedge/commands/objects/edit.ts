@@ -154,7 +154,7 @@ async function edit(words: readonly string[], { namespace }: EditOptions): Promi
   }
 }
 
-/** `kedge edit TYPE NAME` */
+/** Adds `kedge edit TYPE NAME`. */
 export function addEdit(program: Command): void {
   const command = program
     .command('edit')

@@ -147,7 +147,7 @@ function plainRows(rows: readonly (readonly string[])[]): string {
   return rows.map(([label = '', value = '']) => `${label.padEnd(12)}${value}`).join('\n');
 }
 
-/** `kedge explain KIND[.FIELD...]` */
+/** Adds `kedge explain KIND[.FIELD...]`. */
 export function addExplain(program: Command): void {
   const command = program
     .command('explain')

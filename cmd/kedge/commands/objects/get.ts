@@ -248,7 +248,7 @@ function isContent({ kind, scope }: AnyKind): boolean {
   return scope === 'Namespaced' && kind !== 'Event';
 }
 
-/** `kedge get TYPE [NAME...]` */
+/** Adds `kedge get TYPE [NAME...]`. */
 export function addGet(program: Command): void {
   const command = program
     .command('get')

@@ -75,7 +75,7 @@ async function mark(
   }
 }
 
-/** `kedge label TYPE NAME... KEY=VALUE...` */
+/** Adds `kedge label TYPE NAME... KEY=VALUE...`. */
 export function addLabel(program: Command): void {
   const label = program
     .command('label')
@@ -96,7 +96,7 @@ export function addLabel(program: Command): void {
   );
 }
 
-/** `kedge annotate TYPE NAME... KEY=VALUE...` */
+/** Adds `kedge annotate TYPE NAME... KEY=VALUE...`. */
 export function addAnnotate(program: Command): void {
   const annotate = program
     .command('annotate')

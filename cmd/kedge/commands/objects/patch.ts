@@ -43,7 +43,7 @@ async function patchObjects(words: readonly string[], options: PatchOptions): Pr
   }
 }
 
-/** `kedge patch TYPE NAME... --patch PATCH` */
+/** Adds `kedge patch TYPE NAME... --patch PATCH`. */
 export function addPatch(program: Command): void {
   const patch = program
     .command('patch')

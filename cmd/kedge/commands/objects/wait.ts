@@ -188,7 +188,7 @@ async function wait(words: readonly string[], options: WaitOptions): Promise<voi
   }
 }
 
-/** `kedge wait TYPE NAME... --for GOAL` */
+/** Adds `kedge wait TYPE NAME... --for GOAL`. */
 export function addWait(program: Command): void {
   const command = program
     .command('wait')

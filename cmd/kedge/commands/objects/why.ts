@@ -58,7 +58,7 @@ export async function why(
   }
 }
 
-/** `kedge why TYPE/NAME` */
+/** Adds `kedge why TYPE/NAME`. */
 export function addWhy(program: Command): void {
   const command = program
     .command('why')

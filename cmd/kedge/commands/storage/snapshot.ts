@@ -43,7 +43,7 @@ async function retry(word: string, { namespace }: SnapshotOptions): Promise<void
   await callAndSay('SnapshotService.Retry', { namespace, name }, done);
 }
 
-/** `kedge snapshot create|restore|retry` */
+/** Adds `kedge snapshot create|restore|retry`. */
 export function addSnapshot(program: Command): void {
   const snapshot = program
     .command('snapshot')

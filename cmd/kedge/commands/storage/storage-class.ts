@@ -3,7 +3,7 @@ import { callAndSay } from '../../connection/api.js';
 import { nameOf } from '../../connection/targets.js';
 import { withExamples } from '../../program/examples.js';
 
-/** `kedge storageclass set-default` */
+/** Adds `kedge storageclass set-default`. */
 export function addStorageClass(program: Command): void {
   const command = program
     .command('storageclass')

@@ -103,7 +103,7 @@ async function show(target: string | undefined, options: EventsOptions): Promise
   }
 }
 
-/** `kedge events [TYPE/NAME]` */
+/** Adds `kedge events [TYPE/NAME]`. */
 export function addEvents(program: Command): void {
   const command = program
     .command('events')

@@ -126,7 +126,7 @@ async function exec(word: string, command: readonly string[], options: ExecOptio
   }
 }
 
-/** `kedge exec INSTANCE -- COMMAND` */
+/** Adds `kedge exec INSTANCE -- COMMAND`. */
 export function addExec(program: Command): void {
   const added = program
     .command('exec')

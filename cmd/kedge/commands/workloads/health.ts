@@ -30,7 +30,7 @@ async function health(word: string | undefined, { namespace }: Where): Promise<v
   }
 }
 
-/** `kedge health [NAME]` */
+/** Adds `kedge health [NAME]`. */
 export function addHealth(program: Command): void {
   const command = program
     .command('health')

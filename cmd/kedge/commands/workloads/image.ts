@@ -136,7 +136,7 @@ async function load(file: string, { node = '' }: NodeOptions): Promise<void> {
   }
 }
 
-/** `kedge image load|list|prune` */
+/** Adds `kedge image load|list|prune`. */
 export function addImage(program: Command): void {
   const image = program.command('image').description('manage the container images of a node');
   const node = [

@@ -64,7 +64,7 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
   }
 }
 
-/** `kedge logs NAME` */
+/** Adds `kedge logs NAME`. */
 export function addLogs(program: Command): void {
   const command = program
     .command('logs')

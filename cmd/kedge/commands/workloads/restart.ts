@@ -27,7 +27,7 @@ async function restart(words: readonly string[], { namespace }: Where): Promise<
   );
 }
 
-/** `kedge restart TYPE NAME` */
+/** Adds `kedge restart TYPE NAME`. */
 export function addRestart(program: Command): void {
   const command = program
     .command('restart')

@@ -7,7 +7,7 @@ import { print } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
 import { wholeNumber } from '../../program/number-option.js';
 
-/** More than the server permits: the server validates its own limit. */
+/** Maximum replicas of the command. It is above the limit of the server, which the server checks. */
 const replicasMax = 1_000_000;
 
 interface ScaleOptions {
@@ -39,7 +39,7 @@ async function scale(words: readonly string[], options: ScaleOptions): Promise<v
   }
 }
 
-/** `kedge scale TYPE NAME... --replicas N` */
+/** Adds `kedge scale TYPE NAME... --replicas N`. */
 export function addScale(program: Command): void {
   const command = program
     .command('scale')
