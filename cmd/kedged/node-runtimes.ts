@@ -32,7 +32,7 @@ export interface NodeRuntimes {
   readonly images: NodeImages;
   /** The host of this node. It removes files of other users in containers. */
   readonly host: NodeHost;
-  /** Undefined if this process may change owners itself. */
+  /** Changes owners of files through a container; undefined if this process may do so itself. */
   readonly changeOwner: ChangeOwner | undefined;
 }
 

@@ -53,7 +53,7 @@ export interface EventRecorderOptions {
   readonly store: ObjectStore;
   /** The source of every event, and a label of the metric. */
   readonly source: string;
-  /** Default: {@link events}. */
+  /** Kind of the written events; default: {@link events}. */
   readonly kind?: Kind<Event>;
   /** Lifetime of an event after its last occurrence; default 1 hour. */
   readonly ttlMs?: number;

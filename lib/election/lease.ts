@@ -5,7 +5,7 @@ import { type ApiObject, defineKind } from '../object/index.js';
  * count only changes.
  */
 export interface Lease extends ApiObject {
-  /** Empty if the lease is free. */
+  /** Identity of the holder; empty if the lease is free. */
   readonly holderIdentity: string;
   readonly leaseDurationSeconds: number;
   readonly acquireTime: string;

@@ -11,7 +11,7 @@ export interface InformerParts<T extends ApiObject> {
   readonly stuckAfterMs: number;
 }
 
-/** See SharedInformer.health. */
+/** Returns the health of an informer, as SharedInformer.health describes it. */
 export function informerHealth<T extends ApiObject>(parts: InformerParts<T>): InformerHealth {
   const health = parts.progress.health();
   if (!health.healthy) return health;

@@ -39,7 +39,7 @@ export interface ManagerPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Absent if the manager has none. */
+  /** Metrics of the manager; absent if it has none. */
   readonly metrics?: Metrics;
   readonly causes: CauseRegistry;
 }

@@ -61,7 +61,7 @@ export class Manager {
   readonly #candidacy: Candidacy | undefined;
   readonly #life: Lifecycle;
   readonly #elected = new Elected();
-  /** Set while this process leads and has started its work. */
+  /** Aborts when the leadership ends; undefined before this process leads and has started its work. */
   #leading: AbortSignal | undefined;
 
   /**

@@ -14,9 +14,9 @@ export type StandardVerb =
 
 /** One RPC: its gRPC path, and its REST route if it has one. */
 export interface MethodInfo {
-  /** `VolumeService.Get` */
+  /** Service and name of the method, such as `VolumeService.Get`. */
   readonly id: string;
-  /** `/api.VolumeService/Get` */
+  /** Path of gRPC calls, such as `/api.VolumeService/Get`. */
   readonly grpcPath: string;
   readonly input: DescMessage;
   readonly output: DescMessage;
@@ -25,7 +25,7 @@ export interface MethodInfo {
   /** The request is a stream; such a method has no REST route. */
   readonly clientStreaming: boolean;
   readonly route: HttpRoute | undefined;
-  /** Set if the method follows the CRUD pattern of a kind. */
+  /** Verb and kind of a standard method; undefined for other methods. */
   readonly standard: { readonly verb: StandardVerb; readonly kind: AnyKind } | undefined;
 }
 

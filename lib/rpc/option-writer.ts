@@ -29,7 +29,7 @@ export interface FieldTraits {
   readonly required?: boolean;
   readonly outputOnly?: boolean;
   readonly immutable?: boolean;
-  /** `debug_redact`. */
+  /** Whether the value is omitted from messages: the option `debug_redact`. */
   readonly sensitive?: boolean;
   /** `jstype = JS_NUMBER`: a 64-bit integer that is a number in JSON. */
   readonly jsNumber?: boolean;

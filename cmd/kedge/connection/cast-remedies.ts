@@ -6,7 +6,7 @@ import type { ObservedObject } from './follow.js';
 
 /** An object of a cast that is not ready. */
 export interface Stuck {
-  /** `Service default/web` */
+  /** Kind and key of the object, such as `Service default/web`. */
   readonly label: string;
   /** The state that the cast received. */
   readonly detail: string;

@@ -56,7 +56,7 @@ export async function follow(
   }
 }
 
-/** `Volume default/data`. */
+/** Returns kind and key of an object, such as `Volume default/data`. */
 export function labelOf(kind: AnyKind, object: JsonObject): string {
   const name = String(object.name);
   const namespace = typeof object.namespace === 'string' ? object.namespace : undefined;

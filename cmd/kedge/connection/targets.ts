@@ -86,7 +86,7 @@ export function scopeOf(kind: AnyKind, namespace: string): { readonly namespace?
   return kind.scope === 'Cluster' ? {} : { namespace };
 }
 
-/** `volumes/data`. */
+/** Returns the plural of the kind and the name, such as `volumes/data`. */
 export function slashed({ kind, name }: Target): string {
   return `${kind.plural}/${name}`;
 }

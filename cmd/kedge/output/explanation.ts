@@ -6,7 +6,7 @@ import { coloured } from './output.js';
 
 /** The explanation of an object's state. */
 export interface ObjectExplanation {
-  /** `Volume default/data` */
+  /** Kind and key of the object, such as `Volume default/data`. */
   readonly object: string;
   readonly status: string;
   readonly explanation: Explanation | undefined;

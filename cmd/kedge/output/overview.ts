@@ -15,7 +15,7 @@ export interface KindCount {
 
 /** An object with a problem. */
 export interface NotReady {
-  /** `Volume default/data` */
+  /** Kind and key of the object, such as `Volume default/data`. */
   readonly object: string;
   readonly status: string;
   readonly cause: string;

@@ -18,7 +18,7 @@ export interface DaemonData {
   readonly store: EmbeddedStore;
 }
 
-/** Opens the store of a data directory and takes its lock. */
+/** Opens the store of a data directory and takes its lock. @throws StatusError as {@link openStore} does */
 export async function openDataDirectory(directory: string, logger: Logger): Promise<EmbeddedStore> {
   const engine = new LevelEngine({ directory, copiedBeforeMigration: [keyFileName] });
   const { reserveBytes } = limits;

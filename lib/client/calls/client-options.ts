@@ -34,7 +34,7 @@ export interface ApiClientOptions {
   readonly timeoutMs?: number;
   /** Maximum number of attempts of unary calls that are safe to repeat; default 1. */
   readonly retry?: { readonly attempts: number };
-  /** Absent: plaintext. */
+  /** TLS of the connections; absent: plaintext. */
   readonly tls?: ClientTls;
   /**
    * Keepalive interval and timeout while calls are open, in milliseconds; default 10 s. After the

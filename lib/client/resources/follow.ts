@@ -37,7 +37,7 @@ export interface FollowSource<T extends ApiObject> {
 
 /** Options for following changes. */
 export interface FollowOptions<T extends ApiObject> {
-  /** Undefined: the present state comes first. */
+  /** The position after which changes are delivered; undefined: the present state comes first. */
   readonly from: WatchPosition | undefined;
   /** The objects that the caller knows at `from`. */
   readonly known?: readonly T[];

@@ -18,9 +18,9 @@ export interface ResourceOptions {
 
 /** The objects of a list or watch. */
 export interface ResourceSelection {
-  /** Absent: all namespaces. */
+  /** Only objects of this namespace; absent: of all namespaces. */
   readonly namespace?: string;
-  /** In Kubernetes' text form. */
+  /** Requirements on labels, in Kubernetes' text form: `tier=web,env!=test`. */
   readonly labelSelector?: string;
   /** Requirements on dotted paths: `status=Bound`. */
   readonly fieldSelector?: string;

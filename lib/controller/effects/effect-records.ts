@@ -27,7 +27,7 @@ export const effectRecords = defineKind<EffectRecord>({
   takenWhenFull: true,
 });
 
-/** Attempts of a write while other controllers write the record. */
+/** Maximum attempts of a write: another controller may write the record at the same time. */
 const triesMax = 16;
 
 /** The object that an effect is for. */

@@ -34,7 +34,7 @@ export type EffectStart<R extends Json> =
       readonly type: 'started';
       /** The argument of {@link EffectOperation.poll}; not empty. */
       readonly operationId: string;
-      /** Absent: polled at once. */
+      /** Time until the first poll; absent: polled at once. */
       readonly pollAfterMs?: number;
     }
   /** It completed at once, or had completed before. */

@@ -9,7 +9,7 @@ export type Result =
       readonly type: 'requeueAfter';
       /** Finite, 0 or more; it may exceed the 24.8 days of a Node.js timer. */
       readonly delayMs: number;
-      /** Absent: the present priority of the key. */
+      /** Priority of the next run; absent: the present priority of the key. */
       readonly priority?: number;
     }
   /** An external operation is in progress; see `effect`. */

@@ -40,14 +40,14 @@ export type ReadSelection<I extends string = string, S extends string = string> 
   'namespace' | 'labels' | 'fields'
 > &
   IndexSelection<I> & {
-    /** Default `version`. */
+    /** The part of the objects that the commit checks; default `version`. */
     readonly watching?: Watching<S>;
   };
 
 interface Read {
   readonly kind: AnyKind;
   readonly key: ObjectKey;
-  /** Undefined if it did not exist. */
+  /** The object that was read; undefined if it did not exist. */
   readonly object: ApiObject | undefined;
   version: boolean;
   generation: boolean;

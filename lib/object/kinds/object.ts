@@ -19,7 +19,7 @@ export interface ObjectMeta {
   readonly generation: number;
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** Set when deletion is requested while finalizers are present. */
+  /** Time of the request of the deletion, if finalizers delayed it. RFC 3339. */
   readonly deletionRequestedAt?: string;
   /** The time at which the store deletes the object, as a client would: finalizers delay its removal. */
   readonly expiresAt?: string;

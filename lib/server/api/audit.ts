@@ -5,12 +5,12 @@ export interface AuditEntry {
   /** RFC 3339, UTC. */
   readonly time: string;
   readonly requestId: string;
-  /** Empty without an authenticated caller. */
+  /** Name of the caller; empty if the caller was not authenticated. */
   readonly subject: string;
   readonly tokenId: string;
   readonly peer: string;
   readonly transport: 'grpc' | 'rest';
-  /** `VolumeService.Delete` */
+  /** Id of the called method, such as `VolumeService.Delete`. */
   readonly method: string;
   /** The requested action, if known. */
   readonly verb: string;

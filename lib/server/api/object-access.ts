@@ -4,7 +4,7 @@ import { holders, type Identity } from '../auth/index.js';
 
 /** A write whose fields are checked. */
 export interface ObjectChange {
-  /** Absent for a creation. */
+  /** The stored object; absent for a creation. */
   readonly before: ApiObject | undefined;
   readonly after: ApiObject;
 }
@@ -29,7 +29,7 @@ export interface ObjectFilter {
  * access.
  */
 export interface ObjectAccess {
-  /** Undefined: the access of this identity is not restricted. */
+  /** Returns the restrictions of an identity; undefined if its access is not restricted. */
   filterFor(identity: Identity): ObjectFilter | undefined;
 }
 

@@ -34,8 +34,8 @@ export interface ProvenCall {
 }
 
 /**
- * Authenticates before anything of a message is read. grpc-js reads a complete message before it calls the handler,
- * so that unauthenticated clients could fill the memory and learn from errors which methods exist.
+ * Authenticates a call before anything of a message is read. grpc-js alone reads a complete message before it calls the
+ * handler: unauthenticated clients could fill the memory, and learn from errors which methods exist.
  */
 export class GrpcGate {
   readonly #options: GateOptions;

@@ -4,7 +4,7 @@ import type { ServedKind } from '../api/served-kind.js';
 
 interface Exposed {
   readonly served: ServedKind;
-  /** Undefined: all verbs. */
+  /** The verbs that are offered; undefined: all. */
   readonly verbs: ReadonlySet<StandardVerb> | undefined;
 }
 

@@ -36,7 +36,7 @@ export interface GivenPrecondition {
   readonly uid: string;
   readonly absent: boolean;
   readonly fields: ReadonlyMap<string, unknown>;
-  /** 0 matches any. */
+  /** Required generation of the object; 0 matches any. */
   readonly generation: number;
   readonly notDeleting: boolean;
 }

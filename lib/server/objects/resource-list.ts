@@ -7,7 +7,7 @@ import type { Identity } from '../auth/index.js';
 /** The scope of a list, its caller and the form of its objects. */
 export type ListRequest = ListOptions & {
   readonly caller: string;
-  /** Undefined: all objects that match the selectors. */
+  /** Returns whether the caller may see an object; undefined: the caller sees all objects. */
   readonly visible: ((object: ApiObject) => boolean | Promise<boolean>) | undefined;
   readonly show: (object: ApiObject) => JsonObject;
   readonly clock: Clock;

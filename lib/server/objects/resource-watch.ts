@@ -21,15 +21,15 @@ const sizeGuess = 512;
 
 /** The scope of a watch and the form of its answers. */
 export interface WatchRequest {
-  /** Undefined means all. */
+  /** Namespace of the objects; undefined: all namespaces. */
   readonly namespace: string | undefined;
   /** The cursor to resume after; empty starts with the present state. */
   readonly resourceVersion: string;
-  /** Undefined: all objects; labels are not read. */
+  /** Selects by labels; undefined: all objects, and labels are not read. */
   readonly selector: LabelSelector | undefined;
-  /** Undefined: all. */
+  /** Selects by fields; undefined: all objects. */
   readonly fields?: FieldSelector | undefined;
-  /** Undefined: all objects that match the selectors. */
+  /** Returns whether the caller may see an object; undefined: the caller sees all objects. */
   readonly visible?: Visible | undefined;
   /** Whether `tell` needs the state before each change. */
   readonly withPrevious?: boolean;

@@ -57,7 +57,7 @@ export class PacedWrites {
   #messages = 0;
   #over = false;
   #wake: () => void = () => undefined;
-  /** Set while the stream is full: all writers wait for the same promise. */
+  /** The promise that all writers wait for while the stream is full; undefined otherwise. */
   #waiting: Promise<void> | undefined;
 
   constructor(sink: MessageSink, signal: AbortSignal, all: WaitingBytes) {

@@ -12,6 +12,6 @@ export interface TransportOptions extends ConnectionPorts {
   readonly random: Random;
   /** The buffered messages of stream readers, over both transports. */
   readonly waiting: WaitingBytes;
-  /** Absent: plaintext. */
+  /** Certificates of the transport; undefined: plaintext. */
   readonly tls: TlsSource | undefined;
 }

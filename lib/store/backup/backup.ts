@@ -23,7 +23,7 @@ export const recordPrefixBytes = 10;
 export interface BackupHeader {
   readonly format: string;
   readonly storeId: string;
-  /** Absent in backups of earlier releases. */
+  /** Id of the cluster; absent in backups of earlier releases. */
   readonly clusterId?: string;
   readonly revision: number;
   readonly createdAt: string;

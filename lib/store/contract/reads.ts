@@ -42,7 +42,7 @@ export interface ListResult<T extends ApiObject> {
   readonly revision: number;
   /** The same position with the id of the history; see {@link WatchStart}. */
   readonly cursor?: string;
-  /** Empty on the last page. */
+  /** Token of the next page; empty on the last page. */
   readonly nextPageToken: string;
 }
 

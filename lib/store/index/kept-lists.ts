@@ -10,7 +10,7 @@ export interface ListSnapshot {
 
 /** An unfinished list and its caller. */
 export interface Keepable extends ListSnapshot {
-  /** Undefined for the program itself. */
+  /** The caller that gets the further pages; undefined for the program itself. */
   readonly caller: string | undefined;
   /** The value of {@link KeptLists.replacedOf} when the snapshot was taken. */
   readonly replacedBefore: number;

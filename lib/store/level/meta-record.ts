@@ -11,7 +11,7 @@ export const oldestSchemaVersion = 2;
 export interface MetaRecord {
   readonly schemaVersion: number;
   readonly storeId: string;
-  /** Absent in records of earlier releases; see {@link clusterOf}. */
+  /** Id of the cluster; absent in records of earlier releases, see {@link clusterOf}. */
   readonly clusterId?: string;
   readonly checkpoint: Checkpoint;
 }

@@ -29,7 +29,7 @@ export interface ReplaceStoreOptions {
   readonly engineAt: (directory: string) => Engine;
 }
 
-/** See {@link ReplaceableEngine.replace}, for a store in a directory. */
+/** Replaces the store in a directory, as {@link ReplaceableEngine.replace} describes it. */
 export async function replaceStore(options: ReplaceStoreOptions, fill: Fill): Promise<Replacement> {
   const { files, directory } = options;
   await files.makeDirectory(directory);

@@ -23,7 +23,7 @@ export interface LogRecord extends RecordAddress {
   readonly at: number;
   /** Expiry time of the object, milliseconds since the epoch; 0 for never. */
   readonly expiresAt: number;
-  /** Absent for the first record of an object. */
+  /** The record that this one replaces; absent for the first record of an object. */
   readonly previous?: Predecessor | undefined;
 }
 

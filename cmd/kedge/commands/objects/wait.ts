@@ -30,7 +30,7 @@ interface WaitOptions {
 /** The awaited objects of one kind. */
 interface Wanted {
   readonly kind: AnyKind;
-  /** Undefined: every object that exists at the beginning. */
+  /** The objects to wait for; undefined: every object that exists at the beginning. */
   readonly names: readonly string[] | undefined;
 }
 
