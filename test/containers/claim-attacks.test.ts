@@ -37,7 +37,7 @@ const shown = process.env['KEDGE_CONTAINER_CLAIMS'] ?? '2';
 const ways = ['directly', 'by a link', 'by a mount'] as const;
 type Way = (typeof ways)[number];
 const allClaims = targets.flatMap((target) => ways.map((how) => ({ target, how })));
-/** Every claim, or as many as asked for, the first one by the seed. */
+/** Returns all claims, or `count` consecutive ones from one that the seed selects. */
 function claimsOf(count: string): typeof allClaims {
   const at = seed % allClaims.length;
   const turned = [...allClaims.slice(at), ...allClaims.slice(0, at)];
@@ -86,7 +86,7 @@ describe('attacks by claims of local-host volumes', function () {
     return daemon;
   }
 
-  /** Asks for the target by a claim, directly, by a link or by a bind mount of it, and returns the output or the refusal. */
+  /** Claims a volume of the target in one of the ways. Returns the output of its workload, or the refusal. */
   async function attempt(
     daemon: TestDaemon,
     { name, path, file }: (typeof targets)[number],

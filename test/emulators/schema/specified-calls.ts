@@ -44,7 +44,7 @@ function callsIn(requests: Asked): readonly string[] {
   return [...new Set(requests.map(({ method, path }) => `${method} ${path}`))];
 }
 
-/** The specified calls that a log has. */
+/** Returns the specified calls that at least one of the requests makes. */
 export function specifiedCallsIn(
   provider: keyof typeof specifiedCalls,
   requests: Asked,
@@ -56,7 +56,7 @@ export function specifiedCallsIn(
   });
 }
 
-/** Requests of a log that are none of the specified calls: `GET /v2/sizes`. */
+/** Returns the requests that are none of the specified calls, such as `GET /v2/sizes`. */
 export function unspecifiedCalls(
   provider: keyof typeof specifiedCalls,
   requests: Asked,

@@ -105,7 +105,7 @@ export class EmulatedCloud {
   }
 }
 
-/** A node with the disks that it sees as block devices. */
+/** Returns a host on which every attached disk exists as a block device. `linked` returns the id of a disk by its link. */
 export function hostSeeing(linked: (link: string) => string | undefined): NodeHost {
   const real = nodeHost();
   return {
@@ -122,7 +122,7 @@ export function hostSeeing(linked: (link: string) => string | undefined): NodeHo
   };
 }
 
-/** Requests to an emulator without a socket. */
+/** Returns a transport that passes requests to an emulator without a socket. */
 export function transportTo(emulator: Emulator): Transport {
   return async ({ method, url, headers, body = '', signal }) => {
     const query = [...url.searchParams];

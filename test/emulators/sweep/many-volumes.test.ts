@@ -12,7 +12,7 @@ const stormCount = 200;
 const perNode = 10;
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
-/** Requests an hour of a token, and the share of them that the drivers use. */
+/** Limits of the providers in requests per hour. */
 const perHour = { cloud1: 5_000, cloud2: 3_600 } as const;
 const usedShare = 0.96;
 /** Requests that another program makes with the same token, each minute for five minutes. */
