@@ -27,7 +27,10 @@ export class SealedCheck {
     return this.#values;
   }
 
-  /** @throws StatusError FailedPrecondition (KeyMissing, KeyMismatch) when a value does not open. */
+  /**
+   * Opens and counts the sealed values of an object.
+   * @throws StatusError FailedPrecondition (KeyMissing, KeyMismatch)
+   */
   require({ kind, object }: BackedUpObject): void {
     for (const { sealed, place } of sealedValuesIn(kind, object)) {
       if (!this.#sealer) throw this.#missing();

@@ -28,8 +28,9 @@ function shown({ users, usedAt, origin, ...image }: NodeImage): JsonObject {
 }
 
 /**
+ * Checks that a request is for the node of this server.
  * @param remedy what to type on another node
- * @throws StatusError if the node is not that of this server
+ * @throws StatusError for another node, NotFound if it does not exist
  */
 async function requireThisNode(
   { store }: ApiParts,

@@ -96,7 +96,7 @@ function elsewhereOf({ node: here }: LogVerbOptions, instance: Instance): Elsewh
   return { node, here, what: `the output of "${namespace}/${name}"`, remedy };
 }
 
-/** @throws StatusError if all of some instances are on other nodes */
+/** Checks that at least one of the instances, if there are any, is on this node. @throws StatusError if none is */
 function requireOneHere(options: LogVerbOptions, found: readonly Instance[]): void {
   const [first] = found;
   const elsewhere = first && elsewhereOf(options, first);

@@ -36,8 +36,9 @@ export async function requireFreeNames(context: AdmissionContext, service: Servi
 }
 
 /**
- * V26: a retained volume is adopted only if it fits the claimTemplate: the same class and access mode, and at least the
- * requested size.
+ * Checks that a retained volume fits the claimTemplate that adopts it (V26): the same class and access mode, and at
+ * least the requested size.
+ * @throws StatusError FailedPrecondition (VolumeDiffers)
  */
 function requireFittingVolume(
   owner: string,

@@ -65,7 +65,7 @@ export async function dependentViolations(
 /** Maximum of reported violations. */
 const shownMax = 10;
 
-/** @throws StatusError FailedPrecondition (InUse) for a class that volumes or claimTemplates name */
+/** Checks that no volume and no claimTemplate names a class. @throws StatusError FailedPrecondition (InUse) */
 export async function requireUnusedClass(
   context: AdmissionContext,
   { name }: Pick<StorageClass, 'name'>,

@@ -119,7 +119,7 @@ async function accountOf(key: string): Promise<Owner | undefined> {
   return { uid: Number(uid), gid: Number(gid), groups: stdout.trim().split(' ') };
 }
 
-/** @throws Error unless the user is the one that the daemon runs as */
+/** Checks that a workload runs as the user and group of the daemon. @throws Error if it would run as others */
 function requireOwn(user: string | undefined, owner: Owner | undefined): void {
   const uid = process.getuid?.();
   const gid = process.getgid?.();
@@ -129,7 +129,7 @@ function requireOwn(user: string | undefined, owner: Owner | undefined): void {
   );
 }
 
-/** @throws Error for a capability that the daemon itself lacks */
+/** Checks that the daemon has the capabilities itself. @throws Error naming the missing ones */
 async function requireOwnCapabilities(asked: readonly Capability[]): Promise<void> {
   if (asked.length === 0) return;
   const status = await readFile('/proc/self/status', 'utf8');

@@ -154,7 +154,7 @@ export function checkFileSystem(
   });
 }
 
-/** @throws DriverError InUse if e2fsck failed only because the device is in use */
+/** Reads the output of a failed e2fsck. @throws DriverError InUse if it failed only because the device is in use */
 function requireFree(device: string, words: string): void {
   if (/is (in use|mounted)/.test(words))
     throw new DriverError(

@@ -52,7 +52,10 @@ async function realTarget({ files }: NodeHost, target: string): Promise<string> 
   return real;
 }
 
-/** The file system on the device, created if permitted. @throws DriverError for content of another origin */
+/**
+ * Returns the type of the file system on a device, and creates one on a blank device if that is permitted.
+ * @throws DriverError for other content, or for a blank device that must not be formatted
+ */
 async function requireFileSystem(
   host: NodeHost,
   device: string,

@@ -52,7 +52,7 @@ export function writeLarge(path: string, label: string): Promise<void> {
   return writeFile(join(path, 'large'), bulkOf(label, largeBytes));
 }
 
-/** @throws ConformanceError unless the file of {@link writeLarge} is complete. */
+/** Checks the content of the file of {@link writeLarge}. @throws ConformanceError if it is missing or differs */
 export async function requireLargeFile(path: string, label: string, when: string): Promise<void> {
   const large = await readFile(join(path, 'large')).catch(() => Buffer.alloc(0));
   assert(
@@ -67,7 +67,7 @@ export async function writeOwned(path: string): Promise<void> {
   await chown(join(path, 'owned'), owner.uid, owner.gid);
 }
 
-/** @throws ConformanceError unless the file of {@link writeOwned} has its owner. */
+/** Checks the owner and group of the file of {@link writeOwned}. @throws ConformanceError if they differ */
 export async function requireOwned(path: string, when: string): Promise<void> {
   const { uid, gid } = await stat(join(path, 'owned'));
   assert(
@@ -98,7 +98,7 @@ export async function labelOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** @throws ConformanceError unless the volume has the complete content of this label. */
+/** Checks that a volume has the complete content of this label. @throws ConformanceError if any of it differs */
 export async function requireContent(path: string, label: string, when: string): Promise<void> {
   const found = await labelOf(path);
   assert(found !== undefined, `${when}, the content "${label}" is missing`);
@@ -124,7 +124,7 @@ export async function requireContent(path: string, label: string, when: string):
   }
 }
 
-/** @throws ConformanceError if the volume has entries other than those of mkfs. */
+/** Checks that a volume has no entries except `lost+found`. @throws ConformanceError naming the others */
 export async function requireEmpty(path: string, when: string): Promise<void> {
   const names = (await readdir(path)).filter((name) => name !== 'lost+found');
   const label = await labelOf(path);

@@ -1,4 +1,4 @@
-/** A driver violates a check. The message describes the violation. */
+/** The violation of a check by a driver. The message describes it. */
 export class ConformanceError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -6,7 +6,7 @@ export class ConformanceError extends Error {
   }
 }
 
-/** Ends a check that can't be made with this driver on this host. */
+/** Thrown to skip a check that is not possible with this driver on this host. */
 export class LeftOut extends Error {
   readonly reason: string;
 
@@ -17,7 +17,7 @@ export class LeftOut extends Error {
   }
 }
 
-/** @throws ConformanceError unless the condition holds. */
+/** Checks a condition. @throws ConformanceError with the message if it does not hold */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new ConformanceError(message);
 }

@@ -1,7 +1,7 @@
 import { DriverError, type DriverErrorKind } from '../contract/errors.js';
 import { assert } from './failure.js';
 
-/** The kind of a call's error; undefined if it succeeds. */
+/** Returns the kind of a call's error; undefined if it succeeds. @throws any other error than a DriverError */
 export async function kindOf(call: Promise<unknown>): Promise<DriverErrorKind | undefined> {
   try {
     await call;
@@ -12,7 +12,7 @@ export async function kindOf(call: Promise<unknown>): Promise<DriverErrorKind | 
   }
 }
 
-/** @throws ConformanceError unless the call fails with one of these kinds. */
+/** Checks that a call fails with one of these kinds. @throws ConformanceError if it succeeds or has another kind */
 export async function requireKind(
   what: string,
   call: Promise<unknown>,
@@ -25,7 +25,7 @@ export async function requireKind(
   );
 }
 
-/** @throws ConformanceError unless the call fails with a DriverError. */
+/** Checks that a call fails with a DriverError. @throws ConformanceError if it succeeds; any other error of the call */
 export async function requireRefusal(what: string, call: Promise<unknown>): Promise<void> {
   assert((await kindOf(call)) !== undefined, `${what} succeeds`);
 }

@@ -232,7 +232,7 @@ export class Trial {
     return result;
   }
 
-  /** Leaves the check out if the driver mounts nothing: the node binds the returned path. */
+  /** Skips the check for a driver that does not mount at the target, but returns a path that the node binds. */
   requireOwnMount(mounted: Mounted): void {
     if (!mounted.own) this.leaveOut('the driver does not mount at the target');
   }

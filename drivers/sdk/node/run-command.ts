@@ -60,7 +60,10 @@ export const runCommand: RunCommand = (command, args, signal) =>
     signal.addEventListener('abort', abort, { once: true });
   });
 
-/** Like {@link runCommand}, but an exit code other than 0 is an error with the program's output. */
+/**
+ * Runs a program and returns its standard output.
+ * @throws DriverError like {@link runCommand}, and for another exit code than 0, with the program's output
+ */
 export async function requireCommand(
   run: RunCommand,
   command: string,
