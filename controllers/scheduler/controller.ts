@@ -43,7 +43,7 @@ export interface SchedulerOptions {
 /** Delay until the cache contains a write. */
 const cacheLagMs = 50;
 
-/** The node constraints of a volume. Its parameters have the precedence that they have in driver calls. */
+/** Returns the node constraints of a volume. Its parameters have the same precedence as in driver calls. */
 async function constraintOf(
   { drivers }: Pick<SchedulerOptions, 'drivers'>,
   volume: Volume,
@@ -60,7 +60,7 @@ async function constraintOf(
   return { volume, storageClass, named };
 }
 
-/** The node constraints of an instance's volumes; a missing volume has none. */
+/** Reads the node constraints of an instance's volumes. A missing volume has none. */
 async function constraintsOf(
   options: SchedulerOptions,
   txn: Transaction,
@@ -81,7 +81,10 @@ async function constraintsOf(
   return constraints;
 }
 
-/** The commit checks that the node is still ready and schedulable, and that the volumes have not moved. */
+/**
+ * Places an instance on a node, or writes why no node fits. The commit fails if the node or a volume has changed since
+ * it was read.
+ */
 function reconcile(options: SchedulerOptions, context: ReconcileContext): Promise<Result> {
   const { key } = context;
   return context.txn(async (txn) => {
@@ -104,7 +107,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
     const { node: name } = placement;
     const node = await txn.get(nodes, { name }, { watching: 'generation' });
     await txn.get(nodes, { name }, { watching: ['status'] });
-    // The cache lags: the change of the node queues waiting instances.
+    // The cache is behind the store: once it has the change of the node, waiting instances are queued.
     if (!node || placeInstance(instance, [node], constraints).type === 'none') return done();
     if (isNeedy(instance.template)) {
       // The cache may lack an instance that was placed just now. The commit fails if another one is placed meanwhile.
@@ -125,7 +128,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
   });
 }
 
-/** Binds instances to nodes. */
+/** Creates the controller that binds instances to nodes. */
 export function schedulerController(options: SchedulerOptions): Controller {
   const { manager } = options;
   const informer = manager.informer(instances);
@@ -140,7 +143,7 @@ export function schedulerController(options: SchedulerOptions): Controller {
     })
       .for(informer)
       .watches(manager.informer(nodes), wakes.ofNode, changesNodePlacement)
-      // Its creation and its changes free nothing.
+      // Only the deletion of an instance frees resources; creations and updates queue no other instances.
       .watches(informer, wakes.ofInstance, () => false)
       .watches(manager.informer(volumes), wakes.ofVolume, changesVolumePlacement)
       .watches(manager.informer(storageClasses), wakes.ofClass)

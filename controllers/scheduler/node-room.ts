@@ -11,17 +11,17 @@ import {
 
 /** The resources and ports of a node that placed instances use. */
 export interface NodeUse extends ResourceRequests {
-  /** The instance that uses a port, by `80/TCP`. */
+  /** The instance that uses a port, by port and protocol, such as `80/TCP`. */
   readonly ports: ReadonlyMap<string, string>;
 }
 
-/** The resources or ports that a node lacks for an instance. */
+/** The resources or the port that a node lacks for an instance. */
 export interface Shortage {
   readonly reason: 'InsufficientResources' | 'HostPortTaken';
   readonly message: string;
 }
 
-/** The resources and ports that instances use of their node. */
+/** Adds up the resources and ports that instances use of their node. */
 export function useOf(placed: readonly Instance[]): NodeUse {
   const ports = new Map<string, string>();
   let [cpuMillis, memoryBytes, pids] = [0, 0, 0];
@@ -42,7 +42,7 @@ const binarySteps = [
   ['Ki', 2 ** 10],
 ] as const;
 
-/** Rounded down, so that the reported free amount can be requested. */
+/** Writes bytes with a unit, rounded down, so that the reported free amount can be requested. */
 function bytesText(bytes: number): string {
   for (const [suffix, unit] of binarySteps)
     if (bytes >= 10 * unit || (bytes >= unit && bytes % unit === 0))
@@ -60,7 +60,7 @@ const resources = [
   ['pids', 'pids', String],
 ] as const;
 
-/** The shortage of a node for another instance, besides the placed ones; undefined if it fits. */
+/** Returns the shortage of a node for another instance in addition to the placed ones; undefined if it fits. */
 export function shortageOf(
   { template }: Pick<Instance, 'template'>,
   node: Pick<Node, 'name' | 'capacity'>,
@@ -92,7 +92,7 @@ export function shortageOf(
   return undefined;
 }
 
-/** The utilization of a node with an instance: the largest requested share of a resource, 0 to 1. */
+/** Returns the utilization of a node with another instance: the largest requested share of a resource, 0 to 1. */
 export function fullnessWith(
   { template }: Pick<Instance, 'template'>,
   { capacity: given }: Pick<Node, 'capacity'>,

@@ -23,10 +23,10 @@ function none(message: string): Placement {
   return { type: 'none', reason: 'NoNodeFits', message };
 }
 
-/** Nodes whose shortage a message names. */
+/** Maximum number of nodes whose shortage a message names. */
 const namedMax = 8;
 
-/** No placement, with the shortages of the nodes that match otherwise. */
+/** Returns the result for an instance without a node, with the shortages of the nodes that match otherwise. */
 function noRoom(known: string, shortages: readonly Shortage[]): Placement {
   const named = shortages.slice(0, namedMax).map(({ message }) => message);
   if (shortages.length > namedMax)
@@ -69,7 +69,7 @@ export function placeInstance(
   return none(`${known}, ${fitting.length} match its nodeSelector, but ${why}`);
 }
 
-/** The node with the lowest utilization by requests, or the reason why none has enough free resources. */
+/** Returns the node with the lowest utilization by requests, or the shortage of each node if none has enough. */
 function roomiest(
   instance: Instance,
   nodes: readonly Node[],

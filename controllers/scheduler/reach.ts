@@ -9,11 +9,11 @@ type Labels = Readonly<Record<string, string>>;
 export interface VolumeConstraint {
   readonly volume: Pick<Volume, 'namespace' | 'name' | 'handle' | 'topology'>;
   readonly storageClass: Pick<StorageClass, 'name' | 'allowedTopologies'> | undefined;
-  /** The topology that the parameters of the volume give. Absent: none. */
+  /** The topology that the parameters of an unprovisioned volume give; absent if they are not needed. */
   readonly named?: NamedTopology;
 }
 
-/** The topology that a volume has, or will have according to its parameters. */
+/** Returns the topology that a volume has, or will have according to its parameters; empty if it is not known. */
 function topologyOf({ volume, named }: VolumeConstraint): Labels {
   const { handle, topology = {} } = volume;
   if (handle || !named) return handle ? topology : {};
@@ -25,7 +25,7 @@ function topologyOf({ volume, named }: VolumeConstraint): Labels {
   return { ...Object.fromEntries(resolved), ...named.labels };
 }
 
-/** The parameter with the topology of a volume, if it is a secret reference that is not resolved yet. */
+/** Returns the parameter with the topology of a volume if it is an unresolved secret reference, else undefined. */
 function unresolved({ volume, named }: VolumeConstraint): string | undefined {
   if (volume.handle || !named) return undefined;
   const [, key] =
@@ -39,8 +39,8 @@ function labelOf({ volume }: VolumeConstraint): string {
 }
 
 /**
- * The reason why a node can't reach a volume; undefined if it can. A provisioned volume restricts its instance to its
- * topology; an unprovisioned one to the topology that its parameters give and to the topologies of its class.
+ * Returns the reason why a node can't reach a volume; undefined if it can. A provisioned volume restricts its instance
+ * to its topology; an unprovisioned one to the topology that its parameters give and to the topologies of its class.
  */
 function obstacle(node: Node, constraint: VolumeConstraint): string | undefined {
   const { volume, storageClass } = constraint;
@@ -57,10 +57,10 @@ export function reaches(node: Node, constraint: VolumeConstraint): boolean {
   return unresolved(constraint) === undefined && obstacle(node, constraint) === undefined;
 }
 
-/** Nodes whose obstacle a message names. */
+/** Maximum number of nodes whose obstacle a message names. */
 const namedMax = 8;
 
-/** The reason why none of the nodes reaches all volumes, with the obstacle of each node. */
+/** Returns the reason why none of the nodes reaches all volumes, with the obstacles of up to 8 nodes. */
 export function unreachable(
   nodes: readonly Node[],
   constraints: readonly VolumeConstraint[],

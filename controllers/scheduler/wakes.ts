@@ -6,16 +6,16 @@ import type { Volume } from '../volume/kind.js';
 import { mountedVolumes } from '../service/index.js';
 import { isNeedy } from '../service/needs/index.js';
 
-/** The inputs of a placement other than the instance. */
+/** The informers that find the unplaced instances of an object. */
 export interface PlacementSources {
   readonly instances: SharedInformer<Instance>;
   readonly volumes: SharedInformer<Volume>;
 }
 
-/** The unplaced instances whose placement depends on an object. */
+/** Functions that return the keys of the unplaced instances whose placement depends on a changed object. */
 export interface PlacementWakes {
   readonly ofNode: () => readonly ObjectKey[];
-  /** Instances that request resources or ports, after a placed instance with some was deleted. */
+  /** Those that request resources or ports, if the deleted instance was placed and had requested some. */
   readonly ofInstance: (instance: Instance) => readonly ObjectKey[];
   readonly ofVolume: (volume: Pick<Volume, 'namespace' | 'name'>) => readonly ObjectKey[];
   readonly ofClass: (storageClass: Pick<StorageClass, 'name'>) => readonly ObjectKey[];
@@ -32,10 +32,10 @@ function keyOf({ namespace, name }: Instance): ObjectKey {
 }
 
 /**
- * Finds the unplaced instances that depend on an object. A volume queues the instances that mount it, a class those
- * with a volume of it, a node all of them. Placed instances are not tracked.
+ * Adds indexes of unplaced instances to the informer, and returns functions that look them up. A volume queues the
+ * unplaced instances that mount it, a class those that mount its volumes, and a node all of them.
  *
- * An instance or volume that is not cached yet misses no event: its own arrival queues it.
+ * An object that is not cached yet needs no wake: its own arrival in the cache queues the instance.
  */
 export function placementWakes({ instances, volumes }: PlacementSources): PlacementWakes {
   instances.addIndex(unplacedIndex, (instance) => (isUnplaced(instance) ? ['yes'] : []));
@@ -58,7 +58,7 @@ export function placementWakes({ instances, volumes }: PlacementSources): Placem
   };
 }
 
-/** Whether an update of a node may change placements. A heartbeat does not. */
+/** Whether an update of a node may change placements. False for a heartbeat. */
 export function changesNodePlacement(before: Node, node: Node): boolean {
   return (
     before.status !== node.status ||

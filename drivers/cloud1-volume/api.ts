@@ -1,10 +1,10 @@
 import { DriverError, type OperationState } from '@kedge/driver-sdk';
 import { Fields, type ProviderCall, type ProviderClient } from '@kedge/driver-sdk/provider';
 
-/** The context of calls of one driver call. */
+/** The context of the provider calls within one driver call. */
 export interface Caller {
   readonly token: string;
-  /** Uid of the volume or snapshot. */
+  /** Uid of the volume or snapshot, for the call journal. */
   readonly about: string;
   readonly signal: AbortSignal;
 }
@@ -15,7 +15,7 @@ export interface CloudVolume {
   readonly name: string;
   readonly region: string;
   readonly sizeGib: number;
-  /** The machines it is attached to; it can be one. */
+  /** Ids of the Droplets to which it is attached, at most one. */
   readonly droplets: readonly string[];
   readonly description: string;
 }
@@ -25,11 +25,13 @@ export interface CloudSnapshot {
   readonly id: string;
   readonly name: string;
   readonly regions: readonly string[];
-  /** Least size of a volume of it; `size_gigabytes` is what is billed. */
+  /**
+   * Minimum size of a volume that is restored from it: `min_disk_size`, because `size_gigabytes` is the billed size.
+   */
   readonly sizeGib: number;
 }
 
-/** The body of an action of a volume. */
+/** The body of a request for an action on a volume. */
 export type CloudAction =
   | { readonly type: 'attach' | 'detach'; readonly droplet_id: number; readonly region: string }
   | { readonly type: 'resize'; readonly size_gigabytes: number; readonly region: string };
@@ -37,7 +39,7 @@ export type CloudAction =
 const pagesMax = 200;
 const perPage = '200';
 
-/** The calls of DigitalOcean that the driver makes. No other path is called. */
+/** All calls of DigitalOcean that the driver makes. Each throws DriverError as {@link ProviderClient.call}. */
 export class Cloud1Api {
   readonly #client: ProviderClient;
 
@@ -53,7 +55,7 @@ export class Cloud1Api {
     return new Fields(call.name, body, call.method !== 'GET');
   }
 
-  /** All entries of a list, page by page. */
+  /** Yields the entries of all pages of a list. @throws DriverError Internal for more than 200 pages */
   async *#pages(
     caller: Caller,
     call: Pick<ProviderCall, 'name' | 'path' | 'query'>,
@@ -83,7 +85,7 @@ export class Cloud1Api {
     return found;
   }
 
-  /** Volumes of a region, or of all. */
+  /** Returns the volumes that match a query by `name` and `region`. */
   volumes(
     caller: Caller,
     query: Readonly<Record<string, string>>,
@@ -96,7 +98,7 @@ export class Cloud1Api {
     );
   }
 
-  /** @throws DriverError NotFound */
+  /** Returns the volume with an id. @throws DriverError NotFound */
   async volume(caller: Caller, id: string): Promise<CloudVolume> {
     const path = `/v2/volumes/${encodeURIComponent(id)}`;
     return volume(
@@ -117,7 +119,7 @@ export class Cloud1Api {
     await this.#call(caller, { name: 'deleteVolume', method: 'DELETE', path });
   }
 
-  /** Starts an action and returns its id. */
+  /** Starts an action on a volume and returns the action's id. */
   async startAction(caller: Caller, id: string, action: CloudAction): Promise<string> {
     const path = `/v2/volumes/${encodeURIComponent(id)}/actions`;
     const name = `${action.type}Volume`;
@@ -126,8 +128,8 @@ export class Cloud1Api {
   }
 
   /**
-   * The state of an action, through the one path that the scope `actions:read` permits.
-   * @throws DriverError Timeout if the credential does not permit it: the outcome is unknown
+   * Returns the state of an action, by the path that the scope `actions:read` permits.
+   * @throws DriverError Timeout if the token does not permit the call, because the outcome is unknown then
    */
   async actionState(caller: Caller, id: string): Promise<OperationState> {
     const path = `/v2/actions/${encodeURIComponent(id)}`;
@@ -150,7 +152,10 @@ export class Cloud1Api {
     }
   }
 
-  /** Ids of the Droplets of exactly this name; the list ignores case, and leaves out GPU Droplets unless asked. */
+  /**
+   * Returns the ids of the Droplets with exactly this name. The provider's list ignores case and omits GPU Droplets
+   * unless their type is requested.
+   */
   async dropletsNamed(caller: Caller, name: string): Promise<readonly string[]> {
     const found: string[] = [];
     for (const type of ['droplets', 'gpus']) {
@@ -161,7 +166,7 @@ export class Cloud1Api {
     return found;
   }
 
-  /** The snapshots of a volume. */
+  /** Returns the snapshots of a volume. @throws DriverError NotFound if the volume does not exist */
   snapshotsOf(caller: Caller, volumeId: string): Promise<readonly CloudSnapshot[]> {
     const path = `/v2/volumes/${encodeURIComponent(volumeId)}/snapshots`;
     return this.#all(caller, { name: 'listSnapshots', path }, 'snapshots', snapshot);
@@ -173,7 +178,7 @@ export class Cloud1Api {
     return snapshot((await this.#call(caller, call)).in('snapshot'));
   }
 
-  /** @throws DriverError NotFound */
+  /** Returns the snapshot with an id. @throws DriverError NotFound */
   async snapshot(caller: Caller, id: string): Promise<CloudSnapshot> {
     const path = `/v2/volumes/snapshots/${encodeURIComponent(id)}`;
     const call = { name: 'getSnapshot', method: 'GET', path } as const;

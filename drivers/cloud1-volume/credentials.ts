@@ -1,6 +1,6 @@
 import type { ProviderCall, Refusal } from '@kedge/driver-sdk/provider';
 
-/** The scope of a call, and what does not work without it (specification section 2.5). */
+/** A scope of tokens, and the functions that need it (specification section 2.5). */
 interface Scope {
   readonly scope: string;
   readonly needed: string;
@@ -10,7 +10,7 @@ const provision = 'provisioning, observing and deleting volumes';
 const action = 'attaching, detaching and growing volumes';
 const snapshots = 'snapshots';
 
-/** Scopes by the name of the call. */
+/** The scope that each call needs, by the name of the call. */
 const scopes: Readonly<Record<string, Scope>> = {
   listVolumes: { scope: 'block_storage:read', needed: provision },
   getVolume: { scope: 'block_storage:read', needed: provision },
@@ -27,14 +27,14 @@ const scopes: Readonly<Record<string, Scope>> = {
   deleteSnapshot: { scope: 'block_storage_snapshot:delete', needed: snapshots },
 };
 
-/** Every scope once, with what needs it. */
+/** Every scope once. */
 export const allScopes: readonly Scope[] = [
   ...new Map(Object.values(scopes).map((one) => [one.scope, one])).values(),
 ];
 
 /**
- * The message for rejected credentials (specification section 5.3). A missing scope is answered with 401 or 403, and a
- * token that has ended with 401: both name the scope that the call needs.
+ * Returns the message for rejected credentials (specification section 5.3). It names the scope that the call needs,
+ * because the status does not show whether a scope is missing (401 or 403) or the token is invalid (401).
  */
 export function tellRejected({ status }: Refusal, { name }: ProviderCall, said: string): string {
   const scope = scopes[name];

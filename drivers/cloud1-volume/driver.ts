@@ -39,7 +39,7 @@ function refusalOf(status: number, body: unknown): Refusal {
   };
 }
 
-/** The `cloud1-volume` driver: DigitalOcean Block Storage (specification section 2.5). */
+/** Creates the driver `cloud1-volume` for DigitalOcean Block Storage (specification section 2.5). */
 export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
   const { deviceDirectory, timeouts, ...set } = settings.drivers?.[name] ?? {};
   const endpoint = set.endpoint ?? 'https://api.digitalocean.com';
@@ -51,7 +51,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
       provider: 'DigitalOcean',
       endpoint,
       requestTimeoutMs: timeouts?.requestMs ?? 30_000,
-      // 250 of the 5,000 may be made within a minute: a burst, and what the rate adds to it.
+      // The provider permits 5,000 requests an hour and 250 a minute: the burst of 150 and a minute's rate are less.
       rates: { perHour: 5_000, burstShare: 0.03 },
       errors: cloud1Errors,
       refusal: refusalOf,
@@ -89,7 +89,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
     ],
     place: () => 'the team of the token at DigitalOcean',
   };
-  /** After NotFound, the node's Droplet is looked up again. */
+  /** Runs work. After NotFound the next call looks up the node's Droplet again. */
   const forgetting = async <R>(request: HandleRequest, work: Promise<R>): Promise<R> =>
     work.catch((error: unknown) => {
       if (error instanceof DriverError && error.kind === 'NotFound')
@@ -109,7 +109,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
     observe: (request) => volumes.observe(request),
     delete: (request) => inTurn(request, () => volumes.delete(request)),
     instances,
-    // The specification: a node that starts again needs no token for what is attached to it.
+    // A node that starts again needs no token for the volumes that are attached to it (specification section 2.5).
     attachedHere: async (request) => {
       if (settings.node === undefined || request.node !== settings.node) return undefined;
       if ((await request.operations.get('detach')) !== undefined) return undefined;

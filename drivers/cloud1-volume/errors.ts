@@ -1,9 +1,9 @@
 import type { ErrorRow } from '@kedge/driver-sdk/provider';
 
-/** Most volumes of one Droplet. */
+/** Maximum number of volumes of one Droplet. */
 export const attachLimit = 15;
 
-/** Delay after a refusal because another action is running, milliseconds. */
+/** Delay until a call is repeated after a refusal because another action is running, milliseconds. */
 const busyMs = 2_000;
 
 const error = (status: number, code: string, message: string): ErrorRow['example'] => ({
@@ -13,9 +13,8 @@ const error = (status: number, code: string, message: string): ErrorRow['example
 });
 
 /**
- * Refusals of DigitalOcean, the first fitting row counts. Its definition declares only 400, 401, 404, 429 and 500 for
- * volumes: the texts of the other statuses come from reports, and are data for that reason. 403 for a quota stands
- * before 403 for a missing scope.
+ * The refusals of DigitalOcean; the first matching row decides. Its definition has only 400, 401, 404, 429 and 500 for
+ * volumes. The texts of other statuses are from reports of users. 403 for a quota precedes 403 for a missing scope.
  */
 export const cloud1Errors: readonly ErrorRow[] = [
   {

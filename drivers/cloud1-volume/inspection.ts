@@ -16,7 +16,7 @@ import { tokenOf } from './parameters.js';
 const nobody = '00000000-0000-0000-0000-000000000000';
 const noToken = 'it needs a token';
 
-/** Reads that show whether the token has a scope; of the others nothing can be said without a change. */
+/** Calls by scope that show without a change whether a token has the scope. Other scopes have no such call. */
 function probes(
   api: Cloud1Api,
   caller: Caller,

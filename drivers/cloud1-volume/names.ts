@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { VolumeIdentity } from '@kedge/driver-sdk';
 
-/** Uids that may stand in a name as they are: lower case, and short enough. */
+/** Matches uids that can be a part of a name unchanged: lower case, and at most 48 characters. */
 const plain = /^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$/;
 
 /**
- * The name of the volume or snapshot of an object: of its uid alone, at most 64 characters of a to z, 0 to 9 and `-`,
- * the first a letter. The device's link on a node has this name.
+ * Returns the provider's name for the volume or snapshot with a uid: at most 64 characters of a to z, 0 to 9 and `-`,
+ * the first one a letter. The link to the device on a node contains this name.
  */
 export function providerName(uid: string): string {
   if (plain.test(uid) && !uid.startsWith('h-')) return `kedge-${uid}`;
@@ -26,12 +26,12 @@ export interface Mark {
   readonly createdFor?: string;
 }
 
-/** Writes the description of a volume. */
+/** Returns the description of a volume. {@link markOf} reads it. */
 export function described({ cluster, uid }: Mark, name: string): string {
   return `kedge cluster=${cluster} volume=${uid} name=${name}`;
 }
 
-/** Reads the description of a volume; undefined when it was not created by this driver. */
+/** Reads the mark in a volume's description; undefined if this driver did not create the volume. */
 export function markOf(description: string): Mark | undefined {
   const form = /^kedge cluster=(\S*) volume=(\S+) name=(\S*)/;
   const [, cluster, uid, createdFor] = form.exec(description) ?? [];

@@ -1,14 +1,14 @@
 import { DriverError, type ParameterRule, type Parameters } from '@kedge/driver-sdk';
 
-/** The parameters of specification section 2.5, in addition to fsType. */
+/** The driver's parameters (specification section 2.5), without `fsType`, which all block drivers have. */
 export const cloud1Parameters: readonly ParameterRule[] = [
   { key: 'region', required: 'class' },
   { key: 'apiToken', sensitive: true },
-  // The legacy form; its value arrives here resolved, like that of any reference.
+  // The legacy form of `apiToken`. Its reference is resolved before driver calls, too.
   { key: 'apiTokenSecretRef', credential: true },
 ];
 
-/** The token of a call. @throws DriverError InvalidParameters without one */
+/** Returns the token for a call. @throws DriverError InvalidParameters if the parameters have none */
 export function tokenOf({ apiToken = '', apiTokenSecretRef = '' }: Parameters): string {
   const token = apiToken === '' ? apiTokenSecretRef : apiToken;
   if (token !== '') return token;

@@ -5,17 +5,17 @@ import { tokenOf } from './parameters.js';
 
 const sizeGibMax = 16_384;
 
-/** The caller of a driver call about a volume. */
+/** Returns the context of the provider calls for a driver call. */
 export function callerOf({ parameters, volume, signal }: CallContext): Caller {
   return { token: tokenOf(parameters), about: volume.uid, signal };
 }
 
-/** A volume as the answer of provision. */
+/** Converts a volume to the result of provision. */
 export function provisioned({ id, sizeGib }: CloudVolume): ProvisionResult {
   return { handle: id, sizeBytes: bytesOf(sizeGib) };
 }
 
-/** The size of a new volume in GiB. @throws DriverError InvalidParameters above the provider's maximum */
+/** Returns a requested size in GiB, rounded up. @throws DriverError InvalidParameters above the provider's maximum */
 export function requireSize(sizeBytes: bigint): number {
   const gib = gibOf(sizeBytes);
   if (gib <= sizeGibMax) return gib;

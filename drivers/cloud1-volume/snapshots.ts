@@ -19,8 +19,8 @@ import { provisioned, requireSize } from './requests.js';
 import type { Cloud1Volumes } from './volumes.js';
 
 /**
- * What is recorded of a snapshot: the volume of which it is made, before the call, and its id. Snapshots have no
- * description, and can't be listed without their volume: a lost answer would lose the snapshot.
+ * The stored record of a snapshot: its source volume, which is stored before the call, and its id, once it is known.
+ * Without the record, the snapshot of a lost answer could not be found: snapshots are listed by volume only.
  */
 interface Kept {
   readonly source: string;
@@ -33,7 +33,7 @@ async function keptIn(operations: Operations): Promise<Kept | undefined> {
 }
 
 function result({ id, sizeGib }: CloudSnapshot): SnapshotResult {
-  // The point in time is that of the call, and the snapshot can be restored at once.
+  // The snapshot has the data of the time of the call, and can be restored at once.
   return { handle: id, restoreSizeBytes: bytesOf(sizeGib), ready: true };
 }
 
@@ -51,7 +51,7 @@ export class Cloud1Snapshots implements BlockSnapshots {
     return { token: tokenOf(parameters), about: snapshot.uid, signal };
   }
 
-  /** The snapshot of an identity among those of a volume; undefined also when the volume is gone. */
+  /** Finds the snapshot with a uid among those of a volume; undefined if the snapshot or the volume does not exist. */
   async #among(caller: Caller, volume: string, uid: string): Promise<CloudSnapshot | undefined> {
     const all = await this.#volumes.api.snapshotsOf(caller, volume).catch((error: unknown) => {
       if (error instanceof DriverError && error.kind === 'NotFound') return [];
@@ -72,7 +72,10 @@ export class Cloud1Snapshots implements BlockSnapshots {
     );
   }
 
-  /** The snapshot of a request; without a handle by what was recorded, else among those of the volumes of the region. */
+  /**
+   * Finds the snapshot of a request by its handle, or by the stored record; without both, among the snapshots of the
+   * region's volumes. Returns undefined if it does not exist.
+   */
   async #find(request: SnapshotHandleRequest): Promise<CloudSnapshot | undefined> {
     const { handle, snapshot, operations, parameters } = request;
     const caller = this.#caller(request);
@@ -109,7 +112,7 @@ export class Cloud1Snapshots implements BlockSnapshots {
           if (!made) return { type: 'pending', pollAfterMs: 5_000 };
         }
       }
-      // Kept until it is deleted: it is the only trace once its volume is gone.
+      // The record stays until the snapshot is deleted: without the volume, nothing else leads to the snapshot.
       await operations.set('createSnapshot', `${handle} ${made.id}`);
       return result(made);
     });
@@ -135,7 +138,7 @@ export class Cloud1Snapshots implements BlockSnapshots {
     });
   }
 
-  /** A volume has the size of its snapshot at first, and grows then. */
+  /** Creates a volume with the size of the snapshot, and then grows it to the requested size. */
   restore(request: RestoreRequest): Promise<ProvisionResult | Pending> {
     const { volume, signal } = request;
     return inOrder(this.#driver, volume, signal, async () => {

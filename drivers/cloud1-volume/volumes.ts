@@ -31,7 +31,7 @@ function ended<R>(error: unknown, kind: DriverError['kind'], result: R): R {
   throw error;
 }
 
-/** Volumes of DigitalOcean and their actions. */
+/** The driver calls for volumes of DigitalOcean. Errors are DriverError. */
 export class Cloud1Volumes {
   readonly api: Cloud1Api;
   readonly #client: ProviderClient;
@@ -45,10 +45,7 @@ export class Cloud1Volumes {
     this.#cluster = cluster;
   }
 
-  /**
-   * The volume of an identity, by its name; undefined when the provider has none.
-   * @throws DriverError Internal for several
-   */
+  /** Finds the volume with the name of a uid; undefined if there is none. @throws DriverError Internal for several */
   async named({ volume, parameters, signal }: CallContext): Promise<CloudVolume | undefined> {
     const { region = '' } = parameters;
     const name = nameOf(volume);
@@ -63,7 +60,10 @@ export class Cloud1Volumes {
     );
   }
 
-  /** The volume of a handle; undefined when it is gone. @throws DriverError InvalidParameters for another volume's */
+  /**
+   * Finds the volume of a handle; undefined if it does not exist.
+   * @throws DriverError InvalidParameters if it belongs to another uid
+   */
   async #ofHandle(request: HandleRequest): Promise<CloudVolume | undefined> {
     const { volume, handle } = request;
     const found = await this.api
@@ -76,7 +76,7 @@ export class Cloud1Volumes {
     );
   }
 
-  /** @throws DriverError NotFound */
+  /** Returns the volume of a handle. @throws DriverError NotFound; InvalidParameters if it belongs to another uid */
   async require(request: HandleRequest): Promise<CloudVolume> {
     const found = await this.#ofHandle(request);
     if (found) return found;
@@ -84,8 +84,8 @@ export class Cloud1Volumes {
   }
 
   /**
-   * Creates a volume, once: an earlier one of the name is returned. The attempt is recorded before the call, so that a
-   * later deletion does not believe a list that lags.
+   * Creates a volume, or returns the existing one with its name. The attempt is recorded before the call, so that a
+   * later deletion does not rely on a list that may still lack the volume.
    */
   async create(
     request: ProvisionRequest,
@@ -109,7 +109,7 @@ export class Cloud1Volumes {
       const error = DriverError.from(thrown);
       if (error.kind === 'AlreadyExists') {
         const raced = await this.named(request);
-        // A list that lags shows it soon.
+        // The list does not contain the volume yet.
         return raced ? this.#created(request, raced) : notYet(5_000);
       }
       if (error.kind !== 'Timeout' && error.kind !== 'Unavailable')
@@ -146,7 +146,7 @@ export class Cloud1Volumes {
         ? await this.named(request)
         : await this.#ofHandle({ ...request, handle });
     if (!found) {
-      // A creation without an answer may be missing from the list for a while.
+      // A volume whose creation got no answer may be missing from the list for a while.
       const [, at] = /^create (\d+)$/.exec((await operations.get('provision')) ?? '') ?? [];
       if (at === undefined) return;
       if (this.#client.clock.now() - Number(at) < listLagMs) return notYet(10_000);
@@ -164,7 +164,7 @@ export class Cloud1Volumes {
     await operations.clear('provision');
   }
 
-  /** Runs an action of a volume. A Droplet executes one at a time. */
+  /** Runs an action on a volume. A Droplet executes one action at a time. */
   #act<R>(
     request: CallContext,
     kind: OperationKind,
@@ -185,7 +185,9 @@ export class Cloud1Volumes {
     });
   }
 
-  /** The node has the volume attached. The record of the action may remain in progress without limit. */
+  /**
+   * Ends a pending attach because the node has the device. The provider's record may stay in progress without limit.
+   */
   attachShown(request: CallContext): Promise<void> {
     return this.#actions.shown(request, 'attach');
   }
@@ -213,8 +215,9 @@ export class Cloud1Volumes {
   }
 
   /**
-   * A refusal because everything is as asked for is told from others by the volume, never by the refusal alone.
-   * @throws `error` if it is not
+   * Handles a refusal that may mean that the requested state exists already. Looks at the volume, because the refusal
+   * alone is no proof, and returns the result if the state exists.
+   * @throws `error` if it does not
    */
   async #afterAll<R>(
     error: unknown,
@@ -246,7 +249,7 @@ export class Cloud1Volumes {
     return detached.catch((error: unknown) => this.#afterAll(error, 'NotFound', observe));
   }
 
-  /** Grows a volume, attached or not, to at least `sizeGib`. */
+  /** Grows an attached or detached volume to at least `sizeGib`. Returns its size in bytes. */
   resize(
     request: CallContext & { readonly handle: string },
     kind: 'expand' | 'restore',

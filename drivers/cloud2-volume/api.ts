@@ -1,10 +1,10 @@
 import { DriverError, type OperationState } from '@kedge/driver-sdk';
 import { Fields, type ProviderCall, type ProviderClient } from '@kedge/driver-sdk/provider';
 
-/** The context of calls of one driver call. */
+/** The context of the provider calls within one driver call. */
 export interface Caller {
   readonly token: string;
-  /** Uid of the volume. */
+  /** Uid of the volume, for the call journal. */
   readonly about: string;
   readonly signal: AbortSignal;
 }
@@ -15,14 +15,14 @@ export interface CloudVolume {
   readonly name: string;
   readonly location: string;
   readonly sizeGib: number;
-  /** The server it is attached to. */
+  /** Id of the server to which it is attached; undefined if there is none. */
   readonly server: string | undefined;
   readonly isReady: boolean;
   readonly isProtected: boolean;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** A server of a name. */
+/** A server at the provider. */
 export interface CloudServer {
   readonly id: string;
   readonly location: string;
@@ -31,7 +31,7 @@ export interface CloudServer {
 const pagesMax = 200;
 const perPage = '50';
 
-/** The calls of Hetzner Cloud that the driver makes. No other path is called. */
+/** All calls of Hetzner Cloud that the driver makes. Each throws DriverError as {@link ProviderClient.call}. */
 export class Cloud2Api {
   readonly #client: ProviderClient;
 
@@ -47,7 +47,7 @@ export class Cloud2Api {
     return new Fields(call.name, body, call.method !== 'GET');
   }
 
-  /** All entries of a list, page by page. */
+  /** Reads the entries of all pages of a list. @throws DriverError Internal for more than 200 pages */
   async #all<T>(
     caller: Caller,
     call: Pick<ProviderCall, 'name' | 'path' | 'query'>,
@@ -66,7 +66,7 @@ export class Cloud2Api {
     throw new DriverError('Internal', `${call.name} has more than ${pagesMax} pages`);
   }
 
-  /** The volumes of a query, by name or by labels. */
+  /** Returns the volumes that match a query by name or by labels. */
   volumes(
     caller: Caller,
     query: Readonly<Record<string, string>>,
@@ -79,7 +79,7 @@ export class Cloud2Api {
     );
   }
 
-  /** @throws DriverError NotFound */
+  /** Returns the volume with an id. @throws DriverError NotFound */
   async volume(caller: Caller, id: string): Promise<CloudVolume> {
     const path = `/v1/volumes/${encodeURIComponent(id)}`;
     return volume(
@@ -87,7 +87,7 @@ export class Cloud2Api {
     );
   }
 
-  /** Starts the creation of a volume and returns the id of its action. Neither formatted nor mounted there. */
+  /** Starts the creation of a volume, which the provider neither formats nor mounts. Returns the id of the action. */
   async createVolume(
     caller: Caller,
     body: {
@@ -106,7 +106,7 @@ export class Cloud2Api {
     await this.#call(caller, { name: 'deleteVolume', method: 'DELETE', path });
   }
 
-  /** Starts an action of a volume and returns its id. */
+  /** Starts an action on a volume and returns the action's id. */
   async startAction(
     caller: Caller,
     id: string,
@@ -119,7 +119,10 @@ export class Cloud2Api {
     return started.in('action').id('id');
   }
 
-  /** The state of an action, by its status alone: the field `error` is also filled in while one runs. */
+  /**
+   * Returns the state of an action. Only its status decides, because a running action may have an `error` too.
+   * @throws DriverError Timeout if the token does not permit the call, because the outcome is unknown then
+   */
   async actionState(caller: Caller, id: string): Promise<OperationState> {
     const path = `/v1/actions/${encodeURIComponent(id)}`;
     try {
@@ -134,7 +137,7 @@ export class Cloud2Api {
       return { type: 'failed', error: new DriverError('Unavailable', message) };
     } catch (thrown) {
       const { kind, message } = DriverError.from(thrown);
-      // Actions vanish after a while.
+      // The provider removes old actions.
       if (kind === 'NotFound') return { type: 'unknown' };
       if (kind !== 'CredentialsRejected') throw thrown;
       throw new DriverError('Timeout', `action ${id} can't be observed: ${message}`, {
@@ -143,7 +146,7 @@ export class Cloud2Api {
     }
   }
 
-  /** The servers of exactly this name. */
+  /** Returns the servers with exactly this name. */
   async serversNamed(caller: Caller, name: string): Promise<readonly CloudServer[]> {
     const call = { name: 'listServers', path: '/v1/servers', query: { name } };
     const found = await this.#all(caller, call, 'servers', (fields) => ({

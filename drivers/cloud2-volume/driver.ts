@@ -70,7 +70,7 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
   const api = new Cloud2Api(client);
   const volumes = new Cloud2Volumes(api, client, cluster);
   const cache = new InstanceCache(client.clock);
-  /** Locations of servers, by id. */
+  /** Locations of servers by the id of the server. */
   const locations = new Map<string, string>();
   const links = { directory: deviceDirectory ?? '/dev/disk/by-id', host };
   const deviceOf = ({ handle }: HandleRequest): LinkedDevice =>

@@ -1,9 +1,9 @@
 import type { ErrorRow } from '@kedge/driver-sdk/provider';
 
-/** Most volumes of one server. */
+/** Maximum number of volumes of one server. */
 export const attachLimit = 16;
 
-/** Delay after a refusal because another action is running, milliseconds. */
+/** Delay until a call is repeated after a refusal because another action is running, milliseconds. */
 const busyMs = 2_000;
 
 const error = (status: number, code: string, message: string): ErrorRow['example'] => ({
@@ -13,8 +13,8 @@ const error = (status: number, code: string, message: string): ErrorRow['example
 });
 
 /**
- * Refusals of Hetzner Cloud by `error.code`; the first fitting row counts. The statuses are not documented for all
- * codes, so no row but the last ones asks for them.
+ * The refusals of Hetzner Cloud by `error.code` and message; the first matching row decides. No row has a status,
+ * because statuses are not documented for all codes.
  */
 export const cloud2Errors: readonly ErrorRow[] = [
   {

@@ -26,7 +26,9 @@ function callerOf({ parameters, signal }: ClassRequest): Caller {
   return { token: tokenOf(parameters), about: 'check', signal };
 }
 
-/** What the token of a class permits, by reads alone. A token of Hetzner Cloud reads, or reads and writes. */
+/**
+ * Checks the token of a class by a call that only reads. Whether it may also write is `unknown` unless it can't read.
+ */
 export async function checkToken(
   api: Cloud2Api,
   endpoint: string,

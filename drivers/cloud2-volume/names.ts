@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { VolumeIdentity } from '@kedge/driver-sdk';
 
-/** Uids that may stand in a name and in a label as they are. */
+/** Matches uids that can be a part of a name unchanged: lower case, and at most 48 characters. */
 const plain = /^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$/;
 
-/** The name of an object's volume, unique in the project: of its uid alone, at most 64 characters. */
+/** Returns the provider's name for the volume with a uid: at most 64 characters, unique in the project. */
 export function providerName(uid: string): string {
   if (plain.test(uid) && !uid.startsWith('h-')) return `kedge-${uid}`;
   return `kedge-h-${createHash('sha256').update(uid).digest('hex').slice(0, 40)}`;
@@ -18,7 +18,7 @@ export function nameOf({ uid, importedAs }: VolumeIdentity): string {
 /** Keys of the labels of a volume. */
 export const labelKeys = { uid: 'svc.io/volume-id', cluster: 'svc.io/cluster-id' } as const;
 
-/** A value as a label takes it: at most 63 characters, alphanumeric at both ends. */
+/** Converts a text to a valid label value: at most 63 characters, with a letter or digit at both ends. */
 export function labelValue(text: string): string {
   return text
     .replaceAll(/[^A-Za-z0-9._-]/g, '-')

@@ -7,13 +7,16 @@ import {
   type ParameterViolation,
 } from '@kedge/driver-sdk';
 
-/** The parameters of specification section 2.5, in addition to fsType. */
+/** The driver's parameters (specification section 2.5), without `fsType`, which all block drivers have. */
 export const cloud2Parameters: readonly ParameterRule[] = [
   { key: 'location', aliases: ['region'], required: 'class' },
   { key: 'apiToken', sensitive: true },
 ];
 
-/** The location and its alias are one value. A reference is compared when it is resolved, and is not quoted then. */
+/**
+ * Checks that `location` and its alias `region` are equal if both are given. Secret references are compared once they
+ * are resolved, and are not quoted then.
+ */
 export function locationViolations(
   { location = '', region = '' }: Parameters,
   { level }: ParameterContext,
@@ -26,12 +29,12 @@ export function locationViolations(
   return [{ key: 'location', description }];
 }
 
-/** The location of a class; empty without one. */
+/** Returns the location in parameters; empty if there is none. */
 export function locationOf({ location = '', region = '' }: Parameters): string {
   return location === '' ? region : location;
 }
 
-/** The token of a call. @throws DriverError InvalidParameters without one */
+/** Returns the token for a call. @throws DriverError InvalidParameters if the parameters have none */
 export function tokenOf({ apiToken = '' }: Parameters): string {
   if (apiToken !== '') return apiToken;
   throw new DriverError(

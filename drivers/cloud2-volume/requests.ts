@@ -6,17 +6,17 @@ import { tokenOf } from './parameters.js';
 const sizeMin = 10;
 const sizeMax = 10_240;
 
-/** The caller of a driver call about a volume. */
+/** Returns the context of the provider calls for a driver call. */
 export function callerOf({ parameters, volume, signal }: CallContext): Caller {
   return { token: tokenOf(parameters), about: volume.uid, signal };
 }
 
-/** A volume as the answer of provision. */
+/** Converts a volume to the result of provision. */
 export function provisioned({ id, sizeGib }: CloudVolume): ProvisionResult {
   return { handle: id, sizeBytes: bytesOf(sizeGib) };
 }
 
-/** The size of a volume in the provider's unit. @throws DriverError InvalidParameters above its maximum */
+/** Returns a requested size in GiB, rounded up, at least 10. @throws DriverError InvalidParameters above the maximum */
 export function requireSize(sizeBytes: bigint): number {
   const size = gibOf(sizeBytes, sizeMin);
   if (size <= sizeMax) return size;

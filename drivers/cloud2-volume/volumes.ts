@@ -23,7 +23,7 @@ import { callerOf, isKind, provisioned, requireSize } from './requests.js';
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
 
-/** Errors after which a change may have happened, or is repeated. */
+/** Errors of a creation after which a volume may exist, or after which the creation is repeated. */
 const uncertain: readonly DriverError['kind'][] = [
   'Timeout',
   'Unavailable',
@@ -35,26 +35,26 @@ const absent: Observed<never> = { type: 'absent' };
 const underWay: Observed<never> = { type: 'underWay' };
 const done = <R>(result: R): Observed<R> => ({ type: 'done', result });
 
-/** The node of an attach. */
+/** The node to which a volume is attached. */
 export interface AttachPlace {
   readonly link: string;
-  /** Whether the device is on this node; true where this process can't tell. */
+  /** Returns whether the device has appeared on the node; true if the node is not that of this process. */
   readonly appeared: () => Promise<boolean>;
-  /** Timeout until it is, milliseconds. */
+  /** Maximum time until the device appears, milliseconds. */
   readonly deviceMs: number;
   /** The location of the server, if known. */
   readonly location: string | undefined;
 }
 
-/** Volumes of Hetzner Cloud and their actions. */
+/** The driver calls for volumes of Hetzner Cloud. Errors are DriverError. */
 export class Cloud2Volumes {
   readonly #api: Cloud2Api;
   readonly #client: ProviderClient;
   readonly #actions: MachineActions;
   readonly #cluster: string;
-  /** Monotonic times since which volumes with a recorded creation have not been found. */
+  /** The monotonic time of the first lookup of a volume that was not found after a recorded creation, by uid. */
   readonly #missing = new Map<string, number>();
-  /** Monotonic times since which devices of attached volumes have not appeared. */
+  /** For each pending attach: the monotonic time of the first call, by uid of the volume. */
   readonly #unseen = new Map<string, number>();
 
   constructor(api: Cloud2Api, client: ProviderClient, cluster: string) {
@@ -64,14 +64,14 @@ export class Cloud2Volumes {
     this.#cluster = cluster;
   }
 
-  /** The volume of an identity, by its name, which is unique in the project. */
+  /** Finds the volume with the name of a uid; undefined if there is none. Names are unique in the project. */
   async #named(request: CallContext): Promise<CloudVolume | undefined> {
     const name = nameOf(request.volume);
     const found = await this.#api.volumes(callerOf(request), { name });
     return found.find((one) => one.name === name);
   }
 
-  /** The volume of a handle; undefined when it is gone. @throws DriverError InvalidParameters for another volume's */
+  /** Finds the volume of a handle, or undefined. @throws DriverError InvalidParameters if it belongs to another uid */
   async #ofHandle({ handle, ...request }: HandleRequest): Promise<CloudVolume | undefined> {
     const { uid } = request.volume;
     const found = await this.#api.volume(callerOf(request), handle).catch((error: unknown) => {
@@ -122,10 +122,10 @@ export class Cloud2Volumes {
           .createVolume(caller, { name: nameOf(volume), size, location, labels })
           .catch(async (error: unknown) => {
             const { kind } = DriverError.from(error);
-            // Nothing was created: a deletion need not wait for it.
+            // No volume was created, so a deletion need not wait for one.
             if (!uncertain.includes(kind)) await request.operations.clear('provision');
             if (kind !== 'AlreadyExists') throw error;
-            // The name is taken by an earlier creation that the list does not show yet.
+            // The volume of an earlier creation has the name, but the list does not contain it yet.
             throw new DriverError('Throttled', DriverError.from(error).message, {
               retryAfterMs: 2_000,
             });
@@ -138,7 +138,7 @@ export class Cloud2Volumes {
     });
   }
 
-  /** A volume whose creation has failed stays in the list, and has to go before the next attempt. */
+  /** Deletes the volume of a failed creation, because its name is needed for the next attempt. */
   async #discard(request: CallContext): Promise<void> {
     const found = await this.#named(request);
     if (!found || found.isReady) return;
@@ -176,7 +176,7 @@ export class Cloud2Volumes {
     return undefined;
   }
 
-  /** A creation without an answer may be missing from the list for a while. */
+  /** Ends the deletion of an absent volume. Pending for a minute if a created one may be missing from the list. */
   async #gone({ operations, volume }: CallContext): Promise<void | Pending> {
     const attempt = await operations.get('provision');
     if (attempt === undefined) return undefined;
@@ -190,7 +190,7 @@ export class Cloud2Volumes {
     return operations.clear('provision');
   }
 
-  /** Runs an action of a volume. A server executes one at a time. */
+  /** Runs an action on a volume. A server executes one action at a time. */
   #act<R>(
     request: CallContext,
     kind: OperationKind,
@@ -231,7 +231,7 @@ export class Cloud2Volumes {
     const answer = await this.#act(request, 'attach', instance, observe, (caller) =>
       this.#api.startAction(caller, request.handle, 'attach', { server: Number(instance) }),
     ).catch(async (error: unknown) => {
-      // "Attached already" is believed only of a volume that is (hetznercloud/csi-driver#41).
+      // "Already attached" may be wrong, so the volume decides (hetznercloud/csi-driver#41).
       if (!isKind(error, 'InUse')) throw error;
       // If it fails, the refusal is reported, with the failed request among its calls.
       const observed = await observe().catch(() => undefined);
@@ -246,7 +246,7 @@ export class Cloud2Volumes {
     const since = this.#unseen.get(volume.uid) ?? now;
     this.#unseen.set(volume.uid, since);
     if (now - since < deviceMs) return answer;
-    // Attached by record, not in fact (hetznercloud/csi-driver#571): detached once, to start over.
+    // The provider's record may be wrong (hetznercloud/csi-driver#571): the volume is detached and attached again.
     const found = await this.#require(request);
     if (found.server !== instance || (await appeared())) return answer;
     this.#unseen.delete(volume.uid);
@@ -254,7 +254,7 @@ export class Cloud2Volumes {
     await operations.clear('attach');
     throw new DriverError(
       'Unavailable',
-      `Hetzner Cloud says that volume ${found.id} is attached to this node, and its device ${link} did not appear within ${deviceMs} ms; it is detached and attached again`,
+      `Hetzner Cloud reports volume ${found.id} as attached to this node, but its device ${link} did not appear within ${deviceMs} ms; it is detached and attached again`,
     );
   }
 
@@ -275,12 +275,12 @@ export class Cloud2Volumes {
     });
   }
 
-  /** Grows a volume that is attached to no server (specification section 2.5). */
+  /** Grows a detached volume and returns its size in bytes. @throws DriverError InUse if it is attached */
   grow(request: ExpandRequest): Promise<bigint | Pending> {
     const size = requireSize(request.sizeBytes);
     const observe = async (): Promise<Observed<bigint>> => {
       const found = await this.#require(request);
-      // A resize must be greater than the present size.
+      // The provider refuses a size that is not larger than the current one.
       if (found.sizeGib >= size) return done(bytesOf(found.sizeGib));
       if (found.server === undefined) return absent;
       throw new DriverError(

@@ -1,8 +1,8 @@
 import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
 
 /**
- * The `cloud3-block` driver for Amazon EBS: parameter rules and the capabilities of specification
- * section 2.5. Its calls are not implemented: see {@link declaredDriver}.
+ * Creates the driver `cloud3-block` for Amazon EBS with the parameter rules and capabilities of specification section
+ * 2.5. Its calls are not implemented: see {@link declaredDriver}.
  */
 export function createCloud3BlockDriver(): Driver {
   return declaredDriver({

@@ -1,8 +1,8 @@
 import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
 
 /**
- * The `cloud4-disk` driver for Google Persistent Disk: parameter rules and the capabilities of specification
- * section 2.5. Its calls are not implemented: see {@link declaredDriver}.
+ * Creates the driver `cloud4-disk` for Google Persistent Disk with the parameter rules and capabilities of
+ * specification section 2.5. Its calls are not implemented: see {@link declaredDriver}.
  */
 export function createCloud4DiskDriver(): Driver {
   return declaredDriver({

@@ -1,15 +1,20 @@
 import { DriverError, type DriverErrorKind } from '../contract/errors.js';
 
-/** The fields of a provider's answer, read with their types. Unknown fields are ignored. */
+/**
+ * Reads typed fields of a provider's answer and ignores other fields. Methods throw DriverError for a field of another
+ * type: Timeout if the answered call may have changed something, Unavailable if it was a read. A method throws the same
+ * for an absent field unless its name or docstring says otherwise.
+ */
 export class Fields {
   readonly #call: string;
   readonly #value: Readonly<Record<string, unknown>>;
   readonly #kind: DriverErrorKind;
 
   /**
-   * @param call the call that was answered, for messages
-   * @param changes whether the call changes anything: after an unreadable answer it may have been done
-   * @throws DriverError Timeout for another value, Unavailable after a read
+   * @param call name of the answered call, for messages
+   * @param value the parsed answer; undefined for an empty one, which has no fields
+   * @param changes whether the call changes something at the provider
+   * @throws DriverError if the value is not an object
    */
   constructor(call: string, value: unknown, changes: boolean) {
     this.#call = call;
@@ -49,7 +54,7 @@ export class Fields {
     return value;
   }
 
-  /** A number or text that identifies something, as text. */
+  /** Returns an identifier, which is an integer or a text in the answer, as text. */
   id(key: string): string {
     return this.#id(key, this.#value[key]);
   }
@@ -60,18 +65,19 @@ export class Fields {
     throw this.#unexpected(key);
   }
 
-  /** As {@link id}; undefined for null and for an absent field. */
+  /** Like {@link id}, but returns undefined for null and for an absent field. */
   optionalId(key: string): string | undefined {
     return this.has(key) ? this.id(key) : undefined;
   }
 
-  /** Identifiers; none for null. */
+  /** Returns a list of identifiers; an empty one for null and for an absent field. */
   ids(key: string): readonly string[] {
     const value = this.#value[key] ?? [];
     if (!Array.isArray(value)) throw this.#unexpected(key);
     return value.map((each) => this.#id(key, each));
   }
 
+  /** Returns a list of texts; an empty one for null and for an absent field. */
   texts(key: string): readonly string[] {
     const value = this.#value[key] ?? [];
     if (!Array.isArray(value) || !value.every((each) => typeof each === 'string'))
@@ -88,18 +94,19 @@ export class Fields {
     return this.has(key) ? this.in(key) : undefined;
   }
 
-  /** The entries of a list. It has to be there: an answer without it says nothing about what exists. */
+  /** Returns the entries of a list. An absent list is an error: it does not mean that nothing exists. */
   list(key: string): readonly Fields[] {
     const value = this.#value[key];
     if (!Array.isArray(value)) throw this.#unexpected(key);
     return value.map((each) => new Fields(this.#call, each, this.#kind === 'Timeout'));
   }
 
-  /** Texts by key, such as labels. */
+  /** Returns all fields as texts by key, for example labels. */
   textMap(): Readonly<Record<string, string>> {
     return Object.fromEntries(Object.keys(this.#value).map((key) => [key, this.text(key)]));
   }
 
+  /** Whether a field is true; false for any other value and for an absent field. Never throws. */
   flag(key: string): boolean {
     return this.#value[key] === true;
   }

@@ -3,9 +3,9 @@ import type { JournaledCall } from '../contract/errors.js';
 const callsMax = 20;
 const objectsMax = 2_000;
 
-/** The last calls of each volume and snapshot. */
+/** The last 20 requests for each of the 2,000 most recently used volumes and snapshots, in memory. */
 export class CallJournal {
-  /** The most recently used last. */
+  /** Requests by uid, those of the most recently used object last. */
   readonly #calls = new Map<string, readonly JournaledCall[]>();
 
   add(uid: string, call: JournaledCall): void {
@@ -19,7 +19,7 @@ export class CallJournal {
     }
   }
 
-  /** The calls about a volume or snapshot, the oldest first. */
+  /** Returns the requests for the volume or snapshot with this uid, the oldest first. */
   of(uid: string): readonly JournaledCall[] {
     return this.#calls.get(uid) ?? [];
   }

@@ -3,28 +3,30 @@ import type { DriverErrorKind } from '../contract/errors.js';
 /** The refusal of a call by a provider. */
 export interface Refusal {
   readonly status: number;
-  /** The provider's code, in lower case as documented; empty without one. */
+  /** The provider's error code as in its answer; empty if there is none. */
   readonly code: string;
   readonly message: string;
 }
 
-/** One rule that gives a refusal its kind. All present conditions must hold. */
+/**
+ * A rule that assigns a kind to refusals. A refusal matches if all present conditions of status, code and message hold.
+ */
 export interface ErrorRow {
   readonly status?: readonly number[];
   readonly code?: readonly string[];
   readonly message?: RegExp;
   readonly kind: DriverErrorKind;
-  /** What a person does about it. */
+  /** The action that a user or operator must take; appended to the message. */
   readonly remedy?: string;
-  /** Nothing was done, and a repetition soon succeeds: the call answers Pending. */
+  /** Delay until the call is repeated. With kind Throttled, the call then answers Pending instead of failing. */
   readonly retryAfterMs?: number;
-  /** The limit that was reached, such as volumes of one server. */
+  /** The maximum that was reached, such as the number of volumes of one server. */
   readonly limit?: number;
-  /** Another zone or node may have what this one lacks. */
+  /** Whether the call may succeed in another zone or on another node. */
   readonly retryElsewhere?: boolean;
-  /** Where the texts or codes of this row were seen. */
+  /** The publication that has the texts or codes of this row. */
   readonly source: string;
-  /** A refusal that this row is for, for the test of the table. */
+  /** A refusal that matches this row and no earlier one, for the test of the table. */
   readonly example: Refusal;
 }
 
@@ -36,12 +38,12 @@ function holds({ status, code, message }: ErrorRow, refusal: Refusal): boolean {
   );
 }
 
-/** The first row that fits. */
+/** Returns the first row that matches a refusal; undefined if none does. */
 export function rowOf(rows: readonly ErrorRow[], refusal: Refusal): ErrorRow | undefined {
   return rows.find((row) => holds(row, refusal));
 }
 
-/** The kind of a refusal that no row names. */
+/** Returns the kind of a refusal that matches no row. */
 export function kindByStatus(status: number): DriverErrorKind {
   switch (status) {
     case 400:

@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 
-/** A request of a provider's interface, complete. */
+/** An HTTP request to a provider. */
 export interface TransportRequest {
   readonly method: string;
   readonly url: URL;
@@ -13,14 +13,14 @@ export interface TransportRequest {
 /** The answer of a provider. */
 export interface TransportReply {
   readonly status: number;
-  /** By names in lower case. */
+  /** Headers by their names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly text: string;
 }
 
-/** A request without a whole answer. */
+/** The failure of a request that got no complete answer. */
 export class TransportError extends Error {
-  /** False: the provider can't have seen the request. */
+  /** Whether the provider may have received the request. */
   readonly sent: boolean;
 
   constructor(message: string, sent: boolean) {
@@ -30,12 +30,12 @@ export class TransportError extends Error {
   }
 }
 
-/** Carries out requests. @throws TransportError */
+/** Sends a request and returns its answer, whatever its status is. @throws TransportError without a complete answer */
 export type Transport = (request: TransportRequest) => Promise<TransportReply>;
 
 const bodyBytesMax = 1024 * 1024;
 
-/** Codes of errors before a connection exists. */
+/** Codes of errors that occur before a connection exists, so that the provider can't have received the request. */
 const unsent = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -74,8 +74,8 @@ function headersOf({ headers }: IncomingMessage): TransportReply['headers'] {
 }
 
 /**
- * HTTP over connections that are kept for later requests. Follows no redirect, reads at most 1 MiB of an answer, and
- * retries nothing.
+ * Creates a transport over HTTP and HTTPS, which keeps connections open for later requests. It follows no redirect,
+ * makes no retry, and fails for an answer of more than 1 MiB.
  */
 export function httpTransport(): Transport {
   const options = { keepAlive: true, maxFreeSockets: 4 };

@@ -13,12 +13,12 @@ import { type CallDurations, ProviderTelemetry } from './provider-telemetry.js';
 import { redacted } from './redact.js';
 import { type BudgetRates, RequestBudget } from './request-budget.js';
 
-/** The world of a provider's client; every part has a default. */
+/** The dependencies of a provider's client. Defaults: the machine's clock, HTTP, and no metrics. */
 export interface ProviderPorts {
   readonly clock?: ProviderClock;
   readonly transport?: Transport;
   readonly durations?: CallDurations;
-  /** Gets the figures of a driver's calls when it is first used. */
+  /** Called once, with the metrics of the driver's calls, when the client is created. */
   readonly onTelemetry?: (telemetry: ProviderTelemetry) => void;
 }
 
@@ -28,14 +28,14 @@ export interface ProviderInterface {
   readonly driver: string;
   /** Name of the provider, for messages. */
   readonly provider: string;
-  /** Scheme, host and port. */
+  /** Scheme, host and port, such as `https://api.example.com`. */
   readonly endpoint: string;
   readonly requestTimeoutMs: number;
   readonly rates: BudgetRates;
   readonly errors: readonly ErrorRow[];
-  /** Reads code and message of an error's body. */
+  /** Reads code and message from the parsed body of an error; the body is undefined if it is not JSON. */
   readonly refusal: (status: number, body: unknown) => Refusal;
-  /** Names of headers; the id of a request may stand in several. */
+  /** Names of headers. The first present one of `requestId` is used. */
   readonly headers: {
     readonly requestId: readonly string[];
     readonly limit: string;
@@ -43,7 +43,7 @@ export interface ProviderInterface {
     /** When a refused request may be repeated, in seconds since the epoch; absent: no header tells it. */
     readonly reset?: string;
   };
-  /** Rewrites the message of a refusal. */
+  /** Writes the message of a refusal from the provider's words in `said`. Undefined selects the usual message. */
   readonly tell?: (
     refusal: Refusal,
     call: ProviderCall,
@@ -52,12 +52,12 @@ export interface ProviderInterface {
   ) => string | undefined;
 }
 
-/** One call. */
+/** One call of a provider's interface. */
 export interface ProviderCall {
-  /** For metrics and messages: `createVolume`. */
+  /** Name of the call for metrics and messages, such as `createVolume`. */
   readonly name: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** With the version of the interface: `/v2/volumes`. */
+  /** Path below the endpoint, such as `/v2/volumes`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: Readonly<Record<string, unknown>>;
@@ -68,13 +68,13 @@ export interface ProviderCall {
 }
 
 const credentialsMax = 1_000;
-/** The delay after a refusal for the rate without a header that names one, milliseconds. */
+/** The delay after a refusal by the rate limit that states none, milliseconds. */
 const throttledMs = 60_000;
 
 /**
  * A client of a provider's HTTP interface with JSON bodies and bearer tokens. Each call has a deadline, takes one
- * request of its credential's budget, and is journaled. It retries nothing: the caller's next call does. It throws
- * DriverError only: Timeout if a change may have happened, Unavailable if nothing is known of a read.
+ * request of its credential's budget, and is journaled. The client makes no retry. It throws only DriverError: without
+ * a readable answer, Timeout for a call that may have changed something, and Unavailable for a read.
  */
 export class ProviderClient {
   readonly journal = new CallJournal();
@@ -83,9 +83,9 @@ export class ProviderClient {
   readonly #of: ProviderInterface;
   readonly #transport: Transport;
   readonly #salt = randomBytes(16);
-  /** Signals of driver calls that have made a request. */
+  /** Signals of the driver calls that have already made a request. */
   readonly #letIn = new WeakSet<AbortSignal>();
-  /** By credential, the most recently used last. */
+  /** Budgets by credential, the most recently used last. */
   readonly #budgets = new Map<string, RequestBudget>();
 
   constructor(of: ProviderInterface, ports: ProviderPorts) {
@@ -96,7 +96,7 @@ export class ProviderClient {
     this.#transport = ports.transport ?? httpTransport();
   }
 
-  /** An identifier of a credential in this process. */
+  /** Returns an identifier for a credential, which is valid in this process and does not reveal the credential. */
   credential(token: string): string {
     return createHmac('sha256', this.#salt).update(token).digest('hex').slice(0, 12);
   }
@@ -118,7 +118,11 @@ export class ProviderClient {
     return budget;
   }
 
-  /** Makes a call. @returns the parsed body; undefined for an empty one. @throws DriverError */
+  /**
+   * Makes a call, possibly after a wait for the budget.
+   * @returns the parsed body; undefined for an empty one
+   * @throws DriverError
+   */
   async call(call: ProviderCall): Promise<unknown> {
     const budget = this.#budget(call.token);
     await budget.take(call.signal, this.#letIn.has(call.signal));
@@ -180,12 +184,12 @@ export class ProviderClient {
       const words = redacted(thrown instanceof Error ? thrown.message : String(thrown), [token]);
       throw new DriverError(
         sent ? unknown : 'Unavailable',
-        `${name} got no answer of ${provider} at ${endpoint}: ${words}`,
+        `${name} got no answer from ${provider} at ${endpoint}: ${words}`,
       );
     }
   }
 
-  /** Adapts the budget to what the headers tell. */
+  /** Adapts the budget to the limit and the remaining requests in the headers of an answer. */
   #heed({ headers }: TransportReply, budget: RequestBudget): void {
     const { limit, remaining } = this.#of.headers;
     const perHour = Number(headers[limit]);
@@ -243,7 +247,7 @@ export class ProviderClient {
     return new DriverError(kind, redacted(message, [call.token]), options);
   }
 
-  /** The delay that a refusal for the rate asks for. */
+  /** Returns the delay that a refusal by the rate limit requests, at least a second, milliseconds. */
   #retryAfter({ headers }: TransportReply): number {
     const seconds = Number(headers['retry-after'] ?? Number.NaN);
     if (seconds >= 0) return Math.max(seconds * 1_000, 1_000);

@@ -1,6 +1,6 @@
 import { DriverError } from '../contract/errors.js';
 
-/** Time as provider calls need it; the `Clock` of the library has this shape. */
+/** The clock of provider calls. The `Clock` of the library is one. */
 export interface ProviderClock {
   /** Wall-clock time, milliseconds since the epoch. */
   now(): number;
@@ -20,7 +20,7 @@ export const machineClock: ProviderClock = {
   },
 };
 
-/** Resolves after `ms`. @throws DriverError Timeout when `signal` is aborted before */
+/** Resolves after `ms`. @throws DriverError Timeout if `signal` is aborted before */
 export function pauseOn(clock: ProviderClock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (settle: () => void): void => {
@@ -37,9 +37,9 @@ export function pauseOn(clock: ProviderClock, ms: number, signal: AbortSignal): 
 }
 
 /**
- * Runs `work` with a signal that is aborted with the caller's, and after `ms`. Work that ignores its signal is
- * abandoned: the call ends at its deadline in any case.
- * @throws what `work` throws; what `late` creates at the deadline
+ * Runs `work` with a signal that is aborted after `ms` and when `signal` is aborted. The promise settles then, even if
+ * `work` ignores its signal and continues.
+ * @throws what `work` throws; the error of `late` at the deadline or after `signal` was aborted
  */
 export async function withDeadline<T>(
   clock: ProviderClock,

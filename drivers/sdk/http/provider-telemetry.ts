@@ -2,7 +2,7 @@ import type { DriverErrorKind } from '../contract/errors.js';
 import { machineClock, type ProviderClock } from './provider-clock.js';
 import type { RequestBudget } from './request-budget.js';
 
-/** The duration metric of provider calls; a histogram of the library has this shape. */
+/** The metric of the durations of provider calls. A histogram of the library is one. */
 export interface CallDurations {
   observe(
     labels: { readonly driver: string; readonly call: string; readonly error: string },
@@ -10,15 +10,15 @@ export interface CallDurations {
   ): void;
 }
 
-/** The requests that one credential may still make. */
+/** The number of requests that one credential may still make at once. */
 export interface BudgetReading {
   readonly driver: string;
-  /** An identifier of this process for the credential, from which the credential can't be derived. */
+  /** An identifier for the credential, from which the credential can't be derived. Each process has another one. */
   readonly credential: string;
   readonly left: number;
 }
 
-/** The operation that has been in progress for the longest time. */
+/** The time for which the oldest operation of a driver has been in progress. */
 export interface PendingReading {
   readonly driver: string;
   readonly seconds: number;
@@ -26,7 +26,7 @@ export interface PendingReading {
 
 const pendingMax = 20_000;
 
-/** Figures of provider calls, for metrics. */
+/** Collects the metrics of provider calls. */
 export class ProviderTelemetry {
   readonly #durations: CallDurations | undefined;
   readonly #clock: ProviderClock;
@@ -38,7 +38,7 @@ export class ProviderTelemetry {
     this.#clock = clock;
   }
 
-  /** One call; `error` is absent for success. */
+  /** Records a call that has ended; `error` is undefined for a successful one. */
   called(driver: string, call: string, error: DriverErrorKind | undefined, seconds: number): void {
     this.#durations?.observe({ driver, call, error: error ?? '' }, seconds);
   }
@@ -51,14 +51,14 @@ export class ProviderTelemetry {
     this.#budgets.delete(credential);
   }
 
-  /** A call has answered that its operation is in progress. */
+  /** Records that an operation is in progress, from its first call of this method on. */
   wentOn(driver: string, operation: string): void {
     const key = `${driver} ${operation}`;
     if (this.#pending.has(key) || this.#pending.size >= pendingMax) return;
     this.#pending.set(key, { driver, since: this.#clock.monotonic() });
   }
 
-  /** The operation has ended, however it did. */
+  /** Records that an operation has ended, successfully or not. */
   ended(driver: string, operation: string): void {
     this.#pending.delete(`${driver} ${operation}`);
   }
@@ -71,7 +71,7 @@ export class ProviderTelemetry {
     }));
   }
 
-  /** By driver. Counted from the first pending answer in this process. */
+  /** Returns the age of each driver's oldest operation, since its first {@link wentOn} in this process. */
   oldestPending(): readonly PendingReading[] {
     const now = this.#clock.monotonic();
     const oldest = new Map<string, number>();

@@ -1,7 +1,7 @@
 /** Shorter secrets are not redacted, because they also occur in texts by chance. */
 const secretLengthMin = 4;
 
-/** A text without the values of credentials, also as a URL or JSON quotes them. */
+/** Replaces secrets in a text by `***`, also in the forms in which URLs and JSON quote them. */
 export function redacted(text: string, secrets: readonly string[]): string {
   let shown = text;
   for (const secret of secrets) {

@@ -1,46 +1,46 @@
 import { DriverError } from '../contract/errors.js';
 import { pauseOn, type ProviderClock } from './provider-clock.js';
 
-/** The rate limit of a provider, for one credential. */
+/** The rate limit of a provider for one credential. */
 export interface BudgetRates {
-  /** Requests within an hour that the provider documents; its headers may name another number. */
+  /** Maximum number of requests per hour as documented. The provider's headers may change it later. */
   readonly perHour: number;
-  /** The share of an hour's requests that may be made at once. */
+  /** The share of the requests of an hour that may be made at once, from 0 to 1. */
   readonly burstShare: number;
 }
 
-/** The share of the documented limit that is used: other programs have the same credential. */
+/** The share of the provider's limit that the budget uses. The rest is for other programs with the credential. */
 const usedShare = 0.96;
-/** Longest wait for a slot of the first request of a driver call, milliseconds; a longer one ends the call. */
+/** Maximum wait of the first request of a driver call for its slot, milliseconds. A longer wait ends the call. */
 const firstWaitMsMax = 1_000;
 /**
- * The same for its further requests. It is longer, so that a call that was let in comes to its end: a call that is
- * repeated from its begin needs its first requests again, and many such calls would use the budget up for nothing.
+ * The same for the further requests of the call. It is longer, because a call that ends here is repeated from its
+ * beginning: many such calls would use up the budget with repeated requests.
  */
 const furtherWaitMsMax = 10_000;
-/** Requests of a usual driver call, for which room is left between the times that callers are told. */
+/** Usual number of requests of a driver call. The retry times of two callers are that many slots apart. */
 const requestsOfCall = 2;
-/** Longest delay that a caller is told, milliseconds. */
+/** Maximum `retryAfterMs` of an error, milliseconds. */
 const toldMsMax = 60_000;
 const hourMs = 3_600_000;
-/** Multiples of it are spread evenly between 0 and 1. */
+/** Step of a sequence modulo 1 whose elements are spread evenly between 0 and 1. */
 const spread = 0.618;
 
 /**
- * The request budget of one credential: a token bucket, shared by all volumes that use the credential. Slots are
- * given in the order of the calls. A call that would wait long ends with Throttled and the time of its slot, so that
- * it holds no worker; such times are spread over the rate.
+ * The request budget of one credential: a token bucket, which all volumes with the credential share. Requests get slots
+ * in the order of their calls. A call with a late slot ends with Throttled and a time for its retry, so that it
+ * occupies no worker. The retry times of several calls differ, so that they do not all come at once.
  */
 export class RequestBudget {
   readonly #clock: ProviderClock;
   readonly #burstShare: number;
   #intervalMs = 0;
   #burst = 0;
-  /** The bucket is full again at this monotonic time; it is never earlier than needed. */
+  /** The monotonic time at which the budget has recovered completely. */
   #fullAt: number;
-  /** No request before this monotonic time: the provider has refused one. */
+  /** No request is made before this monotonic time, because the provider has refused one. */
   #closedUntil = 0;
-  /** The last slot that was told to a caller. */
+  /** The earliest monotonic time for the retry of the next refused call. */
   #toldUntil = 0;
   #later = 0;
 
@@ -51,19 +51,19 @@ export class RequestBudget {
     this.adapt(perHour);
   }
 
-  /** Uses another limit, as the provider's headers tell it. */
+  /** Changes the limit to another number of requests per hour. No-op for numbers that are not positive. */
   adapt(perHour: number): void {
     if (!(perHour > 0)) return;
     const intervalMs = hourMs / (perHour * usedShare);
     const now = this.#clock.monotonic();
-    // Requests that were made count as many as before.
+    // Used requests stay used: their number is the same with the new interval.
     if (this.#fullAt > now && this.#intervalMs > 0)
       this.#fullAt = now + ((this.#fullAt - now) * intervalMs) / this.#intervalMs;
     this.#intervalMs = intervalMs;
     this.#burst = Math.max(1, Math.floor(perHour * this.#burstShare));
   }
 
-  /** Requests that may be made at once. */
+  /** Number of requests that may be made at once. */
   get left(): number {
     const now = this.#clock.monotonic();
     if (now < this.#closedUntil) return 0;
@@ -71,16 +71,17 @@ export class RequestBudget {
     return Math.max(0, this.#burst - used);
   }
 
-  /** The next slot, in monotonic milliseconds. */
+  /** Returns the monotonic time of the next slot. */
   #slot(now: number): number {
     const tolerance = (this.#burst - 1) * this.#intervalMs;
     return Math.max(now, this.#closedUntil, this.#fullAt - tolerance);
   }
 
   /**
-   * Takes one request of the budget.
-   * @param isFurther whether the driver call has made a request before
-   * @throws DriverError Throttled with the time of the slot; Timeout when `signal` is aborted
+   * Takes one request of the budget, and waits for its slot.
+   * @param isFurther whether the same driver call has already made a request, and may wait longer
+   * @throws DriverError Throttled with the delay until a retry, if the wait would be too long; Timeout when `signal` is
+   * aborted
    */
   async take(signal: AbortSignal, isFurther = false): Promise<void> {
     const waitMsMax = isFurther ? furtherWaitMsMax : firstWaitMsMax;
@@ -92,7 +93,7 @@ export class RequestBudget {
       this.#fullAt = Math.max(this.#fullAt, slot) + this.#intervalMs;
       if (slot <= now) return;
       await pauseOn(this.#clock, slot - now, signal);
-      // A refusal closes the budget also for those that had a slot.
+      // If the provider refused another request meanwhile, this one needs a new slot.
       if (this.#clock.monotonic() >= this.#closedUntil) return;
     }
   }
@@ -100,7 +101,7 @@ export class RequestBudget {
   #throttled(now: number, slot: number): DriverError {
     const at = Math.max(slot, this.#toldUntil);
     this.#toldUntil = Math.min(at + requestsOfCall * this.#intervalMs, now + toldMsMax);
-    // Who has no slot within that time comes again later than half of it, not all at one moment.
+    // Calls without a slot within the maximum are retried at different times between a half and the whole of it.
     this.#later = (this.#later + spread) % 1;
     const laterMs = (toldMsMax * (1 + this.#later)) / 2;
     const retryAfterMs = Math.ceil(at - now < toldMsMax ? at - now : laterMs);
@@ -111,14 +112,17 @@ export class RequestBudget {
     );
   }
 
-  /** After a refusal: no request for `ms`, and then one at a time, because each earlier request expires alone. */
+  /**
+   * Permits no request for `ms` after a refusal by the provider. Then requests are made one by one, because the earlier
+   * ones leave the provider's window one by one.
+   */
   close(ms: number): void {
     const now = this.#clock.monotonic();
     this.#closedUntil = Math.max(this.#closedUntil, now + ms);
     this.#fullAt = Math.max(this.#fullAt, this.#closedUntil + (this.#burst - 1) * this.#intervalMs);
   }
 
-  /** Never more than the provider says is left. */
+  /** Reduces the budget to the number of remaining requests in an answer of the provider. Never increases it. */
   observe(remaining: number): void {
     const used = this.#burst - Math.max(0, Math.floor(remaining));
     if (used > 0)

@@ -1,13 +1,14 @@
 import { DriverError } from '../contract/errors.js';
 import type { ProviderClock } from '../http/provider-clock.js';
 
-/** Time after which a holder that no longer polls has lost its lane, milliseconds. */
+/** Time after {@link ActionLanes.take} at which a lane is free even if its holder has not freed it, milliseconds. */
 const expiryMs = 60_000;
 const lanesMax = 10_000;
 
 /**
- * Machines of which each executes one action at a time. Who has the lane of a machine keeps it from the start of its
- * action to the end, over several calls. Lanes are in memory: after a restart the provider refuses a second action.
+ * Ensures that a machine executes one action at a time. A holder keeps the lane of a machine from the start to the end
+ * of its action, over several driver calls, but at most for a minute. Lanes are in memory: after a restart, only the
+ * provider refuses a second action.
  */
 export class ActionLanes {
   readonly #clock: ProviderClock;
@@ -17,7 +18,10 @@ export class ActionLanes {
     this.#clock = clock;
   }
 
-  /** Takes a lane, or keeps it. @throws DriverError Throttled while another holder has it */
+  /**
+   * Takes a lane, or extends its time for the same holder.
+   * @throws DriverError Throttled while another holder has it
+   */
   take(lane: string, holder: string): void {
     const now = this.#clock.monotonic();
     const found = this.#lanes.get(lane);

@@ -57,7 +57,7 @@ export interface AwaitOptions {
   readonly pollAfterMs?: number;
   /** The first wait between two polls within one call, milliseconds; default 50. It grows to the longest. */
   readonly firstWaitMs?: number;
-  /** Default 500. */
+  /** The longest wait between two polls within one call, milliseconds; default 500. */
   readonly longestWaitMs?: number;
   /** Waits between two polls; default real time. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<unknown>;
@@ -80,7 +80,7 @@ function read(text: string | undefined): Attempt | undefined {
   return { key: text.slice(0, space), operationId: text.slice(space + 1) };
 }
 
-/** The id of the provider's operation in what {@link awaitOperation} keeps; undefined before it is known. */
+/** Returns the id of the provider's operation from the stored text of an attempt; undefined before it is known. */
 export function operationIdOf(kept: string | undefined): string | undefined {
   return read(kept)?.operationId;
 }
@@ -200,7 +200,7 @@ async function doneUnseen<R>(
   return { result: observed.result };
 }
 
-/** @throws DriverError Timeout when the signal is aborted */
+/** Waits in real time. @throws DriverError Timeout when the signal is aborted */
 async function waitUntil(ms: number, signal: AbortSignal): Promise<void> {
   await pause(ms, undefined, { signal }).catch((cause: unknown) => {
     throw new DriverError('Timeout', 'the wait for an operation of the provider was cancelled', {

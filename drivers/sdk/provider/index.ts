@@ -1,6 +1,6 @@
 /**
- * The core of drivers that call a cloud provider: budget, deadlines, journal, error tables, operations. A driver adds
- * its provider's paths, fields and error table. Nothing of it is loaded before such a driver is used.
+ * The common part of drivers for cloud providers: request budgets, deadlines, journals, error tables and operations. A
+ * driver adds the paths, fields and error table of its provider. It is loaded when the first such driver is used.
  */
 export { Fields } from '../http/answer-fields.js';
 export { CallJournal } from '../http/call-journal.js';

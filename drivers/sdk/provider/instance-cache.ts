@@ -3,7 +3,7 @@ import type { ProviderClock } from '../http/provider-clock.js';
 const keptMs = 60_000;
 const nodesMax = 10_000;
 
-/** The instances that nodes are, for a minute: a lookup costs requests, and nodes keep their instance. */
+/** Caches the instance of each node for a minute, because lookups use requests of the budget. */
 export class InstanceCache {
   readonly #clock: ProviderClock;
   readonly #found = new Map<string, { readonly ids: readonly string[]; readonly until: number }>();
@@ -12,7 +12,7 @@ export class InstanceCache {
     this.#clock = clock;
   }
 
-  /** Looks up the ids of a node's instances. What is not exactly one is looked up each time. */
+  /** Returns the ids of a node's instances, from the cache or from `find`. Only a single instance is cached. */
   async of(
     credential: string,
     node: string,
@@ -30,7 +30,7 @@ export class InstanceCache {
     return ids;
   }
 
-  /** After an answer that contradicts what was found. */
+  /** Removes a node's instance from the cache, after an answer that contradicts it. */
   forget(credential: string, node: string): void {
     this.#found.delete(`${credential} ${node}`);
   }

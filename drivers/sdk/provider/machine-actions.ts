@@ -5,11 +5,11 @@ import { ActionLanes } from './action-lanes.js';
 import { operationIdOf, type ProviderOperation } from './await-operation.js';
 import { carryOut } from './provider-calls.js';
 
-/** An action of a volume, which the machine that the volume is attached to executes. */
+/** An action on a volume that a machine executes: the machine to which the volume is or will be attached. */
 export interface MachineAction<R> extends Omit<ProviderOperation<R>, 'start'> {
   readonly kind: OperationKind;
   readonly token: string;
-  /** The machine, which executes one action at a time; read when the action starts. */
+  /** Returns the id of the machine, or undefined if none is involved. Called when the action starts. */
   readonly machine: () => string | undefined;
   readonly start: () => Promise<string>;
 }
@@ -18,7 +18,7 @@ function holderOf(kind: OperationKind, uid: string): string {
   return `${kind} ${uid}`;
 }
 
-/** Runs actions of volumes, one at a time a machine. */
+/** Runs actions on volumes. Each machine executes one action at a time. */
 export class MachineActions {
   readonly #client: ProviderClient;
   readonly #lanes: ActionLanes;
@@ -28,13 +28,16 @@ export class MachineActions {
     this.#lanes = new ActionLanes(client.clock);
   }
 
-  /** An action whose result shows elsewhere than in its record: nothing waits for the record any more. */
+  /** Ends an action whose result was seen elsewhere than in the provider's record: the record is no longer polled. */
   async shown({ operations, volume }: CallContext, kind: OperationKind): Promise<void> {
     if ((await operations.get(kind)) !== undefined) await operations.clear(kind);
     this.#lanes.free(holderOf(kind, volume.uid));
   }
 
-  /** As awaitOperation. @throws DriverError Throttled while the machine executes the action of another volume */
+  /**
+   * Runs an action like {@link carryOut}.
+   * @throws DriverError also Throttled while the machine executes another action
+   */
   async run<R>(request: CallContext, action: MachineAction<R>): Promise<R | Pending> {
     const { kind, token, machine, start } = action;
     const { operations } = request;

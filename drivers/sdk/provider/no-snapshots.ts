@@ -1,7 +1,10 @@
 import type { Driver } from '../contract/driver.js';
 import { DriverError } from '../contract/errors.js';
 
-/** The snapshot calls of a driver without snapshots, which its capabilities declare, so that they are not made. */
+/**
+ * Returns the snapshot calls for a driver without the capability `snapshots`. They reject with Unsupported; only
+ * deleteSnapshot succeeds.
+ */
 export function noSnapshots(
   driver: string,
 ): Pick<Driver, 'createSnapshot' | 'observeSnapshot' | 'deleteSnapshot' | 'restore'> {

@@ -3,24 +3,23 @@ import { DriverError } from '../contract/errors.js';
 
 /** One way to find a provider's instances by the name of a node. */
 export interface InstanceLookup {
-  /** The compared property, for messages: `private DNS name`. */
+  /** The compared property for messages, such as `private DNS name`. */
   readonly by: string;
-  /** Ids of the instances that fit; each is counted once. */
+  /** Returns the ids of the matching instances. Duplicates count once. */
   readonly find: (request: HandleRequest) => Promise<readonly string[]>;
 }
 
 /** The mapping between a provider's instances and nodes. */
 export interface NodeInstances {
-  /** In order: the first way that finds an instance decides. */
+  /** The lookups in order. The first one that finds an instance decides. */
   readonly lookups: readonly InstanceLookup[];
-  /** Where instances are looked up, for error messages: `the team of the token at DigitalOcean`. */
+  /** Returns the searched place for error messages, such as `the team of the token at DigitalOcean`. */
   readonly place: (request: HandleRequest) => string;
 }
 
 /**
- * The instance that a node is; undefined when no way finds one (specification section 2.5).
- * @throws DriverError InvalidParameters when a way finds several (rule 11): attaching to the wrong one
- * would give a volume to a stranger.
+ * Returns the id of a node's instance; undefined when no lookup finds one (specification section 2.5).
+ * @throws DriverError InvalidParameters when a lookup finds several (rule 11), because one of them may belong to others
  */
 export async function findInstance(
   request: HandleRequest,
@@ -39,7 +38,7 @@ export async function findInstance(
   return undefined;
 }
 
-/** Like {@link findInstance}. @throws DriverError InvalidParameters also when there is none (rule 11). */
+/** Like {@link findInstance}. @throws DriverError InvalidParameters also when no lookup finds one (rule 11) */
 export async function requireInstance(
   request: HandleRequest,
   instances: NodeInstances,

@@ -7,20 +7,23 @@ import { pauseOn, type ProviderClock } from '../http/provider-clock.js';
 
 const gibibyte = 1024n ** 3n;
 
-/** Bytes in whole GiB, rounded up; at least `min`. */
+/** Converts bytes to GiB, rounded up to a whole number of at least `min`. */
 export function gibOf(bytes: bigint, min = 1): number {
   return Math.max(min, Number((bytes + gibibyte - 1n) / gibibyte));
 }
 
-/** GiB in bytes. */
+/** Converts GiB to bytes. */
 export function bytesOf(gib: number): bigint {
   return BigInt(gib) * gibibyte;
 }
 
-/** Work of this process on volumes and snapshots of cloud providers. */
+/** The calls of this process for volumes and snapshots of cloud providers, by driver and uid. */
 const turns = new KeyedQueue();
 
-/** Runs the calls about one volume or snapshot one after another; a call that hangs delays no other object. */
+/**
+ * Runs work after the earlier work of this process for the same volume or snapshot. Work for other objects does not
+ * wait.
+ */
 export function inOrder<T>(
   driver: string,
   { uid }: Pick<VolumeIdentity, 'uid'>,
@@ -37,10 +40,10 @@ const follows: Readonly<Partial<Record<OperationKind, readonly OperationKind[]>>
   detach: ['attach'],
 };
 
-/** First and longest pause between two polls within a call, and the delay until the next call, milliseconds. */
+/** The delay until a call with a running operation is repeated, milliseconds. */
 const pollAfterMs = 2_000;
 
-/** By clock, so that tests with clocks of their own share nothing. */
+/** The running operations by clock, so that tests with separate clocks share none. */
 const running = new WeakMap<ProviderClock, RunningOperations>();
 
 function runningOn(clock: ProviderClock): RunningOperations {
@@ -50,8 +53,8 @@ function runningOn(clock: ProviderClock): RunningOperations {
 }
 
 /**
- * {@link awaitOperation} with few polls: each takes a request of the budget. An operation that runs for long is also
- * looked up by its result, because records have stayed in progress although the work was done.
+ * Runs {@link awaitOperation} with few polls, because each uses a request of the budget. Once a minute, `look` checks
+ * whether the result of a running operation exists, because providers' records may stay in progress after the work.
  */
 export function carryOut<R>(
   clock: ProviderClock,

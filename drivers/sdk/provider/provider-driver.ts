@@ -4,12 +4,12 @@ import { isPending, type OperationKind, type Pending } from '../contract/operati
 
 import type { ProviderClient } from '../http/provider-client.js';
 
-/** Shortest time until a call is repeated, milliseconds. */
+/** Minimum delay until a call is repeated, milliseconds. */
 const pollMsMin = 100;
 /** Calls of the provider in an error or a Pending answer. */
 const reportedCalls = 5;
 
-/** A refusal with which the provider has done nothing and asks to come later, as an answer. */
+/** Converts an error Throttled with a retry delay to the answer Pending. Returns undefined for other errors. */
 function laterOf(thrown: unknown): Pending | undefined {
   if (!(thrown instanceof DriverError) || thrown.kind !== 'Throttled') return undefined;
   const { retryAfterMs } = thrown;
@@ -55,7 +55,7 @@ export function providerDriver(driver: Driver, client: ProviderClient): Driver {
       const later = laterOf(thrown);
       if (later) return withCalls(later, uid);
       const error = DriverError.from(thrown);
-      // An operation whose outcome is unknown is still one that somebody waits for.
+      // After a Timeout the operation may still be in progress.
       if (error.kind !== 'Timeout') client.telemetry.ended(driver.name, operation);
       throw error.withCalls(recent(uid));
     }

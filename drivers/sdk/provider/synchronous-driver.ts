@@ -1,14 +1,14 @@
 import type { Driver } from '../contract/driver.js';
 import { type Pending, untilOver } from '../contract/operations.js';
 
-/** A {@link Driver} none of whose calls answers before it is over. */
+/** A {@link Driver} whose calls never answer Pending. */
 export type SynchronousDriver = {
   readonly [M in keyof Driver]: Driver[M] extends (request: infer Q) => Promise<infer R>
     ? (request: Q) => Promise<Exclude<R, Pending>>
     : Driver[M];
 };
 
-/** A driver for who may wait: each call is made until it is over. `wait` as for {@link untilOver}. */
+/** Returns a driver that repeats each call of another one until it no longer answers Pending. See {@link untilOver}. */
 export function synchronousDriver(
   driver: Driver,
   wait: (ms: number) => Promise<void>,
