@@ -8,7 +8,7 @@ type Load = () => Promise<{ readonly createDriver: DriverFactory }>;
 
 interface Builtin {
   readonly load: Load;
-  /** Absent: `[drivers.<name>]` of the configuration has nothing to set. */
+  /** The settings in the section `[drivers.<name>]` of the configuration; absent if the driver has none. */
   readonly settings?: 'provider' | 'providerWithToken';
 }
 

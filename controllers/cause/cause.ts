@@ -28,7 +28,7 @@ function causeOfItself(subject: Subject, said: Said | undefined): Cause | undefi
   return { ...said, object, subject, path: [object] };
 }
 
-/** The cause of an object on which `subject` depends, with the path through `subject`. */
+/** Adds `subject` to the path of the cause of an object on which it depends. Returns undefined for no cause. */
 function through(subject: Subject, cause: Cause | undefined): Cause | undefined {
   return cause && { ...cause, path: [labelOfSubject(subject), ...cause.path] };
 }
@@ -113,7 +113,9 @@ function causeOfService(object: Service, world: World): Cause | undefined {
   return ready?.status === 'True' ? undefined : causeOfItself(subject, unmetCondition([ready]));
 }
 
-/** A namespace reports the awaited objects in a condition that is True until the namespace is removed. */
+/**
+ * Returns the condition of a namespace that names the awaited objects: True until its removal. Undefined without one.
+ */
 function remainingOf(conditions: readonly Condition[] | undefined): Said | undefined {
   const remaining = findCondition(conditions, 'ContentRemaining');
   return remaining?.status === 'True' ? remaining : undefined;

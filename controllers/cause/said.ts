@@ -30,12 +30,15 @@ export function unmetCondition(
 /** Conditions that can be unmet while an instance is ready. */
 const besideReady: readonly string[] = ['FilesReady', 'LimitsEnforced'];
 
-/** The unmet condition of an instance that is ready. */
+/** Returns a condition that can be unmet while an instance is ready, and is; undefined if there is none. */
 export function degradedCondition(conditions: readonly Condition[] = []): Said | undefined {
   return conditions.find(({ type, status }) => besideReady.includes(type) && status === 'False');
 }
 
-/** The end of the last run of an instance that is being restarted, which is more specific than the reason Starting. */
+/**
+ * Returns the problem of an instance whose workload is being restarted: the end of its last run, which is more specific
+ * than the reason Starting. Undefined for other instances.
+ */
 export function crashOf({ conditions, exitCode, backoff }: Instance): Said | undefined {
   const ready = findCondition(conditions, 'Ready');
   if (ready?.reason !== 'Starting') return undefined;

@@ -58,7 +58,10 @@ function awayReport(node: Node, deleting: boolean): Report | undefined {
   };
 }
 
-/** A volume that the instance still has on a node. The commit fails if one is attached meanwhile. */
+/**
+ * Returns a volume that the instance still has on a node; undefined if there is none. The commit fails if the
+ * attachments of a volume change meanwhile.
+ */
 async function heldOn(
   txn: Transaction,
   instance: Instance,

@@ -26,7 +26,7 @@ export interface NodeControllerOptions {
 export const silentReason = 'NodeSilent';
 
 interface Heartbeat {
-  /** Uid of the node: a recreated node has no heartbeat yet. */
+  /** Uid of the node, because the heartbeat of a deleted node does not count for a recreated one. */
   readonly uid: string;
   readonly at: string;
   /** Monotonic milliseconds of this process, since clocks of machines differ. */

@@ -186,8 +186,8 @@ export class NodeRegistration implements Runnable {
   }
 
   /**
-   * The id of another live agent of the node. An agent of an earlier release writes no id, so its end can't be
-   * detected.
+   * Returns the id of another live agent of the node; undefined if there is none. An agent of an earlier release writes
+   * no id, so its end can't be detected.
    */
   #holderOf(node: Node): string | undefined {
     if (node.status !== 'Ready') return undefined;

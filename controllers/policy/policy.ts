@@ -15,7 +15,7 @@ const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** A delay, at most a day. */
+/** Declares a value that is a delay in milliseconds, at most a day. */
 function wait(fallback: number, meaning: string, least = leastWaitMs): PolicyValue {
   return { unit: 'milliseconds', fallback, least, most: 24 * hour, meaning };
 }

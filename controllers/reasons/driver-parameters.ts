@@ -54,7 +54,9 @@ function missingSecret(about: About, storage: Storage): Remedy | undefined {
   return set(`data.${key} of secret ${namespace}/${name}`, 'the value for the driver', commandLine);
 }
 
-/** The remedy for a host path: a parameter of the volume that can be changed until the volume is provisioned. */
+/**
+ * Returns the remedy for a rejected host path, which can be changed before provisioning; undefined for other messages.
+ */
 function wrongPath({ message }: About, storage: Storage): Remedy | undefined {
   if (storage.kind !== 'Volume' || !message.includes('hostPath ')) return undefined;
   const { object } = storage;

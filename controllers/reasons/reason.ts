@@ -5,7 +5,7 @@ export type ReasonEntry =
   | { readonly type: 'settled'; readonly meaning: string }
   | { readonly type: 'unmet'; readonly meaning: string; readonly remedy: RemedyOf };
 
-/** A reason that describes a desired state. */
+/** Declares a reason for a desired state, which needs no remedy. */
 export function settled(meaning: string): { readonly type: 'settled'; readonly meaning: string } {
   return { type: 'settled', meaning };
 }

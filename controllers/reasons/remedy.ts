@@ -27,7 +27,10 @@ export type Remedy =
 /** Makes the remedy of an object. */
 export type RemedyOf<K extends SubjectKind = SubjectKind> = (about: About<K>) => Remedy;
 
-/** A command that solves the problem. @param what the effect of the command, without a full stop */
+/**
+ * Creates a remedy with a command that solves the problem.
+ * @param what the effect of the command, without a full stop
+ */
 export function run(command: string, what: string): Remedy {
   return { type: 'run', command, text: `${what}: ${command}` };
 }

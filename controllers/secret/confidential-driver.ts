@@ -5,7 +5,7 @@ import { isSealed, mask, type Sealer, unboundPlace } from './sealer.js';
 /** Associated data of a sealed handle. */
 const handlePlace = unboundPlace('handle');
 
-/** A handle for display, without confidential parts. */
+/** Returns a handle for display, without confidential parts; undefined for no handle. */
 export function shownHandle(handle: string | undefined): string | undefined {
   return handle !== undefined && isSealed(handle) ? mask : handle;
 }

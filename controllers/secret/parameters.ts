@@ -82,7 +82,7 @@ export interface StoredParameters {
   readonly reveals: boolean;
 }
 
-/** The stored parameters of `object`, for {@link sealParameters}. */
+/** Returns the stored parameters of `object` for {@link sealParameters}; undefined for a new object. */
 export async function storedParameters<T extends ApiObject>(
   context: AdmissionContext,
   kind: Kind<T>,

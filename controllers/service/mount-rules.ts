@@ -111,7 +111,7 @@ export function filePathProblem(path: string): string | undefined {
   const parts = path.split('/');
   if (parts.some((part) => part === '' || part === '.' || part === '..'))
     return 'must not contain an empty, "." or ".." segment';
-  // Such names are used to replace versions atomically.
+  // Names with ".." at their beginning are used to replace versions of files atomically.
   return parts[0]?.startsWith('..') ? 'must not start with ".."' : undefined;
 }
 
@@ -131,7 +131,7 @@ interface Folder {
 class Files {
   readonly #root: Folder = { file: '', children: new Map() };
 
-  /** Adds a path; returns a conflicting file. */
+  /** Adds a path. Returns the file that conflicts with it; undefined if there is none. */
   add(path: string): string | undefined {
     let at = this.#root;
     let isNew = false;

@@ -13,7 +13,7 @@ export async function defaultClassName(
   return classes.find((c) => c.default === true)?.name ?? configured;
 }
 
-/** The class of that name, with the changes of the current write. */
+/** Reads the class of that name, with the changes of the current write; undefined if it does not exist. */
 export function classNamed(
   context: AdmissionContext,
   name: string,

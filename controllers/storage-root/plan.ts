@@ -48,10 +48,10 @@ export const rootFolder = '.kedge';
 export const markFile = 'cluster-id';
 
 const shownMax = 3;
-/** Entries of the driver, of a new file system, and of this module. */
+/** Matches names of entries that the driver, mkfs or this module creates in a root. */
 const ownEntry =
   /^(\.(making|deleting)-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.img)?$|^(snapshots|lost\+found|\.kedge)$/;
-/** Entry of a volume, also one in creation or deletion. */
+/** Matches names of entries of volumes, also of those in creation or deletion. */
 const volumeEntry = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.img)?$/;
 
 /** Decides whether a root is used, created, marked or refused. Pure. */

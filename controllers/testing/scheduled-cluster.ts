@@ -99,7 +99,7 @@ export class ScheduledCluster {
     await this.store.updateStatus(volumes, { namespace, name }, { handle: 'h', topology });
   }
 
-  /** A class whose volumes are provisioned in one zone. */
+  /** Creates or changes a class so that it permits only one zone by `allowedTopologies`. */
   async classIn(name: string, value: string): Promise<void> {
     const allowedTopologies = [{ matchLabels: { [zone]: value } }];
     const found = await this.store.get(storageClasses, { name });
@@ -107,7 +107,7 @@ export class ScheduledCluster {
     else await this.store.create(storageClasses, { name, driver: 'd', allowedTopologies });
   }
 
-  /** A class whose parameters name a zone. */
+  /** Creates or changes a class so that its parameter `zone` names a zone. */
   async classNaming(name: string, value: string): Promise<void> {
     const spec = { driver: 'played', parameters: { zone: value } };
     const found = await this.store.get(storageClasses, { name });

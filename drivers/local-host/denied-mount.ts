@@ -9,13 +9,13 @@ interface Place {
   readonly path: string;
 }
 
-/** The place of a path without links. The last mount over a path hides the earlier ones. */
+/** Returns the device and place of a path without links; undefined if no mount contains it. The last mount counts. */
 function placeOf(path: string, mounts: readonly MountEntry[]): Place | undefined {
   const mount = mounts.filter(({ target }) => isWithin(path, target)).at(-1);
   return mount && { device: mount.device, path: join(mount.root, relative(mount.target, path)) };
 }
 
-/** The places that a directory has, including those that are mounted below it. */
+/** Returns the places of a directory and of the mounts below it. */
 function placesIn(directory: string, mounts: readonly MountEntry[]): readonly Place[] {
   const own = placeOf(directory, mounts);
   const below = mounts.filter(({ target }) => target !== directory && isWithin(target, directory));
@@ -23,8 +23,8 @@ function placesIn(directory: string, mounts: readonly MountEntry[]): readonly Pl
 }
 
 /**
- * The relation of a directory to a denied path in a file system that both are on: a mount may have its source in a
- * denied directory, also if the denied path itself is not reached by it. Both paths are without links.
+ * Returns the relation of a directory to a denied path on a device that both use; undefined if there is none. It also
+ * detects a mount whose source is in the denied directory. Both paths must be without links.
  */
 export function mountRelation(
   directory: string,

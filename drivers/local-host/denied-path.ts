@@ -28,7 +28,7 @@ async function realOf(path: string): Promise<string> {
   }
 }
 
-/** Identity of a file, which bind mounts do not change. */
+/** Returns the identity of a file, which bind mounts do not change; undefined if it can't be read. */
 async function identityOf(path: string): Promise<string | undefined> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);
   return found && `${found.dev}:${found.ino}`;

@@ -39,8 +39,8 @@ async function prospectiveRealPath(path: string): Promise<string> {
 }
 
 /**
- * The real path of a host directory, which must be under the real paths of the allow-list and away from denied paths.
- * Creates a missing directory if `create` is set, never through a link that leaves the list.
+ * Returns the real path of a host directory, which must be under the real paths of the allow-list and away from denied
+ * paths. Creates a missing directory if `create` is set, never through a link that leaves the list.
  * @throws DriverError InvalidParameters; Unavailable if the path can't be resolved
  */
 export async function resolveHostPath(

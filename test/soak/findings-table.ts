@@ -6,7 +6,7 @@ import { defectsFolder } from './kept-defects.js';
 export interface FindingRow {
   /** The number of the finding, such as D1. */
   readonly id: string;
-  /** Source files of the tests that hold it, from the project's root. */
+  /** Source files of the tests that detect the finding, from the project's root. */
   readonly tests: readonly string[];
   /** Names of kept defects. */
   readonly patches: readonly string[];

@@ -44,7 +44,7 @@ export async function checkAdmission(store: ObjectStore): Promise<void> {
   for (const snapshot of (await store.list(snapshots)).items) {
     const { namespace, name, source, status = 'Pending' } = snapshot;
     expect(places.has(namespace), `${name}: its namespace`).to.equal(true);
-    // A failed one waits again after a retry, with or without its source.
+    // A Failed snapshot is Pending again after a retry, even without its source.
     const untried = status === 'Pending' && !snapshot.driver && !snapshot.lastOperation;
     if (isDeleting(snapshot) || !untried) continue;
     const of = all.find((v) => v.namespace === namespace && v.name === source.volume);

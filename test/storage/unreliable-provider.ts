@@ -177,7 +177,7 @@ export class UnreliableProvider {
         call(() => {
           if (!this.snapshots.has(snapshot.uid) && !this.disks.has(volume.uid))
             this.wrongs.push(`snapshot ${snapshot.uid} did not exist when it was restored`);
-          // Its content already has a file system.
+          // The restored content already has a file system.
           return this.#provision(volume.uid, sizeBytes, 1);
         }),
     };

@@ -235,7 +235,7 @@ export class ContainerRuntime implements Runtime, Holders {
     return readRun(containers, earlier, { follow: false }, this.#closing.signal);
   }
 
-  /** No-op: the engine bounds the logs. */
+  /** Does nothing, because the engine limits the size of logs. */
   housekeep(): Promise<void> {
     return Promise.resolve();
   }

@@ -13,7 +13,7 @@ export interface EngineWatchOptions {
   readonly outages: EngineOutages;
   /** Called when a workload may have changed. */
   readonly onChange: (id: string) => void;
-  /** Called when any workload may have changed: the engine was unavailable, or events were missed. */
+  /** Called when every workload may have changed, because the engine was unavailable or events were missed. */
   readonly onGap: () => void;
 }
 

@@ -31,7 +31,7 @@ export interface NotedCondition {
 /** The reason of a condition, by the outcome of inputs that are not ready. */
 export const inputsReason = { missing: 'InvalidParameters', failed: 'WriteFailed' } as const;
 
-/** A condition with status True or False. */
+/** Creates a condition with status True (`ok`) or False. */
 export function noted(
   type: NotedCondition['type'],
   ok: boolean,

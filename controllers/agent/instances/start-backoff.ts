@@ -56,7 +56,10 @@ export class StartBackoff {
     return { backoff: next, delayMs };
   }
 
-  /** The backoff after the end of a run. Each run is counted once; runs that the agent stopped are not counted. */
+  /**
+   * Returns the backoff to store after the end of a run; undefined if there is none. Each run is counted once; runs
+   * that the agent stopped are not counted.
+   */
   ended(
     { backoff }: Instance,
     state: Extract<WorkloadState, { state: 'exited' }>,
@@ -70,7 +73,7 @@ export class StartBackoff {
     return { ...backoff, run, crashes: healthy ? 0 : crashes + 1 };
   }
 
-  /** The backoff of a running workload: failed starts are cleared, short runs are kept. */
+  /** Returns the backoff to store for a running workload: without failed starts, but with short runs. */
   running({ backoff }: Instance): InstanceBackoff | undefined {
     if (backoff?.failedStarts === undefined) return backoff;
     const { crashes, run, engineEnds } = backoff;

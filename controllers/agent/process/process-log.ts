@@ -6,7 +6,7 @@ import type { LogCursor, LogLine, LogRequest } from '../runtime/log.js';
 import { noteSize, rotate } from './log-rotation.js';
 import { runStarts } from './run-log.js';
 
-/** Parses a cursor: an offset in the file, and a checksum of the bytes before it. */
+/** Parses a cursor: an offset in the file, and a checksum of the bytes before it. Undefined without a complete one. */
 function positionOf([offset, check]: LogCursor = []): LogPosition | undefined {
   return offset === undefined || check === undefined ? undefined : { offset, check };
 }

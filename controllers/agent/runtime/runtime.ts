@@ -104,7 +104,7 @@ export type WorkloadState =
       /** Milliseconds since the epoch, like `exitedAt`. */
       readonly startedAt: number;
       readonly exitedAt: number;
-      /** True if the agent requested it. */
+      /** Whether the agent requested the end of the workload. */
       readonly requested: boolean;
     };
 

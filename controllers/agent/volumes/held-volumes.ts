@@ -25,7 +25,7 @@ export class HeldVolumes {
     informer.addIndex('storage', (volume) => [this.storageOf(volume)]);
   }
 
-  /** The other cached volumes with the same storage. */
+  /** Returns the other cached volumes with the same storage; none for a volume without a handle. */
   twinsOf(volume: Volume): readonly Volume[] {
     if (!volume.handle) return [];
     return this.onStorageOf(volume).filter(({ metadata }) => metadata.uid !== volume.metadata.uid);

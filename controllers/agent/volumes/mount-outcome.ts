@@ -20,7 +20,7 @@ export type MountOutcome =
       readonly retry: boolean;
     };
 
-/** A volume that can't be used yet, with the reason. */
+/** Creates the outcome for a volume that can't be used yet. */
 export function waiting(reason: Reason, message: string, retry = false): MountOutcome {
   return { type: 'waiting', reason, message, retry };
 }

@@ -237,7 +237,7 @@ export class VolumeManager {
     if (kept.length > 0) this.#options.logger.info('volumes adopted', { count: kept.length });
   }
 
-  /** Releases a volume from a claim; see {@link VolumeRelease}. */
+  /** Releases a volume from a claim. Returns the result of {@link VolumeRelease.run}. */
   release(volume: Volume, claim: string): Promise<boolean> {
     return this.#release.run(volume, claim);
   }

@@ -21,12 +21,12 @@ function labelsText({ labels = {} }: Node): string {
   return pairs.join(', ') || 'none';
 }
 
-/** The node that lacks the fewest labels. */
+/** Returns the node that lacks the fewest labels; undefined if there are no nodes. */
 function nearest(nodes: readonly Node[], wanted: Labels): Node | undefined {
   return [...nodes].sort((a, b) => lacking(a, wanted).length - lacking(b, wanted).length)[0];
 }
 
-/** The remedy for an instance whose volume is reachable only from nodes with labels, according to the message. */
+/** Returns the remedy if a message reports a volume as reachable only from nodes with labels; undefined otherwise. */
 function reachedBy(node: Node, message: string): Remedy | undefined {
   const [, volume, list] =
     /(volume \S+) is reachable only from nodes with \{([^}]+)\}/.exec(message) ?? [];

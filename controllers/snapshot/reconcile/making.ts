@@ -126,7 +126,10 @@ export class Making {
     return requeueAfter(0);
   }
 
-  /** The source from the store, because the cache of a node's part may lag. */
+  /**
+   * Reads the source from the store, because the cache of a node's part may be behind it. Undefined unless the source
+   * is reserved for the snapshot.
+   */
   async #inFlight(snapshot: Snapshot): Promise<Volume | undefined> {
     const key = { namespace: snapshot.namespace, name: snapshot.source.volume };
     const found = await this.#effects.options.store.get(volumes, key);

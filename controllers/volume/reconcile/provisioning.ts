@@ -102,7 +102,7 @@ export class Provisioning {
     return requeueAfter(0);
   }
 
-  /** V2: no call was made; a change of the awaited object queues its key. */
+  /** V2: writes why the volume waits, without a driver call. A change of the awaited object queues the volume. */
   async #wait(
     request: ReconcileContext,
     volume: Volume,
@@ -182,7 +182,7 @@ export class Provisioning {
     return { uid, name: snapshot.name, namespace: snapshot.namespace, handle: snapshot.handle };
   }
 
-  /** V4 before a driver call: an input is missing or invalid. */
+  /** V4: writes Failed before any driver call, because an input is missing or invalid. */
   #refused(
     situation: VolumeSituation,
     from: 'Pending' | 'Failed',
@@ -247,7 +247,7 @@ export class Provisioning {
     return requeueAfter(0);
   }
 
-  /** V20, V21: only an observation of the provider leaves Stalled. */
+  /** V20, V21: observes the provider until the outcome is known, which alone ends the phase Stalled. */
   async observe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const startedAt = this.#effects.now;

@@ -77,7 +77,9 @@ export class Upkeep {
     }
   }
 
-  /** V27: a volume that two probes found absent is lost; one that reappears is Available again. */
+  /**
+   * V27: probes the volume. After two probes that found it absent it is lost; one that reappears is Available again.
+   */
   async probe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const { status } = volume;

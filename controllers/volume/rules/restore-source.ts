@@ -32,8 +32,8 @@ function notReady(key: string, snapshot: Snapshot | undefined): string | undefin
 }
 
 /**
- * The reason why a volume is too small for its snapshot, with the remedy. Admission can't check it: the required size
- * is known once the snapshot is Ready.
+ * Returns why a volume is too small for its snapshot, with the remedy; undefined if it is large enough. Admission can't
+ * check it, because the required size is known only once the snapshot is Ready.
  */
 function sizeObstacle(
   { namespace, name, size }: Volume,

@@ -97,7 +97,7 @@ export interface BlockProvider {
   readonly attachedHere?: (request: HandleRequest) => Promise<string | undefined>;
   /** Attaches to `request.instance`; returns the by-id link of the device. */
   attach(request: BlockAttachRequest): Promise<AttachResult | Pending>;
-  /** Called only while no part of the device is mounted on this node. */
+  /** Detaches the volume at the provider. Called only while the device is not mounted on this node. */
   detach(request: BlockDetachRequest): Promise<void | Pending>;
   /** The path of the device on this node, without a provider call; undefined if it is not attached here. */
   devicePath(request: HandleRequest): Promise<string | undefined>;

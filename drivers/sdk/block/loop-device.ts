@@ -83,7 +83,7 @@ async function attachInTurn(host: NodeHost, image: string, signal: AbortSignal):
   );
 }
 
-/** Like {@link loopOf}, after the kernel has removed devices of the image that are being detached. */
+/** Waits until the kernel has removed devices of the image that are being detached, then acts like {@link loopOf}. */
 async function lastingLoopOf(
   host: NodeHost,
   image: string,

@@ -215,13 +215,15 @@ export interface Driver extends ClassInspection {
   /** The name of the cloud provider, for messages; absent for drivers of this machine. */
   readonly provider?: string;
   capabilities(): Capabilities;
-  /** All violations; secret references are not resolved. Makes no calls. */
+  /**
+   * Returns all violations of the parameters. Makes no calls. References are not resolved except at level `resolved`.
+   */
   validateParameters(
     parameters: Parameters,
     context: ParameterContext,
   ): readonly ParameterViolation[];
   provision(request: ProvisionRequest): Promise<ProvisionResult | Pending>;
-  /** The resource of this identity. @throws DriverError NotFound. */
+  /** Returns the state of the volume's resource at the provider. @throws DriverError NotFound */
   observe(request: DeleteRequest): Promise<Observation>;
   delete(request: DeleteRequest): Promise<void | Pending>;
   attach(request: HandleRequest): Promise<AttachResult | Pending>;
@@ -232,7 +234,7 @@ export interface Driver extends ClassInspection {
   expand(request: ExpandRequest): Promise<ExpandResult | Pending>;
   /** Starts a snapshot; the same identity returns the same one. Drivers without snapshots throw Unsupported. */
   createSnapshot(request: SnapshotRequest): Promise<SnapshotResult | Pending>;
-  /** The snapshot of this identity. @throws DriverError NotFound. */
+  /** Returns the state of the snapshot at the provider. @throws DriverError NotFound */
   observeSnapshot(request: SnapshotHandleRequest): Promise<SnapshotResult>;
   deleteSnapshot(request: SnapshotHandleRequest): Promise<void | Pending>;
   /** Like {@link provision}, with the snapshot's content. */

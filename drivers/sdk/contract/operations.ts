@@ -25,7 +25,7 @@ export interface Operations {
   get(kind: OperationKind): Promise<string | undefined>;
   /** Resolves once the id is durable. */
   set(kind: OperationKind, id: string): Promise<void>;
-  /** No-op if there is none. */
+  /** Removes the stored text of an operation. No-op if there is none. */
   clear(kind: OperationKind): Promise<void>;
 }
 

@@ -43,7 +43,7 @@ export interface ProviderResource {
   readonly uid?: string;
   /** The installation that created it; absent: it has no mark. */
   readonly cluster?: string;
-  /** The instance it is attached to. */
+  /** The provider's id of the instance to which a volume is attached; absent if it is attached to none. */
   readonly instance?: string;
   /** The node labels that decide where it can be attached. */
   readonly topology?: Readonly<Record<string, string>>;

@@ -30,7 +30,7 @@ type LoopState = Extract<NodeState, { type: 'loop' }>;
 /** The storage of a journal: small texts by name. A write is atomic and durable. */
 export interface JournalFiles {
   list(): Promise<readonly string[]>;
-  /** Undefined for a name that does not exist. @throws Error for one that can't be read */
+  /** Returns the text of a record; undefined if it does not exist. @throws Error if it can't be read */
   read(name: string): Promise<string | undefined>;
   write(name: string, text: string): Promise<void>;
   /** Succeeds for a name that does not exist. */

@@ -22,7 +22,7 @@ export function nodeUndo(host: NodeHost, journal: NodeJournal, signal: AbortSign
   };
 }
 
-/** Loop devices, their files, and the mount points of all mount namespaces. Unreadable ones are omitted. */
+/** Returns the paths of loop devices and their files, and the sources and targets of mounts in all mount namespaces. */
 async function placesOfNode(host: NodeHost, signal: AbortSignal): Promise<readonly string[]> {
   const places = new Set<string>();
   const loops = await loopTable(host.run, signal).catch(() => []);

@@ -59,7 +59,7 @@ const processesWithFiles: Holders = {
   },
 };
 
-/** Whether any mount namespace may have a file system of a device: the kernel reports those that kedged creates. */
+/** Whether the kernel has an ext4 or xfs file system of a device in use, in whatever mount namespace it is mounted. */
 export async function hasFileSystem(device: string): Promise<boolean> {
   const places = (await partsOf(device)).flatMap((part) =>
     ['ext4', 'xfs'].map((fsType) => `/sys/fs/${fsType}/${part}`),

@@ -73,11 +73,11 @@ export interface NodeHost {
   processMounts(): AsyncIterable<ProcessMounts>;
   /** Number of a device, as in the mount table. @throws Error ENOENT */
   deviceNumber(device: string): Promise<string>;
-  /** Whether any mount namespace may have a file system of a device. */
+  /** Whether the kernel has an ext4 or xfs file system of a device in use, in whatever mount namespace it is mounted. */
   hasFileSystem(device: string): Promise<boolean>;
   /** Opens a directory without following a link. */
   openDirectory(path: string): Promise<OpenedDirectory>;
-  /** Waits. @throws Error if `signal` is aborted */
+  /** Waits `ms` milliseconds. @throws Error if `signal` is aborted before */
   pause(ms: number, signal?: AbortSignal): Promise<void>;
 }
 

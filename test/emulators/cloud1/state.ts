@@ -11,7 +11,7 @@ import type { Instance } from '../core/machine.js';
 import { Refusal } from './refusals.js';
 import { gib, isVolumeName, limits, linkOf, regions } from './rules.js';
 
-/** A volume. Plain data, as all of the state. */
+/** A volume as plain data. */
 export interface Volume {
   readonly id: string;
   readonly name: string;

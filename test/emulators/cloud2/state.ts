@@ -10,7 +10,7 @@ import type { Instance } from '../core/machine.js';
 import { Refusal } from './refusals.js';
 import { areLabels, gib, isName, limits, linkOf, locations } from './rules.js';
 
-/** A volume. Plain data, as all of the state. */
+/** A volume as plain data. */
 export interface Volume {
   readonly id: number;
   readonly name: string;

@@ -144,7 +144,7 @@ export class EngineContainers {
     }
   }
 
-  /** The container; undefined if it does not exist. */
+  /** Returns the state of a container; undefined if it does not exist. */
   async inspect(id: string, signal: AbortSignal): Promise<ContainerInspection | undefined> {
     const path = `/containers/${encodeURIComponent(id)}/json`;
     try {

@@ -10,7 +10,7 @@ export type RegistryCredentials = {
   | { readonly identityToken: string }
 );
 
-/** The fields in the engine's spelling. */
+/** Converts credentials to the field names of the engine. */
 function engineFields(credentials: RegistryCredentials): Readonly<Record<string, string>> {
   if ('registryToken' in credentials) return { registrytoken: credentials.registryToken };
   if ('identityToken' in credentials) return { identitytoken: credentials.identityToken };

@@ -1,7 +1,7 @@
 import { parseImage } from '../../../service/image/image-reference.js';
 import type { EngineImage } from '../engine/engine-images.js';
 
-/** The repository of a name without its tag and digest. */
+/** Returns an image name without its tag and digest; undefined for an invalid name. */
 function repositoryOf(name: string): string | undefined {
   return parseImage(name)?.repository;
 }

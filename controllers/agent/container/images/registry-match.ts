@@ -40,7 +40,7 @@ export function specificity(registry: string, image: ImageReference): number | u
   return (isWildcard ? 0 : 1_000_000) + segments * 1_000 + host.length;
 }
 
-/** The most specific registry for an image; among equal ones the first. */
+/** Returns the most specific registry for an image, the first one of equal ones; undefined if none matches. */
 export function mostSpecific<T>(
   candidates: readonly T[],
   registryOf: (candidate: T) => string,

@@ -30,7 +30,7 @@ export async function exists(driver: SynchronousDriver, context: CallContext): P
   );
 }
 
-/** The oldest existing volume that matches. */
+/** Returns the oldest existing volume that matches; undefined if none does. */
 export function findVolume(
   memory: MutantMemory,
   fits: (volume: VolumeIdentity) => boolean,
@@ -38,7 +38,7 @@ export function findVolume(
   return [...memory.volumes.values()].find(({ volume }) => fits(volume));
 }
 
-/** The mount of a volume. */
+/** Returns the recorded mount of a volume; undefined if it is not mounted. */
 export function mountOf(
   memory: MutantMemory,
   { uid }: VolumeIdentity,
