@@ -8,8 +8,8 @@ export type MadeVolume = Pick<Volume, 'namespace' | 'name' | 'status'> & {
 };
 
 /**
- * The volume that blocks the deletion of its source snapshot because it is not provisioned yet. A restore in
- * progress delays the deletion instead.
+ * Returns why a snapshot can't be deleted: a volume that is created from it is not provisioned yet. Undefined if there
+ * is none. A restore in progress delays the deletion instead.
  */
 export function snapshotObstacle(
   { namespace, name }: Pick<Snapshot, 'namespace' | 'name'>,

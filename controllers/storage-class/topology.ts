@@ -54,7 +54,10 @@ export interface NamedTopology {
   readonly references: Readonly<Record<string, string>>;
 }
 
-/** Reads the topology that the parameters of a volume give. @param keysOf `Capabilities.placeParameters` of its driver */
+/**
+ * Reads the topology that the parameters of a volume give.
+ * @param keysOf `Capabilities.placeParameters` of its driver
+ */
 export function namedTopology(
   parameters: Parameters,
   keysOf: Readonly<Record<string, readonly string[]>> = {},

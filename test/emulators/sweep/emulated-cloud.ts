@@ -105,7 +105,9 @@ export class EmulatedCloud {
   }
 }
 
-/** Returns a host on which every attached disk exists as a block device. `linked` returns the id of a disk by its link. */
+/**
+ * Returns a host on which every attached disk exists as a block device. `linked` returns the id of a disk by its link.
+ */
 export function hostSeeing(linked: (link: string) => string | undefined): NodeHost {
   const real = nodeHost();
   return {
