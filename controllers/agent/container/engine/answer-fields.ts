@@ -19,7 +19,7 @@ export function inside(object: JsonObject, field: string): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** Returns the text of a field. @throws EngineError Malformed if the field is absent or not a text */
+/** Returns the text of a field. @throws EngineError Malformed if the field is absent, empty or not a text */
 export function requireText(object: JsonObject, field: string): string {
   const text = textOf(object, field);
   if (text !== '') return text;
