@@ -39,7 +39,7 @@ export interface Provisioned extends ApiObject {
   readonly lastOperation?: DriverOperation;
 }
 
-/** The status fields that all these kinds have. */
+/** The status fields that volumes and snapshots have in common. */
 export type Report = Partial<Pick<Provisioned, 'attempts' | 'conditions' | 'lastOperation'>> & {
   readonly reason?: Reason;
 };

@@ -18,7 +18,7 @@ export class SharedDirectory {
     return new SharedDirectory(path);
   }
 
-  /** Unmounts and removes it. */
+  /** Unmounts and removes the directory. */
   async remove(): Promise<void> {
     spawnSync('umount', ['-R', this.path]);
     await rm(this.path, { recursive: true, force: true });

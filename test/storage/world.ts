@@ -134,7 +134,7 @@ export class World {
     return (await this.#store.list(snapshots)).items;
   }
 
-  /** The actions of a user that the API permits; conflicts and refusals are expected. */
+  /** Executes a random action of a user that the API permits. Conflicts and refusals are expected. */
   async act(): Promise<void> {
     const actions: readonly (readonly [string, () => Promise<unknown>])[] = [
       ['create', () => this.#create()],

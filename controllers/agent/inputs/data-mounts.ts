@@ -22,7 +22,7 @@ interface Entry {
   readonly kind: 'secret' | 'configmap';
   /** `secretMounts[0]` */
   readonly field: string;
-  /** Folder of its files. */
+  /** Folder with the files of the mount. */
   readonly set: string;
   readonly mount: DataMount;
 }

@@ -18,10 +18,10 @@ export async function loopOf(
 /** A line of the table of loop devices. */
 export interface LoopEntry {
   readonly device: string;
-  /** The path of its file, or the path before the file was removed. */
+  /** The path of the device's file. If the file was removed, its last path. */
   readonly file: string;
   readonly isRemoved: boolean;
-  /** The identity of its file, as {@link HostFiles.identity}. */
+  /** The identity of the device's file, as {@link HostFiles.identity}. */
   readonly identity: string;
   /** Whether the kernel detaches the device when it is closed. */
   readonly autoclear: boolean;
