@@ -45,7 +45,7 @@ async function greet(config: DaemonConfig, daemon: Daemon): Promise<void> {
   say(`Data: ${config.dataDirectory}`);
   if (access === 'missing')
     say(
-      `No credentials are stored for this server: stop kedged, run "${how.kedged} recover-root", then "${how.kedge} login".`,
+      `No context "local" is stored for this user. Stop kedged, create a root token with "${how.kedged} recover-root", start kedged again, and store the token with "${how.kedge} login --name local --server ${server}".`,
     );
   say('');
   say(`Next, in another terminal${how.start === 'npm start' ? ', in this directory' : ''}:`);

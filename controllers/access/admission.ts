@@ -41,7 +41,8 @@ export function userRules(): AdmissionRules<User> {
           field: 'node',
           description: 'only a service account can represent a node; set kind to serviceAccount',
         });
-      // Without a node the account of an agent would have the rights of the agents of all nodes.
+      // An account without a node has the rights of the agents of all nodes, and one that is moved gets those of another
+      // node: the writer must hold all rights of its policies.
       if (before?.node && before.node !== user.node)
         for (const name of user.policies ?? [])
           violations.push(...(await grantViolations(context, name, 'node')));

@@ -36,7 +36,7 @@ export async function foreignRecordOf(
 
 /** The message of a foreign object's condition. */
 export function foreignWords(clusterId: string): string {
-  return `belongs to cluster ${clusterId}, and this store is a copy of that cluster: a copy calls no driver for objects of the original; delete it here (the original keeps it) and create a new one`;
+  return `belongs to cluster ${clusterId}, and this store is a copy of that cluster: a copy calls no driver for objects of the original; delete the object here (the original cluster keeps the data) and create a new one`;
 }
 
 /** The original of a copy. */

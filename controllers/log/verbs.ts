@@ -14,7 +14,10 @@ export interface LogVerbOptions {
   readonly node?: string;
 }
 
-/** The instance of that name, otherwise all instances of the service of that name. */
+/**
+ * Returns the instance of that name, otherwise all instances of the service of that name, which may be none.
+ * @throws StatusError NotFound if there is neither
+ */
 async function targets(parts: ApiParts, request: JsonObject): Promise<readonly Instance[]> {
   const namespace = String(request.namespace);
   const name = String(request.name);

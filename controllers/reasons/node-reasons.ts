@@ -76,8 +76,8 @@ function otherProcess(about: About): Remedy {
   return wait(
     `storage root ${path}`,
     'once the other kedged that has locked it ends',
-    'systemctl stop kedged',
-    'to stop the other kedged, on the node',
+    'pgrep -a kedged',
+    'to find the other kedged, on the node, and stop it',
   );
 }
 

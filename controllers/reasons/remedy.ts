@@ -36,7 +36,7 @@ export function run(command: string, what: string): Remedy {
 }
 
 /**
- * A field that needs another value, with the command that changes it.
+ * Creates a remedy that gives a field another value, with the command that does so.
  * @param more the alternative, without a full stop
  */
 export function set(field: string, value: string, command: string, more = ''): Remedy {
@@ -45,7 +45,7 @@ export function set(field: string, value: string, command: string, more = ''): R
 }
 
 /**
- * A problem that ends without an action, with a command for users who do not want to wait.
+ * Creates a remedy for a problem that ends without an action, with a command for users who do not want to wait.
  * @param otherwise the purpose of the command, such as `to delete it instead`
  */
 export function wait(

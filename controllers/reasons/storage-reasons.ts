@@ -161,7 +161,10 @@ export const storageReasons = {
     byKind({ Volume: released }, otherwise),
   ),
   Foreign: unmet('the data belongs to the cluster that this one is a copy of', (about) =>
-    run(deletionOf(about), 'the original keeps its data: delete it here, and create a new one'),
+    run(
+      deletionOf(about),
+      'delete the object here (the original cluster keeps the data), and create a new one',
+    ),
   ),
   NearlyFull: unmet(
     'more than 90 % of the space or the inodes of the volume is used',

@@ -9,7 +9,7 @@ import {
   takenPorts,
 } from '../service/needs/index.js';
 
-/** The resources and ports of a node that placed instances use. */
+/** The resources that placed instances request of a node, and their host ports. */
 export interface NodeUse extends ResourceRequests {
   /** The instance that uses a port, by port and protocol, such as `80/TCP`. */
   readonly ports: ReadonlyMap<string, string>;
@@ -21,7 +21,7 @@ export interface Shortage {
   readonly message: string;
 }
 
-/** Adds up the resources and ports that instances use of their node. */
+/** Sums the resource requests of the instances placed on a node, and collects their host ports. */
 export function useOf(placed: readonly Instance[]): NodeUse {
   const ports = new Map<string, string>();
   let [cpuMillis, memoryBytes, pids] = [0, 0, 0];

@@ -33,7 +33,7 @@ export interface ParameterResolver {
 /** A driver that redacts the values of one set of parameters, and the redaction itself. */
 export interface ConfidentialCalls {
   readonly driver: Driver;
-  /** For messages outside of the driver. */
+  /** Redacts the same values in errors and texts that do not come from `driver`. */
   readonly redaction: Redaction;
 }
 

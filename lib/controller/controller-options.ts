@@ -50,7 +50,7 @@ export interface StoreControllerOptions extends ControllerOptions<ReconcileConte
   readonly store: ObjectStore;
   /**
    * The reconciled kind, if it has a status field `conditions`: `fail` then sets the condition Stalled with its
-   * reason and message, and the next run with another result removes it. A kind whose `conditions` is not a status
+   * reason and message, and the next run with another result makes it False. A kind whose `conditions` is not a status
    * field is refused with a TypeError.
    */
   readonly conditionsOf?: KindWithConditions;

@@ -15,7 +15,7 @@ import {
 /** The check of a fenced write inside its commit. */
 export type Fence = () => Operation;
 
-/** The error of a write after the epoch ended. */
+/** The error of a fenced write while this candidate does not hold the lease: FailedPrecondition (LeadershipLost). */
 export function leadershipLost(name: string): StatusError {
   return new StatusError({
     code: 'FailedPrecondition',

@@ -86,8 +86,9 @@ function reduced(units: bigint, base: bigint, stepsMax: number): readonly [bigin
 }
 
 /**
- * A quantity in Kubernetes' canonical form: whole units and the largest suffix without a fraction, of the family of
- * its suffix (binary, decimal, exponent). Undefined if it is not a quantity.
+ * The quantity in whole units, rounded up, with the largest suffix that needs no fraction. The suffix stays in its
+ * family: binary, decimal or exponent. Unlike in Kubernetes, a fraction such as `500m` becomes a whole unit. Undefined as
+ * for {@link parseQuantity}.
  */
 export function canonicalQuantity(text: string): string | undefined {
   const units = parseQuantity(text);

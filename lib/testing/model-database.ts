@@ -15,7 +15,7 @@ import {
 /** Options of {@link modelDriver}. */
 export interface ModelDriverOptions {
   readonly files: FileSystem;
-  /** Random source that decides when memory becomes a table; default seed 1. */
+  /** Decides when memory becomes a table, and how much of a record a failed write leaves; default seed 1. */
   readonly random?: Random;
   /** Bytes in memory after which a new log is started; default 4096. */
   readonly memoryBytes?: number;

@@ -12,7 +12,10 @@ interface Waiting {
   readonly since: number;
 }
 
-/** The guarantees as a plain list: which keys may be handed out next, and why another may not. */
+/**
+ * A reference model of the queue's order. It fails if a key is handed out out of order: by priority with the share of
+ * lower ones, in turns of the groups, oldest first.
+ */
 class PromisedOrder {
   readonly #fair: boolean;
   #waiting: Waiting[] = [];

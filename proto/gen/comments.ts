@@ -389,7 +389,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.Service.runtime": "Default container.",
   "api.Service.scale": "Replicas; default 1.",
   "api.Service.secret_mounts": "Keys of secrets as files, which follow the secret while the workload runs.",
-  "api.Service.termination_grace_period_seconds": "Seconds from SIGTERM to SIGKILL at a stop; default 30.",
+  "api.Service.termination_grace_period_seconds": "Seconds from the stop signal to SIGKILL; default 30. The stop signal is SIGTERM, or the STOPSIGNAL of a container's image.",
   "api.Service.user": "The user of a command: a user name, uid or uid:gid. For a container, names and the default are those of its image. For a process, names are those of its node, and the default is the user of kedged; only a kedged that runs as root can use another user. A process with a uid alone has the groups of the node's user of that uid, else the group of the same number.",
   "api.ServiceService": "Replicas of workloads.",
   "api.ServiceService.Create": "Creates an object. Status fields are ignored.",

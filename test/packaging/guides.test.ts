@@ -23,7 +23,10 @@ function blocks(text: string, language: string): readonly string[] {
 
 const read = (page: string): string => readFileSync(join(root, page), 'utf8');
 
-/** Pages for embedders. The guide to drivers is about another package; the others are for operators. */
+/**
+ * Pages for embedders: those with TypeScript code, except the guide to drivers, which is about another package. Guides
+ * without TypeScript are for operators.
+ */
 const pages = [
   'lib/README.md',
   'docs/tutorial.md',

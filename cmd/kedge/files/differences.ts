@@ -11,7 +11,10 @@ export interface Difference {
   readonly after?: unknown;
 }
 
-/** The leaves in which two values differ. */
+/**
+ * Returns the differences of two values. Objects are compared by key, and arrays of equal length by item. Anything else
+ * is one difference, such as an added object or arrays of different length.
+ */
 export function differences(before: unknown, after: unknown, path = ''): readonly Difference[] {
   if (isDeepStrictEqual(before, after)) return [];
   if (isJsonObject(before) && isJsonObject(after)) {

@@ -10,7 +10,7 @@ export interface ObjectExplanation {
   readonly object: string;
   readonly status: string;
   readonly explanation: Explanation | undefined;
-  /** The last call of its driver, if it has one. */
+  /** Labels and texts of the last driver call: the call, its result, the next retry. Empty without a call. */
   readonly lastCall: readonly (readonly [string, string])[];
 }
 

@@ -53,7 +53,7 @@ async function openUnlinked(file: string): Promise<FileHandle> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
     throw new Error(
-      `${file} was replaced by a symbolic link after the start: remove the link, or restart kedged to follow it`,
+      `${file} is a symbolic link that kedged does not follow: it has no target, or it replaced the file after the start; remove the link, or create its target and restart kedged`,
       { cause: error },
     );
   }

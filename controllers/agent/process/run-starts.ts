@@ -29,7 +29,7 @@ interface Start {
  */
 export class RunStarts {
   readonly #options: RunStartsOptions;
-  /** Folders of runs with unknown outcome. */
+  /** Folders of runs whose start has an unknown outcome. */
   readonly #spawning = new Set<string>();
   /** Starts of each workload, until the supervisor has ended and the outcome is known. */
   readonly #starts = new Map<string, Set<Start>>();

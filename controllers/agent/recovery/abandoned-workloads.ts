@@ -47,8 +47,8 @@ export class AbandonedWorkloads {
 
   /**
    * Stops all these workloads, waits for their ends and removes them. Used at a start and at a shutdown.
-   * @param budgetMs grace period; default 30 s
-   * @throws Error if a workload survives SIGKILL
+   * @param budgetMs upper limit of the grace period, which is at most 30 s; the wait for the end after SIGKILL is added
+   * @throws Error if a workload survives SIGKILL, or if workloads or instances can't be listed or removed
    */
   async stop(budgetMs = graceMs): Promise<void> {
     const abandoned = await this.#find(() => false);

@@ -9,7 +9,7 @@ export type MountOutcome =
       readonly mount: InstanceMount;
       /** Directory on this node. */
       readonly source: string;
-      /** Directory inside the source, which is resolved at the mount. */
+      /** Directory relative to the source, resolved by the runtime at the mount. Absent: the source itself. */
       readonly subPath?: string;
     }
   | {

@@ -34,7 +34,7 @@ export interface VolumeManagerOptions {
   readonly drivers: DriverRegistry;
   readonly resolver: ParameterResolver;
   readonly node: string;
-  /** The directory of mounts, with one subdirectory per volume uid. */
+  /** The parent of `<volume uid>` for staging, and of `binds/<volume uid>/<claim>/<mount>` for publishing. */
   readonly mountRoot: string;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -80,7 +80,7 @@ export function noNodeFits(about: About<'Instance'>): Remedy {
   );
 }
 
-/** The remedy for a volume whose class permits no node by allowedTopologies. */
+/** The remedy for a volume without a suitable node: its class lacks a location, or `allowedTopologies` matches no node. */
 export function topologyUnsatisfied({ object, world, message }: About<'Volume'>): Remedy {
   const { storageClassName: name } = object;
   const [, parameter] = /^its parameters do not contain ([^ ,]+)/.exec(message) ?? [];

@@ -59,7 +59,8 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
   /** Adds to a volume the fields that the node part knows and the API does not return. */
   recalled(volume: Volume): Volume {
     const missingSince = this.#missingSince.get(volume.metadata.uid);
-    // The controllers of the cluster requested the deletion, regardless of the policy.
+    // On a node, `neverUsed` deletes the data whatever the reclaim policy is. A deletion that the controllers of the
+    // cluster request was judged by them.
     const neverUsed = isDeletionAsked(volume);
     return { ...volume, neverUsed, ...(missingSince === undefined ? {} : { missingSince }) };
   }

@@ -74,7 +74,7 @@ export interface VolumeIdentity {
   readonly importedAs?: string;
 }
 
-/** The context of every call. */
+/** The context of a call for a volume. */
 export interface CallContext {
   readonly volume: VolumeIdentity;
   /** Class and volume merged, in plaintext. */

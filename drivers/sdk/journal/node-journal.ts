@@ -215,7 +215,10 @@ function nameOf(state: NodeState): string {
   return `${state.type}-${state.uid}-${hash}`;
 }
 
-/** The state of a record name; undefined if its place is not one of `places`. */
+/**
+ * Returns the state of a record name, without the identity of a loop's file; undefined if the name is not a record name,
+ * or its place is not one of `places`.
+ */
 function stateNamed(name: string, places: readonly string[]): NodeState | undefined {
   const [, type, uid] = /^(freeze|loop|mount)-(.+)-[0-9a-f]{16}$/.exec(name) ?? [];
   if (type === undefined || uid === undefined) return undefined;

@@ -33,7 +33,7 @@ export interface DurabilityOptions {
   readonly ownWrites: OwnWrites;
   readonly authors: CauseRegistry;
   readonly conditionsOf: KindWithConditions | undefined;
-  /** Default: `store`. */
+  /** See {@link StoreControllerOptions.timers}. Default: `store`. */
   readonly timers?: 'store' | 'memory';
 }
 

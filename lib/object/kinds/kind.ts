@@ -131,7 +131,7 @@ export interface Kind<
   readonly _new?: C;
 }
 
-/** A kind with a field `conditions` in its status. */
+/** A kind whose objects have a field `conditions`. The type does not require it to be a status field. */
 export type KindWithConditions = Kind<
   ApiObject & { readonly conditions?: readonly Condition[] }
 > & {

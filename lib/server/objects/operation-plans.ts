@@ -50,7 +50,9 @@ export class OperationPlans {
   }
 
   /**
-   * Validates one operation and plans it.
+   * Authorizes, validates and plans one operation, and stages its effect in `judgement` for later operations. Called in
+   * the order of the transaction.
+   * @param judgement the one of the whole transaction
    * @param touches number of operations of the transaction on the object of each id
    * @throws StatusError the error of a refused operation
    */

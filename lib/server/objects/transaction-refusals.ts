@@ -3,7 +3,10 @@ import { type ApiObject, jsonEqual } from '../../object/index.js';
 import type { JsonObject } from '../../rpc/index.js';
 import type { GivenObjectOperation } from './object-operations.js';
 
-/** The error of an answer that is larger than a message may be. */
+/**
+ * The error for a transaction whose answer would have more characters than `limits.transactionAnswerCharactersMax`.
+ * @param count number of operations up to the one that exceeds it
+ */
 export function answerTooLarge(count: number): StatusError {
   return new StatusError({
     code: 'InvalidArgument',

@@ -51,7 +51,7 @@ function sequence(description: string, items: JsonSchema): JsonSchema {
 export function watchStream(output: DescMessage, reference: MessageSchema): JsonSchema {
   const field = output.fields.find(({ jsonName }) => jsonName === 'events');
   const change = field?.message;
-  if (!change) throw new TypeError(`${output.typeName} has no events`);
+  if (!change) throw new TypeError(`${output.typeName} has no message field "events"`);
   const type = change.fields.find(({ jsonName }) => jsonName === 'type')?.enum;
   const changed = eventSchema({
     names: type ? enumNames(type) : [],

@@ -42,4 +42,16 @@ describe('the target file of a backup', () => {
     for (const target of [path, dangling, folder])
       expect(await backup(target), target).to.include({ reason: 'NotABackup' });
   });
+
+  it('is refused with the directory to use if no file can be at its path', async () => {
+    await writeFile(path, '');
+    for (const [target, remedy] of [
+      [join(path, 'b'), `${path} is not a directory; use a file in a directory`],
+      [join(folder, 'none', 'b'), `create the directory ${join(folder, 'none')}`],
+    ] as const) {
+      const error = await backup(target);
+      expect(error, target).to.include({ reason: 'BackupUnwritable' });
+      expect(String(error), target).to.contain(remedy);
+    }
+  });
 });

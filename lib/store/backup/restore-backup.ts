@@ -28,16 +28,18 @@ const recordsAtOnce = 200;
 
 /**
  * Writes a backup of a running store to a file, atomically and durably. The file has mode 0600. It replaces an existing
- * backup; any other file is refused. The backup is first written to `<path>.<uuid>.partial`: of two concurrent backups
- * to one path the later one wins. A killed process leaves such a partial file.
- * @throws StatusError FailedPrecondition (NotABackup) if `path` is not a backup, Unavailable (BackupUnwritable); errors
- * of the store's backup
+ * backup or an empty file; anything else is refused. The backup is first written to `<path>.<uuid>.partial`, which a
+ * killed process leaves behind. If two backups to one path run concurrently, the one that ends last wins.
+ * @throws StatusError FailedPrecondition (NotABackup) if `path` is another file, a directory or a symbolic link;
+ * Unavailable (BackupUnwritable) if the file can't be written; errors of the store's backup
  */
 export async function backupToFile(
   store: Pick<EmbeddedStore, 'backup'>,
   path: string,
 ): Promise<BackupReport> {
-  await requireBackupTarget(path);
+  await requireBackupTarget(path).catch((error: unknown) => {
+    throw unwritable(path, error);
+  });
   const partial = `${path}.${systemRandom.uuid()}.partial`;
   const file = await open(partial, 'wx', 0o600).catch((error: unknown) => {
     throw unwritable(path, error);
@@ -85,7 +87,7 @@ function unwritable(path: string, error: unknown): unknown {
   return new StatusError({
     code: 'Unavailable',
     reason: 'BackupUnwritable',
-    message: `backup ${path} can't be written (${messageOf(error)}), and its partial file was removed; ${remedyOf(path, code)}`,
+    message: `backup ${path} can't be written (${messageOf(error)}); ${remedyOf(path, code)}`,
     cause: error,
   });
 }

@@ -75,7 +75,8 @@ export interface StoreWriter {
    * to the object with its deletion marked, or to its last state if it was removed. `precondition` may require more,
    * such as the version.
    * @throws StatusError NotFound; Aborted (Conflict) for another uid or if `precondition` does not hold;
-   * InvalidArgument for an object without uid.
+   * FailedPrecondition (IllegalTransition) if the kind's states do not allow the removal; InvalidArgument for an object
+   * without uid or an invalid `precondition`.
    */
   delete<T extends ApiObject>(kind: Kind<T>, object: T, precondition?: Precondition): Promise<T>;
   /** Like `delete`, for any object with this name. */

@@ -27,9 +27,9 @@ export interface CommitPipelineOptions<C extends Commit> {
 /**
  * Group commit: one batch is in flight, later commits form the next batch.
  *
- * Guarantees: commits become durable and are published in the order they were enqueued, and only after their batch is
- * durable. After a failed batch the outcome is unknown, so the pipeline is poisoned: that batch and all later commits
- * reject with Unavailable until `revive`.
+ * Guarantees: commits become durable in the order they were enqueued, and are published only after their batch is
+ * durable. After a failed batch the outcome is unknown, so the pipeline is poisoned: that batch and all enqueued commits
+ * reject with Unavailable, and `requireRoom`, which callers call before `enqueue`, throws until `revive`.
  */
 export class CommitPipeline<C extends Commit> {
   readonly #options: CommitPipelineOptions<C>;

@@ -44,7 +44,7 @@ async function refusal(promise: Promise<unknown>): Promise<StatusError | undefin
   return error as StatusError | undefined;
 }
 
-/** The recorded history of the model, without a limit. */
+/** One change in the history of the model. Unlike the store, the model keeps all changes. */
 interface Happened {
   readonly revision: number;
   readonly kind: string;

@@ -2,10 +2,11 @@ import { limits } from '../../base/index.js';
 import type { IndexedChange, KeptIndex } from '../index/kept-indexes.js';
 import { namespaceIndex } from '../../object/index.js';
 
-/** The effects of a change, for checks of a kind. */
+/** The part of a write that `checkKind` operations compare. */
 export interface Touch {
   /** Only status changed. */
   readonly statusOnly: boolean;
+  /** The values of kept indexes before and after the write. */
   readonly indexed: readonly IndexedChange[];
 }
 

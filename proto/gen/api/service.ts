@@ -50,7 +50,10 @@ export interface Service {
   restartPolicy?: Service_RestartPolicy | undefined;
   nodeSelector: { [key: string]: string };
   volumes: VolumeMount[];
-  /** Seconds from SIGTERM to SIGKILL at a stop; default 30. */
+  /**
+   * Seconds from the stop signal to SIGKILL; default 30. The stop signal is SIGTERM, or the STOPSIGNAL of a container's
+   * image.
+   */
   terminationGracePeriodSeconds?:
     | number
     | undefined;

@@ -130,7 +130,7 @@ export interface Service extends ApiObject {
   readonly restartPolicy?: ServiceRestartPolicy;
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly volumes?: readonly VolumeMount[];
-  /** Seconds from SIGTERM to SIGKILL at a stop; default 30. */
+  /** Seconds from the stop signal to SIGKILL; default 30. The stop signal is SIGTERM, or the STOPSIGNAL of a container's image. */
   readonly terminationGracePeriodSeconds?: number;
   /** Replicas; default 1. */
   readonly scale?: number;

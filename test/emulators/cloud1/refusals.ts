@@ -131,7 +131,7 @@ export const refusals = {
 
 export type RefusalName = keyof typeof refusals;
 
-/** The refusal of a request. The state and the routes throw it. */
+/** A request that the provider refuses. */
 export class Refusal extends Error {
   readonly refusal: RefusalName;
 

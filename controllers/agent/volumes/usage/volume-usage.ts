@@ -39,7 +39,7 @@ const measureMs = 30_000;
 interface Measured {
   readonly volume: Volume;
   readonly use: VolumeUse;
-  /** Time of the last measurement of its files, monotonic milliseconds. */
+  /** Time of the last attempt to count the files of the volume, even if it failed, monotonic milliseconds. */
   readonly filesAt: number;
 }
 
