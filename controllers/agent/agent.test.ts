@@ -45,15 +45,13 @@ describe('restart decision', () => {
   });
 
   it('waits longer with each crash up to five minutes, and not at all after a stop of our own', () => {
-    const at = (crashes: number) =>
-      decideRestart(defaultPolicy, 'Always', { ...exited, exitCode: 1 }, crashes);
+    const at = (crashes: number, value?: number) =>
+      decideRestart(defaultPolicy, 'Always', { ...exited, exitCode: 1 }, crashes, value);
     for (const crashes of [0, 1])
       expect(at(crashes)).to.deep.equal({ type: 'restart', atMs: 2_000 });
     expect(at(4)).to.deep.equal({ type: 'restart', atMs: 9_000 });
-    expect(at(50)).to.deep.equal({ type: 'restart', atMs: 301_000 });
-    const spread = [0, 0.5, 1].map((value) =>
-      decideRestart(defaultPolicy, 'Always', { ...exited, exitCode: 1 }, 4, value),
-    );
+    expect(at(50, 1)).to.deep.equal({ type: 'restart', atMs: 301_000 });
+    const spread = [0, 0.5, 1].map((value) => at(4, value));
     expect(spread.map((each) => each.type === 'restart' && each.atMs)).to.deep.equal([
       ...[7_400, 9_000, 10_600],
     ]);

@@ -85,7 +85,7 @@ describe('the retry policy', () => {
       [key('jitterPercent')]: 10,
     };
     expect(wrong(atTheCap)).to.have.key('controllers.jitterPercent');
-    const names = ['driver', 'object', 'start'] as const;
+    const names = ['driver', 'object', 'start', 'restart'] as const;
     fc.assert(
       fc.property(
         fc.constantFrom(...names),

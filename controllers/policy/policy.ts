@@ -21,8 +21,9 @@ function wait(fallback: number, meaning: string, least = leastWaitMs): PolicyVal
 }
 
 /**
- * The retry and probe intervals of controllers, the node agent and the daemon's loops: every value has its name,
- * unit, default and range here only.
+ * The configurable retry and probe intervals of controllers, the node agent and the daemon's loops: every value has its
+ * name, unit, default and range here only. Fixed intervals, such as those of an engine's connection, stand beside their
+ * use.
  */
 export const policyValues = {
   driverBackoffBaseMs: wait(second, 'first backoff after a failed driver call'),
@@ -220,7 +221,7 @@ function turned(policy: ControllerPolicy, name: PolicyName): readonly FieldViola
 }
 
 /** Backoffs with jitter. */
-const spread = ['driver', 'object', 'start'] as const satisfies readonly Backoff[];
+const spread = ['driver', 'object', 'start', 'restart'] as const satisfies readonly Backoff[];
 
 /** The violation of a jitter that reduces a backoff below the minimum. The maximum is jittered too. */
 function hot(policy: ControllerPolicy): readonly FieldViolation[] {

@@ -24,8 +24,13 @@ export function decideRestart(
   if (restartPolicy === 'Never') return { type: 'stay' };
   if (restartPolicy === 'OnFailure' && exited.exitCode === 0) return { type: 'stay' };
   const { baseMs, maxMs } = backoffOf(policy, 'restart');
-  const wholeMs = Math.min(maxMs, baseMs * 2 ** Math.min(Math.max(0, crashes - 1), 16));
-  const delayMs = Math.round(wholeMs * (1 + ((2 * spread - 1) * policy.jitterPercent) / 100));
+  const jitter = policy.jitterPercent / 100;
+  // Below the cap by the jitter, so that the delay with jitter does not exceed it.
+  const wholeMs = Math.min(
+    maxMs / (1 + jitter),
+    baseMs * 2 ** Math.min(Math.max(0, crashes - 1), 16),
+  );
+  const delayMs = Math.round(wholeMs * (1 + (2 * spread - 1) * jitter));
   return { type: 'restart', atMs: exited.exitedAt + delayMs };
 }
 

@@ -307,7 +307,7 @@ export interface Volume_ProviderCall {
   /** The provider's id of the request, for its support. */
   requestId: string;
   durationMs: number;
-  /** The class of the error; empty after success. */
+  /** The kind of the error, such as Throttled; empty after success. */
   error: string;
 }
 
@@ -315,7 +315,7 @@ export interface Volume_ProviderCall {
 export interface Volume_Operation {
   call: string;
   startedAt: string;
-  /** Succeeded, Started, Pending while it is in progress, or the class of the error. */
+  /** Succeeded, Started, Pending while it is in progress, or the kind of the error, such as Throttled. */
   outcome: string;
   message: string;
   /** Time of the next automatic retry; empty if there is none. */

@@ -39,7 +39,7 @@ export interface VolumeProviderCall {
   /** The provider's id of the request, for its support. */
   readonly requestId: string;
   readonly durationMs: number;
-  /** The class of the error; empty after success. */
+  /** The kind of the error, such as Throttled; empty after success. */
   readonly error: string;
 }
 
@@ -47,7 +47,7 @@ export interface VolumeProviderCall {
 export interface VolumeOperation {
   readonly call: string;
   readonly startedAt: string;
-  /** Succeeded, Started, Pending while it is in progress, or the class of the error. */
+  /** Succeeded, Started, Pending while it is in progress, or the kind of the error, such as Throttled. */
   readonly outcome: string;
   readonly message: string;
   /** Time of the next automatic retry; empty if there is none. */
