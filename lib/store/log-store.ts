@@ -31,7 +31,8 @@ import type {
 } from './contract/object-store.js';
 import type { Operation, OperationResult } from './contract/operations.js';
 import type { ListOptions, ListResult, WatchOptions } from './contract/reads.js';
-import { storeClosed, StoreMaintenance } from './store-maintenance.js';
+import { storeClosed } from './engine/store-closed.js';
+import { StoreMaintenance } from './store-maintenance.js';
 import { StoreReads } from './store-reads.js';
 import { changesOf } from './writes/replay.js';
 import { TransactionalWrites } from './writes/transactional-writes.js';

@@ -1,7 +1,8 @@
-import { type Clock, StatusError } from '../base/index.js';
+import type { Clock } from '../base/index.js';
 import { writeBackup } from './backup/backup.js';
 import type { BackupReport, StoreHealth, VerifyReport } from './contract/object-store.js';
 import type { Engine } from './engine/engine.js';
+import { storeClosed } from './engine/store-closed.js';
 import type { ObjectIndex } from './index/object-index.js';
 import type { LogHistory } from './log/log-history.js';
 import { verifyLog } from './log/verify.js';
@@ -16,15 +17,6 @@ export interface StoreMaintenanceOptions {
   readonly hub: WatchHub;
   /** Health of the commit pipeline: background work rejects while the engine may be closed. */
   readonly health: () => StoreHealth;
-}
-
-/** The error of a call to a store that was closed. */
-export function storeClosed(): StatusError {
-  return new StatusError({
-    code: 'Unavailable',
-    reason: 'StoreClosed',
-    message: 'the store is closed',
-  });
 }
 
 /** Background work: compaction, backup, verification. */

@@ -10,6 +10,7 @@ import {
   StatusError,
 } from '../../base/index.js';
 import { baseDescriptors, type JsonObject, SchemaRegistry } from '../../rpc/index.js';
+import { storeClosed } from '../../store/engine/store-closed.js';
 import { ApiClient } from '../calls/client.js';
 import type { ApiClientOptions } from '../calls/client-options.js';
 
@@ -155,12 +156,7 @@ export class RemoteCalls {
   }
 
   #requireOpen(): void {
-    if (!this.#closing.signal.aborted) return;
-    throw new StatusError({
-      code: 'Unavailable',
-      reason: 'StoreClosed',
-      message: 'the store is closed',
-    });
+    if (this.#closing.signal.aborted) throw storeClosed();
   }
 }
 

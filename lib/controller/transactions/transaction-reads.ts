@@ -3,11 +3,11 @@ import {
   type ApiObject,
   isDeleting,
   keyFor,
-  keyString,
   namespaceIndex,
   type ObjectKey,
   valueAt,
 } from '../../object/index.js';
+import { objectId } from '../../object/object-id.js';
 import type {
   IndexSelection,
   KindCheck,
@@ -54,10 +54,6 @@ interface Read {
   readonly paths: Set<string>;
 }
 
-function idOf(kind: AnyKind, key: ObjectKey): string {
-  return `${kind.kind} ${keyString(key)}`;
-}
-
 /** The reads of an attempt and their watched parts. */
 export class TransactionReads {
   readonly #objects = new Map<string, Read>();
@@ -65,14 +61,14 @@ export class TransactionReads {
 
   /** The earlier read of an object, whose watched part is extended by `watching`; undefined if it was not read. */
   find(kind: AnyKind, key: ObjectKey, watching: Watching): Read | undefined {
-    const read = this.#objects.get(idOf(kind, key));
+    const read = this.#objects.get(objectId(kind, key));
     if (read) watch(read, watching);
     return read;
   }
 
   /** Like {@link find}, only for reads whose whole version is compared. */
   versioned(kind: AnyKind, key: ObjectKey): ApiObject | undefined {
-    const read = this.#objects.get(idOf(kind, key));
+    const read = this.#objects.get(objectId(kind, key));
     return read?.version ? read.object : undefined;
   }
 
@@ -87,7 +83,7 @@ export class TransactionReads {
     object: ApiObject | undefined,
     watching: Watching | 'nothing',
   ): void {
-    const id = idOf(kind, key);
+    const id = objectId(kind, key);
     let read = this.#objects.get(id);
     if (!read) {
       read = { kind, key, object, version: false, generation: false, paths: new Set() };

@@ -1,6 +1,7 @@
 import { type Clock, hasCode, StatusError } from '../../base/index.js';
 import { formatCursor, revisionIn } from '../../object/index.js';
 import { type JsonObject, type StandardVerb, textOf } from '../../rpc/index.js';
+import { storeClosed } from '../../store/engine/store-closed.js';
 import type { ObjectStore, StoreHealth } from '../../store/index.js';
 import type { AccessControl } from '../auth/index.js';
 import type { CallContext, CustomMethod, MethodAccess } from '../api/call.js';
@@ -56,7 +57,7 @@ export function objectMethods(options: ObjectServiceOptions): readonly CustomMet
           await reached(store, textOf(request, 'atLeast'));
           const health = store.health();
           if (health.state === 'unreachable') throw health.error;
-          if (health.state === 'closed') throw closed();
+          if (health.state === 'closed') throw storeClosed();
           return { cursor: cursor(), clusterId: store.clusterId, state: states[health.state] };
         },
       },
@@ -158,13 +159,5 @@ function otherStore(wanted: string, storeId: string): StatusError {
     code: 'Aborted',
     reason: 'OtherStore',
     message: `the transaction is for store ${wanted}, and this is store ${storeId}, because it was restored or replaced: nothing was written; read again and repeat the change`,
-  });
-}
-
-function closed(): StatusError {
-  return new StatusError({
-    code: 'Unavailable',
-    reason: 'StoreClosed',
-    message: 'the store is closed',
   });
 }

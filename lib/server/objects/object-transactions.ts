@@ -1,5 +1,6 @@
 import { limits, TimeSlice } from '../../base/index.js';
 import { formatCursor } from '../../object/index.js';
+import { objectId } from '../../object/object-id.js';
 import type { JsonObject } from '../../rpc/index.js';
 import type { ObjectStore, Operation, OperationResult } from '../../store/index.js';
 import type { CallContext } from '../api/call.js';
@@ -7,12 +8,7 @@ import type { JudgedWrites, Verdict } from '../admission/judged-writes.js';
 import type { Judgement } from '../admission/judgement.js';
 import type { GivenOperation } from './object-operations.js';
 import { answerTooLarge, located } from './transaction-refusals.js';
-import {
-  idOf,
-  OperationPlans,
-  type OperationPlanOptions,
-  type Planned,
-} from './operation-plans.js';
+import { OperationPlans, type OperationPlanOptions, type Planned } from './operation-plans.js';
 
 // The function by which the store applies an operation; the next operation of the transaction is validated against
 // its result.
@@ -90,7 +86,7 @@ export class ObjectTransactions {
     const touches = new Map<string, number>();
     for (const operation of operations) {
       if (operation.type === 'CHECK_KIND') continue;
-      const id = idOf(operation.served.kind, operation.key);
+      const id = objectId(operation.served.kind, operation.key);
       touches.set(id, (touches.get(id) ?? 0) + 1);
     }
     for (const [at, operation] of operations.entries()) {

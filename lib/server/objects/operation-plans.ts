@@ -1,12 +1,6 @@
 import { type Clock, conflict, systemRandom, timestamp } from '../../base/index.js';
-import {
-  type AnyKind,
-  type ApiObject,
-  jsonEqual,
-  keyString,
-  type NewObject,
-  type ObjectKey,
-} from '../../object/index.js';
+import { type ApiObject, jsonEqual, type NewObject } from '../../object/index.js';
+import { objectId } from '../../object/object-id.js';
 import type { ObjectOperation, Operation, OperationResult } from '../../store/index.js';
 import { applyOperation } from '../../store/writes/operations.js';
 import type { AccessControl } from '../auth/index.js';
@@ -68,7 +62,7 @@ export class OperationPlans {
         await authorizer.require(context.identity, access);
       return { type: 'store', operation: given.check };
     }
-    const again = (touches.get(idOf(given.served.kind, given.key)) ?? 0) > 1;
+    const again = (touches.get(objectId(given.served.kind, given.key)) ?? 0) > 1;
     await authorizer.require(context.identity, accessOf(given));
     // The outcome discloses whether values match, so it needs the right to read them.
     if (given.precondition.fields.size > 0 && given.type !== 'CHECK')
@@ -269,9 +263,4 @@ export class OperationPlans {
     staging.set(served.kind, key, applied.exists ? applied.object : undefined);
     return { type: 'store', operation, object: applied.object };
   }
-}
-
-/** The id of the object of an operation within its transaction. */
-export function idOf(kind: AnyKind, key: ObjectKey): string {
-  return `${kind.kind} ${keyString(key)}`;
 }

@@ -1,4 +1,5 @@
 import { failedPrecondition, messageOf, StatusError } from '../../base/index.js';
+import { storeClosed } from '../engine/store-closed.js';
 import { systemErrorCode } from './file-system.js';
 
 /** The error of bytes in a database that differ from the written ones. */
@@ -69,12 +70,7 @@ export function openingError(path: string, cause: unknown): StatusError {
 export function readingError(path: string, cause: unknown): StatusError {
   if (provesDamage(cause)) return damaged(path, messageOf(cause), cause);
   if (systemErrorCode(cause) === 'LEVEL_IO_ERROR') return unavailable(path, 'read', cause);
-  return new StatusError({
-    code: 'Unavailable',
-    reason: 'StoreClosed',
-    message: 'the store is closed',
-    cause,
-  });
+  return storeClosed(cause);
 }
 
 /** The error of a high-water mark that can't be written. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { requireOptions, someText, StatusError, systemClock } from '../../base/index.js';
 import type { DirectoryLock } from '../directory/directory-lock.js';
+import { storeClosed } from '../engine/store-closed.js';
 import {
   type Checkpoint,
   emptyCheckpoint,
@@ -85,12 +86,7 @@ export class LevelEngine implements ReplaceableEngine {
   }
 
   get #db(): Database {
-    if (!this.#open)
-      throw new StatusError({
-        code: 'Unavailable',
-        reason: 'StoreClosed',
-        message: 'the store is closed',
-      });
+    if (!this.#open) throw storeClosed();
     return this.#open;
   }
 
