@@ -1,5 +1,4 @@
 import {
-  canonicalQuantity,
   failedPrecondition,
   type FieldViolation,
   invalid,
@@ -14,6 +13,7 @@ import type { ApiParts, CallContext, Judgement, Verdict } from 'kedge/server';
 import { setCondition } from '../reasons/index.js';
 import type { StorageClass } from '../storage-class/kind.js';
 import { resourceKey, type Volume, volumes, type VolumeStatus } from '../volume/kind.js';
+import { readableSize } from '../volume/rules/readable-size.js';
 import { nextPhase } from '../volume/states/phases.js';
 import { type ClassCall, classCall, type InspectionOptions, requireClass } from './class-call.js';
 
@@ -72,12 +72,6 @@ async function found(call: ClassCall, { handle }: ImportRequest): Promise<Provid
   return driver.find({ ...request, handle });
 }
 
-/** Bytes in readable form: 1Gi instead of 1073741824. */
-function readable(bytes: bigint): string {
-  const whole = bytes % 1024n === 0n ? canonicalQuantity(`${bytes / 1024n}Ki`) : undefined;
-  return whole ?? String(bytes);
-}
-
 function sizeOf({ sizeBytes }: ProviderResource, { size }: ImportRequest): string {
   const field = 'size';
   if (sizeBytes === undefined) {
@@ -86,8 +80,8 @@ function sizeOf({ sizeBytes }: ProviderResource, { size }: ImportRequest): strin
       'is required: the driver enforces no sizes, so the provider knows none; use --size';
     throw invalid([{ field, description }]);
   }
-  if (size === '' || parseQuantity(size) === sizeBytes) return readable(sizeBytes);
-  const description = `${JSON.stringify(size)} is not the size of the volume, which is ${readable(sizeBytes)}; omit it, and resize the volume after the import`;
+  if (size === '' || parseQuantity(size) === sizeBytes) return readableSize(sizeBytes);
+  const description = `${JSON.stringify(size)} is not the size of the volume, which is ${readableSize(sizeBytes)}; omit it, and resize the volume after the import`;
   throw invalid([{ field, description }]);
 }
 

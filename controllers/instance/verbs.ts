@@ -2,6 +2,7 @@ import { notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field } from '../api/describe.js';
+import { requestKey } from '../api/request-key.js';
 import { explainStored, hintsOf } from '../cause/describe-cause.js';
 import { nodes } from '../node/kind.js';
 import { volumes } from '../volume/kind.js';
@@ -28,7 +29,7 @@ async function volumeReferences(parts: ApiParts, instance: Instance): Promise<re
 }
 
 async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
-  const key = { namespace: String(request.namespace), name: String(request.name) };
+  const key = requestKey(request);
   const instance = await parts.store.get(instances, key);
   if (!instance) throw notFound({ kind: 'Instance', ...key });
   const cause = await explainStored(parts.store, { kind: 'Instance', object: instance });

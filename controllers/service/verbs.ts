@@ -1,18 +1,15 @@
-import { invalid, notFound, type ObjectKey, timestamp } from 'kedge';
+import { invalid, notFound, timestamp } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field } from '../api/describe.js';
+import { requestKey } from '../api/request-key.js';
 import { explainStored, hintsOf } from '../cause/describe-cause.js';
 import { instances } from '../instance/kind.js';
 import { volumes } from '../volume/kind.js';
 import { type Service, services } from './kind.js';
 
-function keyOf(request: JsonObject): ObjectKey {
-  return { namespace: String(request.namespace), name: String(request.name) };
-}
-
 async function required(parts: ApiParts, request: JsonObject): Promise<Service> {
-  const key = keyOf(request);
+  const key = requestKey(request);
   const service = await parts.store.get(services, key);
   if (!service) throw notFound({ kind: 'Service', ...key });
   return service;
@@ -28,7 +25,7 @@ async function scale(
     throw invalid([{ field: 'scale', description: 'must be a whole number' }]);
   const served = parts.served.get('Service');
   if (!served) throw new TypeError('services are not served');
-  return parts.resources.change(served, context, keyOf(request), () => ({ scale: wanted }));
+  return parts.resources.change(served, context, requestKey(request), () => ({ scale: wanted }));
 }
 
 /** Like a template change: instances are replaced in update order. */
@@ -40,7 +37,7 @@ async function restart(
   const served = parts.served.get('Service');
   if (!served) throw new TypeError('services are not served');
   const restartedAt = timestamp(parts.clock);
-  return parts.resources.change(served, context, keyOf(request), () => ({ restartedAt }));
+  return parts.resources.change(served, context, requestKey(request), () => ({ restartedAt }));
 }
 
 async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {

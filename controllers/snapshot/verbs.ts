@@ -1,5 +1,4 @@
 import {
-  canonicalQuantity,
   failedPrecondition,
   invalid,
   modifyStatus,
@@ -11,24 +10,20 @@ import type { Parameters } from '@kedge/driver-sdk';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { AdmissionContext, ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field, operationFields } from '../api/describe.js';
+import { requestKey } from '../api/request-key.js';
 import { explainStored, hintsOf } from '../cause/describe-cause.js';
 import { storageClasses } from '../storage-class/kind.js';
 import { sourceSnapshot, volumes } from '../volume/kind.js';
+import { readableSize } from '../volume/rules/readable-size.js';
 import { type Snapshot, snapshots } from './kind.js';
 import { holderOf, rebindParameters, type Sealer, shownHandle } from '../secret/index.js';
 import { nextPhase } from './phases.js';
 
 async function required(parts: ApiParts, request: JsonObject): Promise<Snapshot> {
-  const key = { namespace: String(request.namespace), name: String(request.name) };
+  const key = requestKey(request);
   const snapshot = await parts.store.get(snapshots, key);
   if (!snapshot) throw notFound({ kind: 'Snapshot', ...key });
   return snapshot;
-}
-
-/** Bytes in readable form: 1Gi instead of 1073741824. */
-function readable(bytes: string): string {
-  const whole = BigInt(bytes);
-  return (whole % 1024n === 0n ? canonicalQuantity(`${whole / 1024n}Ki`) : undefined) ?? bytes;
 }
 
 /** Creates a volume from a Ready snapshot, under the rules of every volume. */
@@ -41,7 +36,7 @@ async function restore(
   const served = parts.served.get('Volume');
   if (!served) throw new TypeError('volumes are not served');
   const target = isJsonObject(request.volume) ? request.volume : {};
-  const key = { namespace: String(request.namespace), name: String(request.name) };
+  const key = requestKey(request);
   const into = textOf(target, 'namespace') || key.namespace;
   const compose = async (admission: AdmissionContext): Promise<JsonObject> => {
     const volume = await restored(sealer, admission, key, target, into);
@@ -89,7 +84,7 @@ async function restored(
     name: wanted,
     source: { snapshot: into === namespace ? name : `${name}.${namespace}.svc` },
     storageClassName: textOf(target, 'storageClassName') || snapshot.storageClassName || '',
-    size: textOf(target, 'size') || readable(snapshot.restoreSize ?? '0'),
+    size: textOf(target, 'size') || readableSize(BigInt(snapshot.restoreSize ?? '0')),
     accessMode: source?.accessMode ?? 'ReadWriteOnce',
     ...(source?.parameters ? { parameters: rebound(source.parameters) } : {}),
     ...(isJsonObject(target.labels) ? { labels: target.labels } : {}),

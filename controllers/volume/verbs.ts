@@ -22,6 +22,7 @@ import { snapshots } from '../snapshot/kind.js';
 import { storageClasses } from '../storage-class/kind.js';
 import { type Attachment, type Volume, type VolumeStatus, volumes } from './kind.js';
 import { describeMethod, field, operationFields } from '../api/describe.js';
+import { requestKey } from '../api/request-key.js';
 import { explainStored, hintsOf } from '../cause/describe-cause.js';
 import { shownHandle } from '../secret/index.js';
 import { rearm } from './reconcile/controller.js';
@@ -30,12 +31,8 @@ import { deletionWaitsFor, sourceValue } from './rules/in-use.js';
 import { nextPhase } from './states/phases.js';
 import { keptScaledAway } from './rules/scaled-away.js';
 
-function keyOf(request: JsonObject): ObjectKey {
-  return { namespace: String(request.namespace), name: String(request.name) };
-}
-
 async function required(parts: ApiParts, request: JsonObject): Promise<Volume> {
-  const key = keyOf(request);
+  const key = requestKey(request);
   const volume = await parts.store.get(volumes, key);
   if (!volume) throw notFound({ kind: 'Volume', ...key });
   return volume;
@@ -48,7 +45,9 @@ async function resize(
 ): Promise<JsonObject> {
   const served = parts.served.get('Volume');
   if (!served) throw new TypeError('volumes are not served');
-  return parts.resources.change(served, context, keyOf(request), () => ({ size: request.size }));
+  return parts.resources.change(served, context, requestKey(request), () => ({
+    size: request.size,
+  }));
 }
 
 async function retryProvision(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
@@ -76,7 +75,7 @@ async function reuse(
   context: CallContext,
   request: JsonObject,
 ): Promise<JsonObject> {
-  const key = keyOf(request);
+  const key = requestKey(request);
   return parts.writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
     const volume = await judgement.lookup(volumes, key, { status: reuseStatus });
     if (!volume) throw notFound({ kind: 'Volume', ...key });
@@ -126,7 +125,7 @@ async function detach(
   context: CallContext,
   request: JsonObject,
 ): Promise<JsonObject> {
-  const key = keyOf(request);
+  const key = requestKey(request);
   return parts.writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
     const volume = await judgement.lookup(volumes, key, { status: ['attachments'] });
     if (!volume) throw notFound({ kind: 'Volume', ...key });

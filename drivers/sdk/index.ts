@@ -45,6 +45,7 @@ export {
 } from './journal/node-journal.js';
 export { type NodeUndo, type Recovery, recoverNode } from './journal/node-recovery.js';
 export { detachLoops, nodeUndo, thawDevice } from './journal/node-undo.js';
+export { isAccessible, isAtOrBelow } from './node/paths.js';
 export { replaceFile, syncFolder } from './node/replace-file.js';
 export { type StorageRoot, uncheckedStorageRoot } from './contract/storage-root.js';
 export { noSnapshots } from './provider/no-snapshots.js';

@@ -1,20 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { access, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failedPrecondition, invalid, messageOf, StatusError } from 'kedge';
 import type { KeysAtHand, KeySource } from '@kedge/controllers';
-import { replaceFile } from '@kedge/driver-sdk';
+import { isAccessible, replaceFile } from '@kedge/driver-sdk';
 
 /** The file of the daemon's own keys, in its data directory. */
 export const keyFileName = 'kek';
 const keyBytes = 32;
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false, // absent or unreadable: the read reports it
-  );
-}
 
 /** Decodes keys, one per line or separated by commas: the first seals, all open. */
 function decodeAll(text: string, source: string): readonly Buffer[] {
@@ -59,8 +52,8 @@ async function write(file: string, keys: readonly Buffer[]): Promise<void> {
 }
 
 async function ownKeys(dataDirectory: string, file: string): Promise<readonly Buffer[]> {
-  if (await exists(file)) return decodeAll(await readFile(file, 'utf8'), file);
-  if (await exists(join(dataDirectory, 'db')))
+  if (await isAccessible(file)) return decodeAll(await readFile(file, 'utf8'), file);
+  if (await isAccessible(join(dataDirectory, 'db')))
     throw failedPrecondition(
       'KeyMissing',
       `${file} is missing: the secrets of this database were sealed with it; restore the file, or set [secrets].kekFile to a copy`,
@@ -93,7 +86,8 @@ export async function findKeys(
 ): Promise<KeysAtHand> {
   const place = keyPlace(dataDirectory, kekFile, fromEnvironment);
   const own = !fromEnvironment && kekFile === '';
-  if (own && !(await exists(join(dataDirectory, keyFileName)))) return { type: 'absent', place };
+  if (own && !(await isAccessible(join(dataDirectory, keyFileName))))
+    return { type: 'absent', place };
   const { keys } = await loadKeys(dataDirectory, kekFile, fromEnvironment);
   return { type: 'found', keys, place };
 }

@@ -1,4 +1,4 @@
-import { access, realpath, stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -12,6 +12,7 @@ import {
   salvageStore,
   StatusError,
 } from 'kedge';
+import { isAccessible } from '@kedge/driver-sdk';
 import { daemonLogger } from '../telemetry/daemon-logger.js';
 import { makeDataDirectory, openDataDirectory } from './data-directory.js';
 import { findKeys, keyFileName, keyPlace, loadKeys } from '../config/key-file.js';
@@ -28,17 +29,10 @@ function keySource({ dataDirectory, kekFile }: DaemonConfig): [string, string, s
   return [dataDirectory, kekFile, process.env.KEDGE_KEK];
 }
 
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
-
 /** Refuses a directory without a store: opening would create one. */
 export async function requireStore(directory: string): Promise<void> {
   // After a restore that was interrupted behind its commit, only `restored` exists.
-  for (const name of ['db', 'restored']) if (await exists(join(directory, name))) return;
+  for (const name of ['db', 'restored']) if (await isAccessible(join(directory, name))) return;
   throw failedPrecondition(
     'NoStore',
     `${directory} contains no store; set the directory of the store with --data-directory or --config`,

@@ -1,10 +1,6 @@
 import { basename, dirname, join } from 'node:path';
-import type { HeldVolume, Holder } from '@kedge/driver-sdk';
+import { type HeldVolume, type Holder, isAtOrBelow } from '@kedge/driver-sdk';
 import type { ContainerSummary } from './engine/engine-containers.js';
-
-function isWithin(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(`${directory}/`);
-}
 
 /** States in which a container has no mounts. */
 const over = ['created', 'exited', 'dead'];
@@ -20,7 +16,7 @@ export function holdersAmong(
   return containers
     .filter(({ state }) => !over.includes(state))
     .filter(({ mounts }) =>
-      mounts.some(({ source }) => isWithin(source, directory) || isWithin(source, binds)),
+      mounts.some(({ source }) => isAtOrBelow(source, directory) || isAtOrBelow(source, binds)),
     )
     .map(({ name }) => ({
       type: 'other',

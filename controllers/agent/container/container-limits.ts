@@ -1,15 +1,11 @@
 import type { JsonObject } from 'kedge/rpc';
 import type { ResourceLimits } from '../../service/needs/index.js';
+import { periodMicroseconds, sharesOf } from '../runtime/cpu-shares.js';
 
 /** Default maximum of processes and threads of a workload. */
 const pidsDefault = 4_096;
 /** Size of /dev/shm: the engine's default. It is set explicitly, because an engine may be configured otherwise. */
 const sharedMemoryDefault = 64 * 2 ** 20;
-/** Period of CPU accounting in the kernel. */
-const periodMicroseconds = 100_000;
-/** Limits of CPU shares in the kernel. */
-const sharesMin = 2;
-const sharesMax = 262_144;
 
 /** The limits of a container in `HostConfig`. */
 export function limitSettings(limits: ResourceLimits = {}): JsonObject {
@@ -26,8 +22,4 @@ export function limitSettings(limits: ResourceLimits = {}): JsonObject {
     // Equal to the limit of memory and swap, so that the workload has no swap.
     ...(memoryBytes !== undefined && { Memory: memoryBytes, MemorySwap: memoryBytes }),
   };
-}
-
-function sharesOf(millis: number): number {
-  return Math.min(sharesMax, Math.max(sharesMin, Math.floor((millis * 1_024) / 1_000)));
 }

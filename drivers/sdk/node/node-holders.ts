@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { anyInSlices } from '../turns/any-in-slices.js';
 import { type Holder, type Holders, joinHolders } from './holders.js';
 import { deviceNumber, readMountTable, unescapeMountField } from './mount-table.js';
+import { isAtOrBelow } from './paths.js';
 import { commandOf, processIds, processMounts } from './process-mounts.js';
 
 /** Errors of an absent path. Files of a removed device (sysfs) fail with ENODEV or ENXIO, of a process with ESRCH. */
@@ -16,10 +17,6 @@ async function unlessAbsent<T>(reading: Promise<T>, empty: T): Promise<T> {
     if (absent.includes((error as NodeJS.ErrnoException).code ?? '')) return empty;
     throw error;
   }
-}
-
-function isWithin(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(`${directory}/`);
 }
 
 /** The device and its partitions, by kernel name. */
@@ -51,7 +48,7 @@ const processesWithFiles: Holders = {
     for (const pid of await processIds()) {
       const base = join('/proc', String(pid));
       const isOpen = await anyInSlices(openFiles(base), descriptorsAtOnce, async (link) =>
-        isWithin(await readlink(join(base, link)).catch(() => ''), directory),
+        isAtOrBelow(await readlink(join(base, link)).catch(() => ''), directory),
       );
       if (isOpen) found.push({ type: 'files', pid, command: await commandOf(pid) });
     }
@@ -116,7 +113,7 @@ const kernelDevices: Holders = {
     for (const name of all.filter((entry) => entry.startsWith('loop'))) {
       const backing = join('/sys/class/block', name, 'loop/backing_file');
       const file = (await unlessAbsent(readFile(backing, 'utf8'), '')).trim();
-      const isOver = directory !== undefined && isWithin(file, directory);
+      const isOver = directory !== undefined && isAtOrBelow(file, directory);
       if (file !== '' && (isOver || file === device)) names.push(name);
     }
     return names.map((name) => ({ type: 'device', device: join('/dev', name) }));
@@ -133,7 +130,7 @@ const swapSpace: Holders = {
       .filter(
         (path) =>
           parts.some((part) => path === join('/dev', part)) ||
-          (directory !== undefined && path !== '' && isWithin(path, directory)),
+          (directory !== undefined && path !== '' && isAtOrBelow(path, directory)),
       )
       .map((path) => ({ type: 'swap', path }));
   },

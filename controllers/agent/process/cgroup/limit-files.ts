@@ -1,4 +1,5 @@
 import type { ResourceLimits } from '../../../service/needs/index.js';
+import { periodMicroseconds, sharesMax, sharesMin, sharesOf } from '../../runtime/cpu-shares.js';
 
 /** A controller of the kernel that enforces limits. */
 export type CgroupController = 'cpu' | 'memory' | 'pids';
@@ -14,17 +15,10 @@ export interface LimitFile {
   readonly isOptional?: true;
 }
 
-/** Period of CPU accounting in the kernel. */
-const periodMicroseconds = 100_000;
 /** Processes of a sandbox besides its workload: supervision and setup. */
 const boxProcesses = 4;
-/** The kernel's bounds of shares (v1) and weights (v2). */
-const [sharesMin, sharesMax] = [2, 262_144];
+/** The kernel's bound of weights (v2). */
 const weightMax = 10_000;
-
-function sharesOf(millis: number): number {
-  return Math.min(sharesMax, Math.max(sharesMin, Math.floor((millis * 1_024) / 1_000)));
-}
 
 /** Converts shares of v1 to a weight of v2, as container engines do. */
 function weightOf(shares: number): number {

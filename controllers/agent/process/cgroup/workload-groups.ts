@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { access, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { isAccessible } from '@kedge/driver-sdk';
 import type { ResourceLimits } from '../../../service/needs/index.js';
 import {
   type CgroupController,
@@ -25,13 +26,6 @@ export interface PreparedGroup {
 
 function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? String(error);
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 /**
@@ -140,7 +134,7 @@ export class WorkloadGroups {
   async #make(version: CgroupVersion, controller: CgroupController, folder: string): Promise<void> {
     const hierarchy = version === 'v1' ? join(this.#root, controller) : this.#root;
     // A folder that is not managed by the kernel enforces nothing.
-    if (!(await exists(join(hierarchy, 'cgroup.procs'))))
+    if (!(await isAccessible(join(hierarchy, 'cgroup.procs'))))
       throw Object.assign(new Error('no such hierarchy'), { code: 'ENOENT' });
     if (version === 'v2') {
       const parent = join(hierarchy, parentName);
@@ -160,7 +154,7 @@ export class WorkloadGroups {
     const folders = this.#names(id).flatMap((name) =>
       controllers.map((controller) => this.#folder(version, controller, name)),
     );
-    const there = await Promise.all(folders.map(exists));
+    const there = await Promise.all(folders.map(isAccessible));
     return folders.filter((_, index) => there[index]);
   }
 
@@ -189,11 +183,11 @@ export class WorkloadGroups {
     const version = this.#versionNow();
     if (version === 'v2') {
       const file = join(this.#folder(version, 'memory', name), 'cgroup.kill');
-      if (await exists(file)) await writeFile(file, '1');
+      if (await isAccessible(file)) await writeFile(file, '1');
       return;
     }
     const folder = this.#folder(version, freezer, name);
-    if (!(await exists(folder))) return;
+    if (!(await isAccessible(folder))) return;
     const state = join(folder, 'freezer.state');
     await writeFile(state, 'FROZEN');
     try {
