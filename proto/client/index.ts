@@ -13,24 +13,16 @@
  * ```
  */
 import { ApiClient, type ApiClientOptions } from 'kedge/client';
-import { SchemaRegistry } from 'kedge/rpc';
-import { descriptorSet } from '../gen/descriptors.js';
 import { typedResources, type TypedResources } from './resources.js';
+import { apiSchemas } from './schemas.js';
 import { typedServices, type TypedServices } from './typed-methods.js';
 
 export type { Stored, TypedResources } from './resources.js';
 export type { Request, TypedMethod, TypedServices } from './typed-methods.js';
+export { apiSchemas } from './schemas.js';
 
 /** The server and the credentials of a client. */
 export type KedgeClientOptions = Omit<ApiClientOptions, 'schemas' | 'packageName'>;
-
-let registry: SchemaRegistry | undefined;
-
-/** Returns the schemas of the API, which are read once. */
-export function apiSchemas(): SchemaRegistry {
-  registry ??= new SchemaRegistry(descriptorSet);
-  return registry;
-}
 
 interface KedgeClientParts extends TypedResources {
   /** Calls methods by name with JSON, also those with a stream of requests. */

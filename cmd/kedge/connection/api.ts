@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { type AnyKind, invalid, notFound } from 'kedge/objects';
 import { ApiClient, type ClientTls, wholeList } from 'kedge/client';
 import { baseDescriptors, type JsonObject, SchemaRegistry } from 'kedge/rpc';
-import { apiSchemas, kedgeClient, type KedgeClientOptions } from '@kedge/api/client';
+import type { KedgeClientOptions } from '@kedge/api/client';
+import { apiSchemas } from '@kedge/api/schemas';
 import { allKinds } from '@kedge/controllers/kinds';
 import { nearest } from '../../near-miss.js';
 import { type Context, currentContext } from './context.js';
@@ -38,7 +39,12 @@ export function calledServer(): string | undefined {
  * Creates a client for a context; default: the current one. @throws StatusError InvalidArgument for an invalid token
  */
 export async function connect(context?: Context): Promise<ApiClient> {
-  return kedgeClient(await connectionOf(context)).api;
+  // `kedgeClient` would load the codecs of all messages; commands convert by descriptors.
+  return new ApiClient({
+    ...(await connectionOf(context)),
+    schemas: apiSchemas(),
+    packageName: 'api',
+  });
 }
 
 /** Creates a client for another package that the server serves, such as reflection. */

@@ -6,7 +6,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from 'kedge/rpc';
-import { apiSchemas } from '@kedge/api/client';
+import { apiSchemas } from '@kedge/api/schemas';
 import { didYouMean } from '../../near-miss.js';
 
 /** Metadata fields that users write; the store sets the others. */

@@ -1,6 +1,6 @@
 import { type AnyKind, type Condition, findCondition, invalid } from 'kedge/objects';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
-import { apiSchemas } from '@kedge/api/client';
+import { apiSchemas } from '@kedge/api/schemas';
 import { didYouMean } from '../../near-miss.js';
 
 /** The goal of a wait. */

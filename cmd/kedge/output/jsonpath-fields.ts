@@ -1,6 +1,6 @@
 import { type AnyKind, invalid } from 'kedge/objects';
 import { type DescField, type DescMessage, isJsonMessage } from 'kedge/rpc';
-import { apiSchemas } from '@kedge/api/client';
+import { apiSchemas } from '@kedge/api/schemas';
 import { didYouMean } from '../../near-miss.js';
 import type { Path, Segment, Template } from './jsonpath.js';
 

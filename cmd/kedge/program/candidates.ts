@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { AnyKind } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import { type DescMessage, isJsonObject, textOf } from 'kedge/rpc';
-import { apiSchemas } from '@kedge/api/client';
+import { apiSchemas } from '@kedge/api/schemas';
 import { allKinds, namespaces } from '@kedge/controllers/kinds';
 import { connect, kindNamed, methodFor } from '../connection/api.js';
 import { readContexts } from '../connection/context.js';
