@@ -24,7 +24,7 @@ export function apiLists(set) {
     .sort((a, b) => a.plural.localeCompare(b.plural));
   return {
     'index.ts':
-      `${header}/** Messages, codecs and stubs of all files. */\n` +
+      `${header}/** Messages, codecs and service definitions of all files. */\n` +
       modules.map((name) => `export * from './api/${name}.js';\n`).join(''),
     'services.ts':
       header +

@@ -27,7 +27,10 @@ export function messagesOf(set) {
   return { requests, responses };
 }
 
-/** The text of one generated file without the functions that only a server would call. */
+/**
+ * The text of one generated file without the functions that only a server would call, and without the stubs of
+ * services: the definitions are enough for `@kedge/api/client` and for the `Client` of grpc-js.
+ */
 export function withoutServerCodecs(text, { requests, responses }) {
   const method = (name) => new RegExp(`^  ${name}\\([\\s\\S]*?^  \\},\\n\\n?`, 'm');
   const codec = /^export const (\w+): MessageFns<\w+> = \{\n([\s\S]*?)^\};\n/gm;
@@ -45,7 +48,10 @@ export function withoutServerCodecs(text, { requests, responses }) {
       /^export interface \w+Server extends UntypedServiceImplementation \{\n[\s\S]*?^\}\n\n/gm,
       '',
     )
-    .replace(/^  (handle\w+|type handle\w+|type UntypedServiceImplementation),\n/gm, '')
+    .replace(/^export interface \w+Client extends Client \{\n[\s\S]*?^\}\n\n/gm, '')
+    .replace(/^export const \w+Client = makeGenericClientConstructor\([\s\S]*?^\};\n\n?/gm, '')
+    // Only the stubs use grpc-js.
+    .replace(/^import (type )?\{[^}]*\} from "@grpc\/grpc-js";\n/m, '')
     .replace(
       /requestDeserialize: \(value: Buffer\): (\w+) =>\s*\1\.decode\(value\)/g,
       'requestDeserialize: (): $1 => notServed()',
@@ -60,6 +66,6 @@ export function withoutServerCodecs(text, { requests, responses }) {
     served,
   );
   return ended.includes('notServed()')
-    ? `${ended}\nfunction notServed(): never {\n  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");\n}\n`
+    ? `${ended}\nfunction notServed(): never {\n  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");\n}\n`
     : ended;
 }

@@ -6,17 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  type ClientReadableStream,
-  type ClientUnaryCall,
-  makeGenericClientConstructor,
-  type Metadata,
-  type ServiceError,
-} from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 
 export interface CanIRequest {
@@ -845,120 +834,11 @@ export const AuthServiceService = {
   },
 } as const;
 
-export interface AuthServiceClient extends Client {
-  /** Returns the user of the caller's token. */
-  whoAmI(
-    request: WhoAmIRequest,
-    callback: (error: ServiceError | null, response: WhoAmIResponse) => void,
-  ): ClientUnaryCall;
-  whoAmI(
-    request: WhoAmIRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: WhoAmIResponse) => void,
-  ): ClientUnaryCall;
-  whoAmI(
-    request: WhoAmIRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: WhoAmIResponse) => void,
-  ): ClientUnaryCall;
-  /** Returns whether the caller may do something. */
-  canI(request: CanIRequest, callback: (error: ServiceError | null, response: CanIResponse) => void): ClientUnaryCall;
-  canI(
-    request: CanIRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: CanIResponse) => void,
-  ): ClientUnaryCall;
-  canI(
-    request: CanIRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: CanIResponse) => void,
-  ): ClientUnaryCall;
-  /** Returns an object by name. */
-  getToken(request: GetTokenRequest, callback: (error: ServiceError | null, response: Token) => void): ClientUnaryCall;
-  getToken(
-    request: GetTokenRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Token) => void,
-  ): ClientUnaryCall;
-  getToken(
-    request: GetTokenRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Token) => void,
-  ): ClientUnaryCall;
-  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
-  listTokens(
-    request: ListTokensRequest,
-    callback: (error: ServiceError | null, response: ListTokensResponse) => void,
-  ): ClientUnaryCall;
-  listTokens(
-    request: ListTokensRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ListTokensResponse) => void,
-  ): ClientUnaryCall;
-  listTokens(
-    request: ListTokensRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ListTokensResponse) => void,
-  ): ClientUnaryCall;
-  /** Creates an object. Status fields are ignored. */
-  createToken(
-    request: CreateTokenRequest,
-    callback: (error: ServiceError | null, response: Token) => void,
-  ): ClientUnaryCall;
-  createToken(
-    request: CreateTokenRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Token) => void,
-  ): ClientUnaryCall;
-  createToken(
-    request: CreateTokenRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Token) => void,
-  ): ClientUnaryCall;
-  /** Deletes an object. If it has finalizers, it exists until they are removed. */
-  deleteToken(
-    request: DeleteTokenRequest,
-    callback: (error: ServiceError | null, response: Token) => void,
-  ): ClientUnaryCall;
-  deleteToken(
-    request: DeleteTokenRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Token) => void,
-  ): ClientUnaryCall;
-  deleteToken(
-    request: DeleteTokenRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Token) => void,
-  ): ClientUnaryCall;
-  /**
-   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
-   * ?watch=true.
-   */
-  watchTokens(request: WatchTokensRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchTokensResponse>;
-  watchTokens(
-    request: WatchTokensRequest,
-    metadata?: Metadata,
-    options?: Partial<CallOptions>,
-  ): ClientReadableStream<WatchTokensResponse>;
-}
-
-export const AuthServiceClient = makeGenericClientConstructor(AuthServiceService, "api.AuthService") as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): AuthServiceClient;
-  service: typeof AuthServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

@@ -6,16 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  type ClientUnaryCall,
-  makeGenericClientConstructor,
-  type Metadata,
-  type ServiceError,
-} from "@grpc/grpc-js";
 import { Struct } from "../google/protobuf/struct.js";
 
 export interface CastRequest {
@@ -246,33 +236,11 @@ export const CastServiceService = {
   },
 } as const;
 
-export interface CastServiceClient extends Client {
-  /** Creates missing objects and updates those that differ. */
-  cast(request: CastRequest, callback: (error: ServiceError | null, response: CastResponse) => void): ClientUnaryCall;
-  cast(
-    request: CastRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: CastResponse) => void,
-  ): ClientUnaryCall;
-  cast(
-    request: CastRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: CastResponse) => void,
-  ): ClientUnaryCall;
-}
-
-export const CastServiceClient = makeGenericClientConstructor(CastServiceService, "api.CastService") as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): CastServiceClient;
-  service: typeof CastServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

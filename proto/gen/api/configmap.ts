@@ -6,17 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  type ClientReadableStream,
-  type ClientUnaryCall,
-  makeGenericClientConstructor,
-  type Metadata,
-  type ServiceError,
-} from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 
 /** Named texts for workloads. At most 1 MiB per object. */
@@ -725,116 +714,11 @@ export const ConfigmapServiceService = {
   },
 } as const;
 
-export interface ConfigmapServiceClient extends Client {
-  /** Returns an object by name. */
-  get(
-    request: GetConfigmapRequest,
-    callback: (error: ServiceError | null, response: Configmap) => void,
-  ): ClientUnaryCall;
-  get(
-    request: GetConfigmapRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Configmap) => void,
-  ): ClientUnaryCall;
-  get(
-    request: GetConfigmapRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Configmap) => void,
-  ): ClientUnaryCall;
-  /**
-   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
-   * all.
-   */
-  list(
-    request: ListConfigmapsRequest,
-    callback: (error: ServiceError | null, response: ListConfigmapsResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListConfigmapsRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ListConfigmapsResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListConfigmapsRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ListConfigmapsResponse) => void,
-  ): ClientUnaryCall;
-  /** Creates an object. Status fields are ignored. */
-  create(
-    request: CreateConfigmapRequest,
-    callback: (error: ServiceError | null, response: Configmap) => void,
-  ): ClientUnaryCall;
-  create(
-    request: CreateConfigmapRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Configmap) => void,
-  ): ClientUnaryCall;
-  create(
-    request: CreateConfigmapRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Configmap) => void,
-  ): ClientUnaryCall;
-  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
-  update(
-    request: UpdateConfigmapRequest,
-    callback: (error: ServiceError | null, response: Configmap) => void,
-  ): ClientUnaryCall;
-  update(
-    request: UpdateConfigmapRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Configmap) => void,
-  ): ClientUnaryCall;
-  update(
-    request: UpdateConfigmapRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Configmap) => void,
-  ): ClientUnaryCall;
-  /** Deletes an object. If it has finalizers, it exists until they are removed. */
-  delete(
-    request: DeleteConfigmapRequest,
-    callback: (error: ServiceError | null, response: Configmap) => void,
-  ): ClientUnaryCall;
-  delete(
-    request: DeleteConfigmapRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Configmap) => void,
-  ): ClientUnaryCall;
-  delete(
-    request: DeleteConfigmapRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Configmap) => void,
-  ): ClientUnaryCall;
-  /**
-   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
-   * ?watch=true.
-   */
-  watch(request: WatchConfigmapsRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchConfigmapsResponse>;
-  watch(
-    request: WatchConfigmapsRequest,
-    metadata?: Metadata,
-    options?: Partial<CallOptions>,
-  ): ClientReadableStream<WatchConfigmapsResponse>;
-}
-
-export const ConfigmapServiceClient = makeGenericClientConstructor(
-  ConfigmapServiceService,
-  "api.ConfigmapService",
-) as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): ConfigmapServiceClient;
-  service: typeof ConfigmapServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

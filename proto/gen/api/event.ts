@@ -6,17 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  type ClientReadableStream,
-  type ClientUnaryCall,
-  makeGenericClientConstructor,
-  type Metadata,
-  type ServiceError,
-} from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 
 /** An event of an object. A repetition increases its count. */
@@ -879,101 +868,11 @@ export const EventServiceService = {
   },
 } as const;
 
-export interface EventServiceClient extends Client {
-  /** Returns an object by name. */
-  get(request: GetEventRequest, callback: (error: ServiceError | null, response: Event) => void): ClientUnaryCall;
-  get(
-    request: GetEventRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Event) => void,
-  ): ClientUnaryCall;
-  get(
-    request: GetEventRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Event) => void,
-  ): ClientUnaryCall;
-  /**
-   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
-   * all.
-   */
-  list(
-    request: ListEventsRequest,
-    callback: (error: ServiceError | null, response: ListEventsResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListEventsRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ListEventsResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListEventsRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ListEventsResponse) => void,
-  ): ClientUnaryCall;
-  /** Creates an object. Status fields are ignored. */
-  create(request: CreateEventRequest, callback: (error: ServiceError | null, response: Event) => void): ClientUnaryCall;
-  create(
-    request: CreateEventRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Event) => void,
-  ): ClientUnaryCall;
-  create(
-    request: CreateEventRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Event) => void,
-  ): ClientUnaryCall;
-  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
-  update(request: UpdateEventRequest, callback: (error: ServiceError | null, response: Event) => void): ClientUnaryCall;
-  update(
-    request: UpdateEventRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Event) => void,
-  ): ClientUnaryCall;
-  update(
-    request: UpdateEventRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Event) => void,
-  ): ClientUnaryCall;
-  /** Deletes an object. If it has finalizers, it exists until they are removed. */
-  delete(request: DeleteEventRequest, callback: (error: ServiceError | null, response: Event) => void): ClientUnaryCall;
-  delete(
-    request: DeleteEventRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Event) => void,
-  ): ClientUnaryCall;
-  delete(
-    request: DeleteEventRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Event) => void,
-  ): ClientUnaryCall;
-  /**
-   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
-   * ?watch=true.
-   */
-  watch(request: WatchEventsRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchEventsResponse>;
-  watch(
-    request: WatchEventsRequest,
-    metadata?: Metadata,
-    options?: Partial<CallOptions>,
-  ): ClientReadableStream<WatchEventsResponse>;
-}
-
-export const EventServiceClient = makeGenericClientConstructor(EventServiceService, "api.EventService") as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): EventServiceClient;
-  service: typeof EventServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

@@ -6,16 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientDuplexStream,
-  type ClientOptions,
-  type ClientReadableStream,
-  makeGenericClientConstructor,
-  type Metadata,
-} from "@grpc/grpc-js";
 
 /** A command and its options. */
 export interface RunExecRequest {
@@ -254,30 +244,11 @@ export const ExecServiceService = {
   },
 } as const;
 
-export interface ExecServiceClient extends Client {
-  /**
-   * Runs a command with input, terminal, resizing and signals. The first message must be start. gRPC only; over REST
-   * use Run.
-   */
-  exec(): ClientDuplexStream<ExecRequest, ExecResponse>;
-  exec(options: Partial<CallOptions>): ClientDuplexStream<ExecRequest, ExecResponse>;
-  exec(metadata: Metadata, options?: Partial<CallOptions>): ClientDuplexStream<ExecRequest, ExecResponse>;
-  /** Runs a command without input. Over REST its output is sent as server-sent events. */
-  run(request: RunExecRequest, options?: Partial<CallOptions>): ClientReadableStream<ExecResponse>;
-  run(request: RunExecRequest, metadata?: Metadata, options?: Partial<CallOptions>): ClientReadableStream<ExecResponse>;
-}
-
-export const ExecServiceClient = makeGenericClientConstructor(ExecServiceService, "api.ExecService") as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): ExecServiceClient;
-  service: typeof ExecServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

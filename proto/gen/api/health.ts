@@ -6,16 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  type ClientUnaryCall,
-  makeGenericClientConstructor,
-  type Metadata,
-  type ServiceError,
-} from "@grpc/grpc-js";
 
 export interface GetHealthRequest {
   namespace: string;
@@ -377,52 +367,11 @@ export const HealthServiceService = {
   },
 } as const;
 
-export interface HealthServiceClient extends Client {
-  /** Health of an instance, or of a service with all its instances. */
-  get(request: GetHealthRequest, callback: (error: ServiceError | null, response: Health) => void): ClientUnaryCall;
-  get(
-    request: GetHealthRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Health) => void,
-  ): ClientUnaryCall;
-  get(
-    request: GetHealthRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Health) => void,
-  ): ClientUnaryCall;
-  /** Health of every service in a namespace. Namespace "-" means all. */
-  list(
-    request: ListHealthRequest,
-    callback: (error: ServiceError | null, response: ListHealthResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListHealthRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ListHealthResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListHealthRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ListHealthResponse) => void,
-  ): ClientUnaryCall;
-}
-
-export const HealthServiceClient = makeGenericClientConstructor(
-  HealthServiceService,
-  "api.HealthService",
-) as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): HealthServiceClient;
-  service: typeof HealthServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

@@ -6,17 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientDuplexStream,
-  type ClientOptions,
-  type ClientUnaryCall,
-  makeGenericClientConstructor,
-  type Metadata,
-  type ServiceError,
-} from "@grpc/grpc-js";
 
 export interface ListImagesRequest {
   /** Empty, or the node of the server. */
@@ -544,62 +533,11 @@ export const ImageServiceService = {
   },
 } as const;
 
-export interface ImageServiceClient extends Client {
-  /** Lists the images of a node's engine, the newest first. */
-  list(
-    request: ListImagesRequest,
-    callback: (error: ServiceError | null, response: ListImagesResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListImagesRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ListImagesResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListImagesRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ListImagesResponse) => void,
-  ): ClientUnaryCall;
-  /**
-   * Loads images from a tar archive that docker save wrote. The first message must be start; the others contain the
-   * archive. A tag of the archive moves from the image that had it. Needs the verb load on images. gRPC only.
-   */
-  load(): ClientDuplexStream<LoadImageRequest, LoadImageResponse>;
-  load(options: Partial<CallOptions>): ClientDuplexStream<LoadImageRequest, LoadImageResponse>;
-  load(metadata: Metadata, options?: Partial<CallOptions>): ClientDuplexStream<LoadImageRequest, LoadImageResponse>;
-  /**
-   * Removes the images that Kedge pulled or loaded and that no instance of the node needs. Needs the verb prune on
-   * images.
-   */
-  prune(
-    request: PruneImagesRequest,
-    callback: (error: ServiceError | null, response: PruneImagesResponse) => void,
-  ): ClientUnaryCall;
-  prune(
-    request: PruneImagesRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: PruneImagesResponse) => void,
-  ): ClientUnaryCall;
-  prune(
-    request: PruneImagesRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: PruneImagesResponse) => void,
-  ): ClientUnaryCall;
-}
-
-export const ImageServiceClient = makeGenericClientConstructor(ImageServiceService, "api.ImageService") as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): ImageServiceClient;
-  service: typeof ImageServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

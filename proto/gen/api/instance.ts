@@ -6,17 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  type ClientReadableStream,
-  type ClientUnaryCall,
-  makeGenericClientConstructor,
-  type Metadata,
-  type ServiceError,
-} from "@grpc/grpc-js";
 import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js";
 import {
   DataMount,
@@ -1729,129 +1718,11 @@ export const InstanceServiceService = {
   },
 } as const;
 
-export interface InstanceServiceClient extends Client {
-  /** Returns an object by name. */
-  get(request: GetInstanceRequest, callback: (error: ServiceError | null, response: Instance) => void): ClientUnaryCall;
-  get(
-    request: GetInstanceRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Instance) => void,
-  ): ClientUnaryCall;
-  get(
-    request: GetInstanceRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Instance) => void,
-  ): ClientUnaryCall;
-  /**
-   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
-   * all.
-   */
-  list(
-    request: ListInstancesRequest,
-    callback: (error: ServiceError | null, response: ListInstancesResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListInstancesRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ListInstancesResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListInstancesRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ListInstancesResponse) => void,
-  ): ClientUnaryCall;
-  /** Replaces the status fields; for controllers and agents. */
-  updateStatus(
-    request: UpdateInstanceStatusRequest,
-    callback: (error: ServiceError | null, response: Instance) => void,
-  ): ClientUnaryCall;
-  updateStatus(
-    request: UpdateInstanceStatusRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Instance) => void,
-  ): ClientUnaryCall;
-  updateStatus(
-    request: UpdateInstanceStatusRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Instance) => void,
-  ): ClientUnaryCall;
-  /** Deletes an object. If it has finalizers, it exists until they are removed. */
-  delete(
-    request: DeleteInstanceRequest,
-    callback: (error: ServiceError | null, response: Instance) => void,
-  ): ClientUnaryCall;
-  delete(
-    request: DeleteInstanceRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Instance) => void,
-  ): ClientUnaryCall;
-  delete(
-    request: DeleteInstanceRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Instance) => void,
-  ): ClientUnaryCall;
-  /**
-   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
-   * ?watch=true.
-   */
-  watch(request: WatchInstancesRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchInstancesResponse>;
-  watch(
-    request: WatchInstancesRequest,
-    metadata?: Metadata,
-    options?: Partial<CallOptions>,
-  ): ClientReadableStream<WatchInstancesResponse>;
-  /** Stops the instance; its service creates it again with the same name and volumes. */
-  restart(
-    request: RestartInstanceRequest,
-    callback: (error: ServiceError | null, response: Instance) => void,
-  ): ClientUnaryCall;
-  restart(
-    request: RestartInstanceRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Instance) => void,
-  ): ClientUnaryCall;
-  restart(
-    request: RestartInstanceRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Instance) => void,
-  ): ClientUnaryCall;
-  /** Describes an instance. */
-  describe(
-    request: DescribeRequest,
-    callback: (error: ServiceError | null, response: Description) => void,
-  ): ClientUnaryCall;
-  describe(
-    request: DescribeRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Description) => void,
-  ): ClientUnaryCall;
-  describe(
-    request: DescribeRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Description) => void,
-  ): ClientUnaryCall;
-}
-
-export const InstanceServiceClient = makeGenericClientConstructor(
-  InstanceServiceService,
-  "api.InstanceService",
-) as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): InstanceServiceClient;
-  service: typeof InstanceServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

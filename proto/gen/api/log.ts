@@ -6,15 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  type ClientReadableStream,
-  makeGenericClientConstructor,
-  type Metadata,
-} from "@grpc/grpc-js";
 
 export interface GetLogsRequest {
   namespace: string;
@@ -154,23 +145,11 @@ export const LogServiceService = {
   },
 } as const;
 
-export interface LogServiceClient extends Client {
-  /** Streams the lines of an instance, or of all instances of a service. */
-  get(request: GetLogsRequest, options?: Partial<CallOptions>): ClientReadableStream<LogLine>;
-  get(request: GetLogsRequest, metadata?: Metadata, options?: Partial<CallOptions>): ClientReadableStream<LogLine>;
-}
-
-export const LogServiceClient = makeGenericClientConstructor(LogServiceService, "api.LogService") as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): LogServiceClient;
-  service: typeof LogServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

@@ -6,17 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  type ClientReadableStream,
-  type ClientUnaryCall,
-  makeGenericClientConstructor,
-  type Metadata,
-  type ServiceError,
-} from "@grpc/grpc-js";
 import { Condition, ObjectMeta } from "./common.js";
 
 export interface Namespace {
@@ -673,113 +662,11 @@ export const NamespaceServiceService = {
   },
 } as const;
 
-export interface NamespaceServiceClient extends Client {
-  /** Returns an object by name. */
-  get(
-    request: GetNamespaceRequest,
-    callback: (error: ServiceError | null, response: Namespace) => void,
-  ): ClientUnaryCall;
-  get(
-    request: GetNamespaceRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Namespace) => void,
-  ): ClientUnaryCall;
-  get(
-    request: GetNamespaceRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Namespace) => void,
-  ): ClientUnaryCall;
-  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
-  list(
-    request: ListNamespacesRequest,
-    callback: (error: ServiceError | null, response: ListNamespacesResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListNamespacesRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ListNamespacesResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListNamespacesRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ListNamespacesResponse) => void,
-  ): ClientUnaryCall;
-  /** Creates an object. Status fields are ignored. */
-  create(
-    request: CreateNamespaceRequest,
-    callback: (error: ServiceError | null, response: Namespace) => void,
-  ): ClientUnaryCall;
-  create(
-    request: CreateNamespaceRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Namespace) => void,
-  ): ClientUnaryCall;
-  create(
-    request: CreateNamespaceRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Namespace) => void,
-  ): ClientUnaryCall;
-  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
-  update(
-    request: UpdateNamespaceRequest,
-    callback: (error: ServiceError | null, response: Namespace) => void,
-  ): ClientUnaryCall;
-  update(
-    request: UpdateNamespaceRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Namespace) => void,
-  ): ClientUnaryCall;
-  update(
-    request: UpdateNamespaceRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Namespace) => void,
-  ): ClientUnaryCall;
-  /** Deletes an object. If it has finalizers, it exists until they are removed. */
-  delete(
-    request: DeleteNamespaceRequest,
-    callback: (error: ServiceError | null, response: Namespace) => void,
-  ): ClientUnaryCall;
-  delete(
-    request: DeleteNamespaceRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Namespace) => void,
-  ): ClientUnaryCall;
-  delete(
-    request: DeleteNamespaceRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Namespace) => void,
-  ): ClientUnaryCall;
-  /**
-   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
-   * ?watch=true.
-   */
-  watch(request: WatchNamespacesRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchNamespacesResponse>;
-  watch(
-    request: WatchNamespacesRequest,
-    metadata?: Metadata,
-    options?: Partial<CallOptions>,
-  ): ClientReadableStream<WatchNamespacesResponse>;
-}
-
-export const NamespaceServiceClient = makeGenericClientConstructor(
-  NamespaceServiceService,
-  "api.NamespaceService",
-) as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): NamespaceServiceClient;
-  service: typeof NamespaceServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

@@ -6,17 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  type ClientReadableStream,
-  type ClientUnaryCall,
-  makeGenericClientConstructor,
-  type Metadata,
-  type ServiceError,
-} from "@grpc/grpc-js";
 import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js";
 
 /** A machine that runs instances. */
@@ -856,130 +845,11 @@ export const NodeServiceService = {
   },
 } as const;
 
-export interface NodeServiceClient extends Client {
-  /** Returns an object by name. */
-  get(request: GetNodeRequest, callback: (error: ServiceError | null, response: Node) => void): ClientUnaryCall;
-  get(
-    request: GetNodeRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Node) => void,
-  ): ClientUnaryCall;
-  get(
-    request: GetNodeRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Node) => void,
-  ): ClientUnaryCall;
-  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
-  list(
-    request: ListNodesRequest,
-    callback: (error: ServiceError | null, response: ListNodesResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListNodesRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ListNodesResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListNodesRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ListNodesResponse) => void,
-  ): ClientUnaryCall;
-  /** Creates a node; an agent that joins does this. Status fields are ignored. */
-  create(request: CreateNodeRequest, callback: (error: ServiceError | null, response: Node) => void): ClientUnaryCall;
-  create(
-    request: CreateNodeRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Node) => void,
-  ): ClientUnaryCall;
-  create(
-    request: CreateNodeRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Node) => void,
-  ): ClientUnaryCall;
-  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
-  update(request: UpdateNodeRequest, callback: (error: ServiceError | null, response: Node) => void): ClientUnaryCall;
-  update(
-    request: UpdateNodeRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Node) => void,
-  ): ClientUnaryCall;
-  update(
-    request: UpdateNodeRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Node) => void,
-  ): ClientUnaryCall;
-  /** Replaces the status fields; for controllers and agents. */
-  updateStatus(
-    request: UpdateNodeStatusRequest,
-    callback: (error: ServiceError | null, response: Node) => void,
-  ): ClientUnaryCall;
-  updateStatus(
-    request: UpdateNodeStatusRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Node) => void,
-  ): ClientUnaryCall;
-  updateStatus(
-    request: UpdateNodeStatusRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Node) => void,
-  ): ClientUnaryCall;
-  /** Deletes an object. If it has finalizers, it exists until they are removed. */
-  delete(request: DeleteNodeRequest, callback: (error: ServiceError | null, response: Node) => void): ClientUnaryCall;
-  delete(
-    request: DeleteNodeRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Node) => void,
-  ): ClientUnaryCall;
-  delete(
-    request: DeleteNodeRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Node) => void,
-  ): ClientUnaryCall;
-  /**
-   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
-   * ?watch=true.
-   */
-  watch(request: WatchNodesRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchNodesResponse>;
-  watch(
-    request: WatchNodesRequest,
-    metadata?: Metadata,
-    options?: Partial<CallOptions>,
-  ): ClientReadableStream<WatchNodesResponse>;
-  /** Describes a node, including what to do next. */
-  describe(
-    request: DescribeRequest,
-    callback: (error: ServiceError | null, response: Description) => void,
-  ): ClientUnaryCall;
-  describe(
-    request: DescribeRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Description) => void,
-  ): ClientUnaryCall;
-  describe(
-    request: DescribeRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Description) => void,
-  ): ClientUnaryCall;
-}
-
-export const NodeServiceClient = makeGenericClientConstructor(NodeServiceService, "api.NodeService") as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): NodeServiceClient;
-  service: typeof NodeServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

@@ -6,17 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  type ClientReadableStream,
-  type ClientUnaryCall,
-  makeGenericClientConstructor,
-  type Metadata,
-  type ServiceError,
-} from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 
 /** Encrypted at rest; values are masked in answers unless revealed. */
@@ -721,113 +710,11 @@ export const SecretServiceService = {
   },
 } as const;
 
-export interface SecretServiceClient extends Client {
-  /** Returns an object by name. */
-  get(request: GetSecretRequest, callback: (error: ServiceError | null, response: Secret) => void): ClientUnaryCall;
-  get(
-    request: GetSecretRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Secret) => void,
-  ): ClientUnaryCall;
-  get(
-    request: GetSecretRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Secret) => void,
-  ): ClientUnaryCall;
-  /**
-   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
-   * all.
-   */
-  list(
-    request: ListSecretsRequest,
-    callback: (error: ServiceError | null, response: ListSecretsResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListSecretsRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ListSecretsResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListSecretsRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ListSecretsResponse) => void,
-  ): ClientUnaryCall;
-  /** Creates an object. Status fields are ignored. */
-  create(
-    request: CreateSecretRequest,
-    callback: (error: ServiceError | null, response: Secret) => void,
-  ): ClientUnaryCall;
-  create(
-    request: CreateSecretRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Secret) => void,
-  ): ClientUnaryCall;
-  create(
-    request: CreateSecretRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Secret) => void,
-  ): ClientUnaryCall;
-  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
-  update(
-    request: UpdateSecretRequest,
-    callback: (error: ServiceError | null, response: Secret) => void,
-  ): ClientUnaryCall;
-  update(
-    request: UpdateSecretRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Secret) => void,
-  ): ClientUnaryCall;
-  update(
-    request: UpdateSecretRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Secret) => void,
-  ): ClientUnaryCall;
-  /** Deletes an object. If it has finalizers, it exists until they are removed. */
-  delete(
-    request: DeleteSecretRequest,
-    callback: (error: ServiceError | null, response: Secret) => void,
-  ): ClientUnaryCall;
-  delete(
-    request: DeleteSecretRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Secret) => void,
-  ): ClientUnaryCall;
-  delete(
-    request: DeleteSecretRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Secret) => void,
-  ): ClientUnaryCall;
-  /**
-   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
-   * ?watch=true.
-   */
-  watch(request: WatchSecretsRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchSecretsResponse>;
-  watch(
-    request: WatchSecretsRequest,
-    metadata?: Metadata,
-    options?: Partial<CallOptions>,
-  ): ClientReadableStream<WatchSecretsResponse>;
-}
-
-export const SecretServiceClient = makeGenericClientConstructor(
-  SecretServiceService,
-  "api.SecretService",
-) as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): SecretServiceClient;
-  service: typeof SecretServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

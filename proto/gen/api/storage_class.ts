@@ -6,17 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import {
-  type CallOptions,
-  type ChannelCredentials,
-  Client,
-  type ClientOptions,
-  type ClientReadableStream,
-  type ClientUnaryCall,
-  makeGenericClientConstructor,
-  type Metadata,
-  type ServiceError,
-} from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 import { Volume_ReclaimPolicy, volume_ReclaimPolicyFromJSON, volume_ReclaimPolicyToNumber } from "./volume.js";
 
@@ -1266,151 +1255,11 @@ export const StorageClassServiceService = {
   },
 } as const;
 
-export interface StorageClassServiceClient extends Client {
-  /** Returns an object by name. */
-  get(
-    request: GetStorageClassRequest,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  get(
-    request: GetStorageClassRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  get(
-    request: GetStorageClassRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
-  list(
-    request: ListStorageClassesRequest,
-    callback: (error: ServiceError | null, response: ListStorageClassesResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListStorageClassesRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ListStorageClassesResponse) => void,
-  ): ClientUnaryCall;
-  list(
-    request: ListStorageClassesRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ListStorageClassesResponse) => void,
-  ): ClientUnaryCall;
-  /** Creates an object. Status fields are ignored. */
-  create(
-    request: CreateStorageClassRequest,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  create(
-    request: CreateStorageClassRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  create(
-    request: CreateStorageClassRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  /** Replaces an object; metadata.resourceVersion, if given, must be the stored one. */
-  update(
-    request: UpdateStorageClassRequest,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  update(
-    request: UpdateStorageClassRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  update(
-    request: UpdateStorageClassRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  /** Deletes an object. If it has finalizers, it exists until they are removed. */
-  delete(
-    request: DeleteStorageClassRequest,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  delete(
-    request: DeleteStorageClassRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  delete(
-    request: DeleteStorageClassRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  /**
-   * Streams every change after resource_version, in order, each once. Over REST also: the list path with
-   * ?watch=true.
-   */
-  watch(
-    request: WatchStorageClassesRequest,
-    options?: Partial<CallOptions>,
-  ): ClientReadableStream<WatchStorageClassesResponse>;
-  watch(
-    request: WatchStorageClassesRequest,
-    metadata?: Metadata,
-    options?: Partial<CallOptions>,
-  ): ClientReadableStream<WatchStorageClassesResponse>;
-  /** Makes this class the default and removes the flag from the previous one, in one transaction. */
-  setDefault(
-    request: SetDefaultStorageClassRequest,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  setDefault(
-    request: SetDefaultStorageClassRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  setDefault(
-    request: SetDefaultStorageClassRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: StorageClass) => void,
-  ): ClientUnaryCall;
-  /**
-   * Checks what volumes of a class need: its parameters and secrets, the programs of the daemon's node, the endpoint
-   * of the provider, and what the credential permits. Only reads, and changes nothing at the provider.
-   */
-  check(
-    request: CheckStorageClassRequest,
-    callback: (error: ServiceError | null, response: CheckStorageClassResponse) => void,
-  ): ClientUnaryCall;
-  check(
-    request: CheckStorageClassRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: CheckStorageClassResponse) => void,
-  ): ClientUnaryCall;
-  check(
-    request: CheckStorageClassRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: CheckStorageClassResponse) => void,
-  ): ClientUnaryCall;
-}
-
-export const StorageClassServiceClient = makeGenericClientConstructor(
-  StorageClassServiceService,
-  "api.StorageClassService",
-) as unknown as {
-  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): StorageClassServiceClient;
-  service: typeof StorageClassServiceService;
-  serviceName: string;
-};
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
 }
 
 function notServed(): never {
-  throw new globalThis.Error("these stubs are for clients only: serve with ApiServer of kedge/server");
+  throw new globalThis.Error("these codecs are for clients only: serve with ApiServer of kedge/server");
 }

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { VolumeServiceClient, type Volume, type WatchVolumesResponse } from '@kedge/api';
+import { type Volume, VolumeServiceService, type WatchVolumesResponse } from '@kedge/api';
 import { eventually } from 'kedge/testing';
 import { finish, root, TestDaemon } from '../daemon.js';
 
@@ -128,8 +128,9 @@ describe('access to a running daemon', () => {
     expect((await daemon.rest('DELETE', '/v1/admin/policies/root')).status).to.equal(412);
   });
 
-  it('generated gRPC stubs read and watch the same objects as REST', async () => {
-    const client = new VolumeServiceClient(daemon.grpcAddress, credentials.createInsecure());
+  it('a client of grpc-js with the generated codecs reads and watches the same objects as REST', async () => {
+    const client = new Client(daemon.grpcAddress, credentials.createInsecure());
+    const { get, watch: watched } = VolumeServiceService;
     const metadata = new Metadata();
     metadata.set('authorization', `Bearer ${daemon.token}`);
     const request = { namespace: 'default', name: 'v' };
@@ -140,7 +141,14 @@ describe('access to a running daemon', () => {
       return made.status === 'Available';
     });
     const volume = await new Promise<Volume>((resolve, reject) => {
-      client.get(request, metadata, (error, answer) => (error ? reject(error) : resolve(answer)));
+      client.makeUnaryRequest(
+        get.path,
+        get.requestSerialize,
+        get.responseDeserialize,
+        request,
+        metadata,
+        (error, answer) => (answer ? resolve(answer) : reject(error ?? new Error('no answer'))),
+      );
     });
     const rest = await daemon.ok('GET', `/v1/namespaces/default/volumes/v`);
     expect(volume).to.include({
@@ -148,7 +156,10 @@ describe('access to a running daemon', () => {
       status: rest.status,
       accessMode: 'ReadWriteOnce',
     });
-    const watch = client.watch(
+    const watch = client.makeServerStreamRequest(
+      watched.path,
+      watched.requestSerialize,
+      watched.responseDeserialize,
       { namespace: 'default', resourceVersion: '', labelSelector: '', fieldSelector: '' },
       metadata,
     );
