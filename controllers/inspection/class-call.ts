@@ -1,6 +1,12 @@
 import type { ObjectStore } from 'kedge';
 import { notFound } from 'kedge';
-import type { ClassRequest, Driver, DriverRegistry, Parameters } from '@kedge/driver-sdk';
+import type {
+  ClassRequest,
+  Driver,
+  DriverRegistry,
+  Parameters,
+  ProviderResource,
+} from '@kedge/driver-sdk';
 import { driverCall } from '../provisioned/driver-call.js';
 import { type Holder, holderOf, type ParameterResolver } from '../secret/index.js';
 import { type StorageClass, storageClasses } from '../storage-class/kind.js';
@@ -73,4 +79,26 @@ export function callWith(
 ): ClassCall {
   const { driver } = resolver.confidential(of.driver, of.parameters, resolved);
   return { ...of, driver, request: { parameters: resolved, node: here, signal } };
+}
+
+/** A parameter that names another place than that of a resource. */
+export interface OtherPlace {
+  readonly parameter: string;
+  /** The place of the resource. */
+  readonly place: string;
+}
+
+/** The parameter of a class that names another place than that of a resource; undefined if none does. */
+export function otherPlaceOf(
+  { driver, request }: Pick<ClassCall, 'driver' | 'request'>,
+  { topology = {} }: ProviderResource,
+): OtherPlace | undefined {
+  const { placeParameters = {} } = driver.capabilities();
+  for (const [label, keys] of Object.entries(placeParameters)) {
+    const parameter = keys.find((one) => (request.parameters[one] ?? '') !== '');
+    const place = topology[label];
+    if (parameter === undefined || place === undefined) continue;
+    if (request.parameters[parameter] !== place) return { parameter, place };
+  }
+  return undefined;
 }

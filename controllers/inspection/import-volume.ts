@@ -15,7 +15,13 @@ import type { StorageClass } from '../storage-class/kind.js';
 import { resourceKey, type Volume, volumes, type VolumeStatus } from '../volume/kind.js';
 import { readableSize } from '../volume/rules/readable-size.js';
 import { nextPhase } from '../volume/states/phases.js';
-import { type ClassCall, classCall, type InspectionOptions, requireClass } from './class-call.js';
+import {
+  type ClassCall,
+  classCall,
+  type InspectionOptions,
+  otherPlaceOf,
+  requireClass,
+} from './class-call.js';
 
 /** The request of an import. */
 interface ImportRequest {
@@ -86,15 +92,11 @@ function sizeOf({ sizeBytes }: ProviderResource, { size }: ImportRequest): strin
 }
 
 /** A volume is attached where it is, not where the class says. */
-function requirePlace({ driver, request }: ClassCall, { topology = {} }: ProviderResource): void {
-  const { placeParameters = {} } = driver.capabilities();
-  for (const [label, keys] of Object.entries(placeParameters)) {
-    const key = keys.find((one) => (request.parameters[one] ?? '') !== '');
-    const place = topology[label];
-    if (key === undefined || place === undefined || request.parameters[key] === place) continue;
-    const description = `its parameter ${key} names another place than that of the volume, which is ${place}; use a class of that place`;
-    throw invalid([{ field: 'storageClassName', description }]);
-  }
+function requirePlace(call: ClassCall, resource: ProviderResource): void {
+  const other = otherPlaceOf(call, resource);
+  if (!other) return;
+  const description = `its parameter ${other.parameter} names another place than that of the volume, which is ${other.place}; use a class of that place`;
+  throw invalid([{ field: 'storageClassName', description }]);
 }
 
 function requireOrigin(

@@ -1,14 +1,16 @@
 import { hasCode, messageOf, type ObjectStore } from 'kedge';
-import {
-  type Driver,
-  DriverError,
-  type OrphanListing,
-  type ProviderResource,
-} from '@kedge/driver-sdk';
+import { DriverError, type OrphanListing, type ProviderResource } from '@kedge/driver-sdk';
 import { snapshots } from '../snapshot/kind.js';
 import { type StorageClass, storageClasses } from '../storage-class/kind.js';
 import { volumes } from '../volume/kind.js';
-import { classCall, type InspectionOptions, requireClass } from './class-call.js';
+import {
+  type ClassCall,
+  classCall,
+  type InspectionOptions,
+  type OtherPlace,
+  otherPlaceOf,
+  requireClass,
+} from './class-call.js';
 import { importCommand } from './import-command.js';
 
 /** A resource that no object owns. */
@@ -17,7 +19,7 @@ export interface Orphan {
   readonly driver: string;
   readonly origin: 'own' | 'foreign' | 'unmarked';
   readonly resource: ProviderResource;
-  /** Empty for snapshots. */
+  /** Empty for snapshots, and for a volume in a place that no class names. */
   readonly command: string;
 }
 
@@ -33,8 +35,10 @@ export interface OrphanQuery {
 
 interface Listed {
   readonly storageClass: StorageClass;
-  readonly driver: Driver;
+  readonly driver: string;
   readonly resource: ProviderResource;
+  /** Present if the class can't import the resource. */
+  readonly otherPlace: OtherPlace | undefined;
 }
 
 /** Handles and uids of the objects with a driver. */
@@ -73,15 +77,16 @@ async function listingOf(
   options: InspectionOptions,
   storageClass: StorageClass,
   { all, namespace, signal }: OrphanQuery,
-): Promise<{ readonly driver: Driver; readonly listing: OrphanListing }> {
+): Promise<{ readonly call: ClassCall; readonly listing: OrphanListing }> {
   const key = { namespace, name: 'orphans' };
-  const { driver, request } = await classCall(options, storageClass, key, signal);
+  const call = await classCall(options, storageClass, key, signal);
+  const { driver, request } = call;
   if (!driver.orphans)
     throw new DriverError(
       'Unsupported',
       `driver ${driver.name} can't list resources${driver.capabilities().ownsData ? '' : ': the data of its volumes belongs to the user'}`,
     );
-  return { driver, listing: await driver.orphans({ ...request, all }) };
+  return { call, listing: await driver.orphans({ ...request, all }) };
 }
 
 /** Volumes and snapshots at the providers of the classes that no object owns. Changes nothing. */
@@ -100,11 +105,16 @@ export async function findOrphans(
   const listed = new Map<string, Listed>();
   for (const storageClass of classes)
     try {
-      const { driver, listing } = await listingOf(options, storageClass, query);
-      for (const text of listing.warnings) warnings.add(`driver ${driver.name}: ${text}`);
+      const { call, listing } = await listingOf(options, storageClass, query);
+      const driver = call.driver.name;
+      for (const text of listing.warnings) warnings.add(`driver ${driver}: ${text}`);
       for (const resource of listing.resources) {
-        const key = `${driver.name} ${resource.type} ${resource.handle}`;
-        if (!listed.has(key)) listed.set(key, { storageClass, driver, resource });
+        const key = `${driver} ${resource.type} ${resource.handle}`;
+        const otherPlace = otherPlaceOf(call, resource);
+        // Of the classes that see a resource, the first that can import it stands in its command.
+        const known = listed.get(key);
+        if (!known || (known.otherPlace && !otherPlace))
+          listed.set(key, { storageClass, driver, resource, otherPlace });
       }
     } catch (thrown) {
       warnings.add(`class "${storageClass.name}" was not searched: ${messageOf(thrown)}`);
@@ -112,19 +122,24 @@ export async function findOrphans(
   // The objects are read after the resources: what is created meanwhile has an object.
   const owned = new Map<string, Owned>();
   const orphans: Orphan[] = [];
-  for (const { storageClass, driver, resource } of listed.values()) {
-    const { name } = driver;
-    const of = owned.get(name) ?? (await ownedBy(options, store, name));
-    owned.set(name, of);
+  for (const { storageClass, driver, resource, otherPlace } of listed.values()) {
+    // The place of the class is part of the question.
+    if (otherPlace && storageClassName !== '') continue;
+    const of = owned.get(driver) ?? (await ownedBy(options, store, driver));
+    owned.set(driver, of);
     const { handle, uid, cluster } = resource;
     if (of.handles.has(handle) || (uid !== undefined && of.uids.has(uid))) continue;
     const origin = cluster === undefined ? 'unmarked' : cluster === clusterId ? 'own' : 'foreign';
     if (origin !== 'own' && !query.all) continue;
+    if (otherPlace)
+      warnings.add(
+        `driver ${driver}: volume ${handle} is in ${otherPlace.place}, which no class names in parameter ${otherPlace.parameter}; create a class of that place to import it`,
+      );
     const command =
-      resource.type === 'snapshot'
+      resource.type === 'snapshot' || otherPlace
         ? ''
         : await importCommand(store, storageClass.name, resource, origin === 'foreign');
-    orphans.push({ storageClassName: storageClass.name, driver: name, origin, resource, command });
+    orphans.push({ storageClassName: storageClass.name, driver, origin, resource, command });
   }
   return { orphans, warnings: [...warnings] };
 }

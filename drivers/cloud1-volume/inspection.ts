@@ -135,6 +135,11 @@ export async function listResources(
           resources.push(snapshotResource(snapshot, resource));
     } catch (thrown) {
       const { kind, message } = DriverError.from(thrown);
+      // It was deleted after it was listed.
+      if (kind === 'NotFound') {
+        resources.splice(resources.indexOf(resource), 1);
+        continue;
+      }
       if (kind !== 'CredentialsRejected') throw thrown;
       warnings.push(`snapshots of volume ${volume.id} can't be listed: ${message}`);
     }

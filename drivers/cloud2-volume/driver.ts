@@ -133,7 +133,7 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
       ...(await checkToken(api, endpoint, request)),
       ...((await driver.check?.(request)) ?? []),
     ],
-    orphans: (request) => listResources(api, request, cluster),
+    orphans: (request) => listResources(api, request, cluster, label),
     find: (request) => findVolume(api, request, label),
   };
 }

@@ -62,8 +62,8 @@ function serverReport(node: string, found: number): PermissionReport {
   return { ...row, state: 'missing', message };
 }
 
-function volumeResource(volume: CloudVolume): ProviderResource {
-  const { id, name, sizeGib, server, labels } = volume;
+function volumeResource(volume: CloudVolume, label: string): ProviderResource {
+  const { id, name, sizeGib, server, labels, location } = volume;
   const uid = labels[labelKeys.uid];
   const cluster = labels[labelKeys.cluster];
   return {
@@ -71,21 +71,23 @@ function volumeResource(volume: CloudVolume): ProviderResource {
     handle: id,
     name,
     sizeBytes: bytesOf(sizeGib),
+    topology: { [label]: location },
     ...(cluster === undefined ? {} : { cluster }),
     ...(uid === undefined ? {} : { uid }),
     ...(server === undefined ? {} : { instance: server }),
   };
 }
 
-/** The volumes of the project. Only this call lists volumes without a name. */
+/** The volumes of the project, in all locations. Only this call lists volumes without a name. */
 export async function listResources(
   api: Cloud2Api,
   request: OrphanRequest,
   cluster: string,
+  label: string,
 ): Promise<OrphanListing> {
   const own = { label_selector: `${labelKeys.cluster}==${labelValue(cluster)}` };
   const found = await api.volumes(callerOf(request), request.all ? {} : own);
-  return { resources: found.map(volumeResource), warnings: [] };
+  return { resources: found.map((one) => volumeResource(one, label)), warnings: [] };
 }
 
 /** A volume by its id. @throws DriverError NotFound */
@@ -94,6 +96,5 @@ export async function findVolume(
   request: FindRequest,
   label: string,
 ): Promise<ProviderResource> {
-  const volume = await api.volume(callerOf(request), request.handle);
-  return { ...volumeResource(volume), topology: { [label]: volume.location } };
+  return volumeResource(await api.volume(callerOf(request), request.handle), label);
 }

@@ -207,6 +207,39 @@ endpoint = "${cloud2.endpoint}"
     expect((await daemon.rest('GET', `${base}/volumes/x`)).status).to.equal(404);
   });
 
+  it('a command names a class of the place of the volume; without one a warning says so', async () => {
+    const apiToken = 'secret:cloud.default.svc/token';
+    const parameters = { location: 'nbg1', apiToken };
+    const elsewhere = { name: 'a-first', driver: 'cloud2-volume', parameters };
+    await daemon.ok('POST', '/v1/storageclasses', elsewhere);
+    const made = async (name: string, location: string): Promise<string> =>
+      String((await asPerson(cloud2, '/v1/volumes', { name, location, size: 10 })).id);
+    const here = await made('of-two', 'fsn1');
+    const nowhere = await made('of-none', 'hel1');
+    const [command = '', ...others] = (await commands('--all')).filter((line) =>
+      line.includes(' of-'),
+    );
+    expect([command, ...others]).to.deep.equal([
+      `kedge volume import of-two --class two --handle ${here}`,
+    ]);
+    expect((await run(command)).code).to.equal(0);
+    const { stdout, stderr } = await daemon.cli('admin', 'orphans', '--all');
+    expect(stdout).to.contain('of-none');
+    expect(stderr).to.contain(`volume ${nowhere} is in hel1, which no class names`);
+    const first = await daemon.cli('admin', 'orphans', '--all', '--class', 'a-first');
+    expect(first.stdout).to.not.contain('of-none');
+  });
+
+  it('a volume that is deleted while it is listed hides no other', async () => {
+    const ids = [await byHand('deleted-meanwhile'), await byHand('still-there')];
+    cloud1.faults.add({
+      on: `GET /v2/volumes/${ids[0]}/snapshots`,
+      fault: { type: 'answer', status: 404, body: '{"id":"not_found","message":"not found"}' },
+    });
+    const found = (await commands('--class', 'one', '--all')).join('\n');
+    expect(found).to.contain(ids[1]).and.not.contain(ids[0]);
+  });
+
   it('says which classes could not be searched, and why', async () => {
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'broken',

@@ -40,7 +40,9 @@ async function orphans(options: OrphanOptions): Promise<void> {
     const answer = await client.call('AdminService.FindOrphans', request, { timeoutMs });
     if (format !== 'table') return print(await dataText(answer, format));
     const found = objectsIn(answer.orphans);
-    if (found.length === 0) print('No orphans were found.');
+    const warnings = Array.isArray(answer.warnings) ? answer.warnings : [];
+    const where = warnings.length > 0 ? ' in what was searched; see the warnings' : '';
+    if (found.length === 0) print(`No orphans were found${where}.`);
     else {
       const header = ['TYPE', 'HANDLE', 'NAME', 'DRIVER', 'ORIGIN', 'BYTES', 'ATTACHED TO'];
       print(table([header, ...found.map(row)]));
@@ -50,7 +52,6 @@ async function orphans(options: OrphanOptions): Promise<void> {
       if (commands.length > 0)
         print(`\nTo bring a volume under management:\n${commands.join('\n')}`);
     }
-    const warnings = Array.isArray(answer.warnings) ? answer.warnings : [];
     for (const text of warnings) note(`warning: ${String(text)}`);
   } finally {
     client.close();
