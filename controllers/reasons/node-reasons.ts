@@ -73,11 +73,12 @@ function storageRoot(about: About): Remedy {
 
 function otherProcess(about: About): Remedy {
   const [, path = 'of the node'] = /storage root (\S+)/.exec(about.message) ?? [];
+  const [, pid] = /\bprocess (\d+)/.exec(about.message) ?? [];
   return wait(
     `storage root ${path}`,
     'once the other kedged that has locked it ends',
-    'pgrep -a kedged',
-    'to find the other kedged, on the node, and stop it',
+    pid === undefined ? 'systemctl stop kedged' : `kill ${pid}`,
+    'to stop the other kedged, on the node',
   );
 }
 

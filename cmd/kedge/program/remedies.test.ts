@@ -38,6 +38,7 @@ const messages = [
   'runtime container is not available on node n1; it has: process',
   'Volume "data" is being deleted',
   'storage root /srv has no file .kedge/cluster-id; if this is it: mkdir -p /srv/.kedge && echo x > /srv/.kedge/cluster-id',
+  'storage root /srv is locked: data directory /srv/.kedge is in use by process 123; stop it first, or choose another directory',
 ];
 const kinds = Object.keys(samples) as readonly Subject['kind'][];
 const entries = Object.values(reasonGroups).flatMap(
@@ -58,7 +59,10 @@ const readOnly = [
 ];
 
 /** Other commands that a reader may be asked to run on the node. */
-const programs = ['apt-get install', 'systemctl', 'mkdir -p', 'chmod', 'kedged --', "printf '%s"];
+const programs = [
+  ...['apt-get install', 'systemctl', 'mkdir -p', 'chmod', 'kedged --', "printf '%s"],
+  ...['docker unpause', 'kill'],
+];
 
 function remedies(): readonly { readonly of: string; readonly remedy: Remedy }[] {
   const found = entries.flatMap(([reason, entry]) =>

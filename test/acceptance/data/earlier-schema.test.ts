@@ -66,13 +66,13 @@ describe('a data directory that a daemon with schema version 2 left', function (
 
   it('has its volumes: the bound one bound and in use, the local one with its files', async () => {
     const { bound, local } = manifest;
-    const volume = await daemon.ok('GET', `${base}/volumes/${bound.name}`);
-    expect((volume.metadata as { uid: string }).uid).to.equal(bound.uid);
-    expect(volume).to.include({ status: 'Bound', handle: bound.handle });
     await eventually('its instance', async () => {
       const instance = await daemon.ok('GET', `${base}/instances/reader-0`);
       return instance.status === 'Running';
     });
+    const volume = await daemon.ok('GET', `${base}/volumes/${bound.name}`);
+    expect((volume.metadata as { uid: string }).uid).to.equal(bound.uid);
+    expect(volume).to.include({ status: 'Bound', handle: bound.handle });
     const other = await daemon.ok('GET', `${base}/volumes/${local.name}`);
     expect(other.status).to.equal('Available');
     const file = join(daemon.data, 'volumes', local.uid, local.file);
