@@ -65,7 +65,7 @@ function insteadOf({ kind, object }: Storage): readonly [string, string] {
 
 /**
  * The remedy for a volume whose deletion or release is blocked: stop the instance that uses it, or wait for its
- * snapshot.
+ * snapshot. An instance that can't get its volume waits for what holds the volume elsewhere.
  */
 export function inUse(about: About): Remedy {
   const storage = storageOf(about);
@@ -75,6 +75,17 @@ export function inUse(about: About): Remedy {
   const [user] = object.attachments ?? [];
   if (user) {
     const { namespace, name } = serviceOfClaim(user.claim, world);
+    // The claim is its own: stopping the instance would release nothing.
+    if (
+      about.kind === 'Instance' &&
+      user.claim === `${about.object.namespace}/${about.object.name}`
+    )
+      return wait(
+        'what else holds the volume, which the message names,',
+        'once the volume is released there',
+        scaleToNothing(user.claim, world),
+        'to stop waiting',
+      );
     return run(
       scaleToNothing(user.claim, world),
       `instance ${user.claim} uses it: stop service ${namespace}/${name}`,

@@ -3,6 +3,7 @@ import { unmet } from './reason.js';
 import { setCondition } from './set-condition.js';
 import { entryOf, reasonTable } from './table.js';
 import { run } from './remedy.js';
+import { emptyWorld } from './world.js';
 
 describe('the reasons of conditions', () => {
   it('are those of the table: another one does not compile', () => {
@@ -22,6 +23,24 @@ describe('the reasons of conditions', () => {
     unmet('a meaning');
     // @ts-expect-error a remedy of text alone names no command
     unmet('a meaning', () => ({ type: 'run', text: 'look at the log' }));
+  });
+
+  it('InUse: an instance is not told to stop itself when its volume is held elsewhere', () => {
+    const named = { namespace: 'default', metadata: {} };
+    const volume = { ...named, name: 'data', attachments: [{ claim: 'default/web-0', node: 'n' }] };
+    const of = (name: string) =>
+      reasonTable.InUse.remedy({
+        kind: 'Instance',
+        object: { ...named, name },
+        message: 'volume default/data: volume 7 is attached to server 43',
+        world: { ...emptyWorld, volumes: [volume] },
+      } as never);
+    expect(of('web-0')).to.deep.include({
+      type: 'wait',
+      until: 'once the volume is released there',
+      command: 'kedge scale service/web -n default --replicas 0',
+    });
+    expect(of('other-0')).to.include({ type: 'run' });
   });
 
   it('are found by their names alone', () => {
