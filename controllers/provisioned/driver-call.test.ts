@@ -25,12 +25,13 @@ describe('the parameters of a driver call', () => {
     driverParameters: Parameters = {},
     own: Parameters = {},
     node: Parameters = {},
+    driver = 'cloud',
   ): Promise<Parameters> => {
     const resolver = { rebind: (parameters: Parameters) => parameters };
     const volume = { driver: 'cloud', storageClassName: 'c', driverParameters, parameters: own };
     const storageClass: StorageClass | undefined = ofClass && {
       name: 'c',
-      driver: 'cloud',
+      driver,
       parameters: ofClass,
       metadata,
     };
@@ -52,6 +53,11 @@ describe('the parameters of a driver call', () => {
   it('have no captured credential once the class has none, and all of them without the class', async () => {
     expect(await called({ region: 'fra1' }, captured)).to.deep.equal({ region: 'fra1' });
     expect(await called(undefined, captured)).to.deep.equal(captured);
+  });
+
+  it('are captured ones if the class is now one of another driver: its credential is for another provider', async () => {
+    const ofOther = { location: 'fsn1', apiToken: 'of another provider' };
+    expect(await called(ofOther, captured, {}, {}, 'other')).to.deep.equal(captured);
   });
 
   it('never mix credentials: another one of the class replaces what was captured', async () => {

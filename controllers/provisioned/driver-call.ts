@@ -25,15 +25,18 @@ export interface DriverCall {
 
 /**
  * The driver of a volume and its call parameters: placement as captured at provision, credentials from the live class
- * and volume. If the class was deleted, all parameters are the captured ones.
+ * and volume. If the class was deleted, or is now one of another driver,
+ * all parameters are the captured ones.
  * @throws DriverError InvalidParameters if neither class nor captured driver exists, or the driver is not registered
  */
 export async function driverCall(
   { drivers, resolver, holder }: DriverCallParts,
   volume: Pick<Volume, 'driver' | 'driverParameters' | 'parameters' | 'storageClassName'>,
-  storageClass: StorageClass | undefined,
+  named: StorageClass | undefined,
 ): Promise<DriverCall> {
-  const name = volume.driver || storageClass?.driver;
+  const name = volume.driver || named?.driver;
+  // A class of the same name for another driver is not the class of the volume: its credential is for another provider.
+  const storageClass = named?.driver === name ? named : undefined;
   if (name === undefined) throw classMissing(volume);
   const driver = await drivers.get(name);
   if (!driver) throw new DriverError('InvalidParameters', `driver ${name} is not registered`);
