@@ -14,9 +14,9 @@ export type StandardVerb =
 
 /** One RPC: its gRPC path, and its REST route if it has one. */
 export interface MethodInfo {
-  /** Service and name of the method, such as `VolumeService.Get`. */
+  /** Service and name of the method, such as `LampService.Get`. */
   readonly id: string;
-  /** Path of gRPC calls, such as `/api.VolumeService/Get`. */
+  /** Path of gRPC calls, such as `/api.LampService/Get`. */
   readonly grpcPath: string;
   readonly input: DescMessage;
   readonly output: DescMessage;

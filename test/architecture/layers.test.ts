@@ -19,6 +19,9 @@ const foreign = allKinds.filter(({ kind }) => !declared(kind));
 
 /** Kinds whose names have no other meaning in a controller library. */
 const unmistakable = /\b(volumes?|storage ?class(es)?|configmaps?)\b/i;
+/** The same kinds as a part of an identifier, such as `VolumeService` or `newVolumeName`. */
+const inIdentifier =
+  /(\b[vV]|V)olumes?[A-Z]|(\b[sS]|S)torageClass(es)?[A-Z]|(\b[cC]|C)onfigMaps?[A-Z]/;
 /** A kind or its plural as an identifier: the whole text, or with a part such as `/status`. */
 const named = new RegExp(
   `['"\`](${foreign.flatMap(({ kind, plural }) => [kind, plural]).join('|')})(/[a-z]+)?['"\`]`,
@@ -30,7 +33,8 @@ const ofGrpc = "withMethods('a SchemaRegistry', 'services')";
 function naming(text: string): readonly string[] {
   return text
     .split('\n')
-    .filter((line) => !line.includes(ofGrpc) && (unmistakable.test(line) || named.test(line)));
+    .filter((line) => !line.includes(ofGrpc))
+    .filter((line) => [unmistakable, inIdentifier, named].some((words) => words.test(line)));
 }
 
 describe('the layers', () => {
@@ -47,10 +51,12 @@ describe('the layers', () => {
       "served.get('Namespace')",
       "resource: 'instances/status'",
       '// as a Volume',
+      '/** Such as `VolumeService.Get`. */',
+      'const volumeName = text;',
       "kind: 'Lamp'",
       '// a service of gRPC on Node.js, with a snapshot of the store',
     ];
-    expect(naming(lines.join('\n'))).to.deep.equal(lines.slice(0, 3));
+    expect(naming(lines.join('\n'))).to.deep.equal(lines.slice(0, 5));
   });
 
   it('no import is upward or circular, in tests too', function () {

@@ -61,7 +61,7 @@ export type MethodAccess =
 
 /** A method outside of the CRUD pattern. Its answer is converted by its message. */
 export interface CustomMethod {
-  /** Service and name of the method, such as `VolumeService.Resize`. */
+  /** Service and name of the method, such as `LampService.Resize`. */
   readonly id: string;
   readonly access: MethodAccess;
   readonly handler:
