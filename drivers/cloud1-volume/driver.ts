@@ -16,12 +16,12 @@ import {
   ProviderClient,
   providerDriver,
   type Refusal,
+  volumeName,
 } from '@kedge/driver-sdk/provider';
 import { Cloud1Api } from './api.js';
 import { tellRejected } from './credentials.js';
 import { attachLimit, cloud1Errors } from './errors.js';
 import { checkScopes, findVolume, listResources } from './inspection.js';
-import { nameOf } from './names.js';
 import { cloud1Parameters } from './parameters.js';
 import { Cloud1Snapshots } from './snapshots.js';
 import { callerOf } from './requests.js';
@@ -71,7 +71,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
   const cache = new InstanceCache(client.clock);
   const links = { directory: deviceDirectory ?? '/dev/disk/by-id', host };
   const deviceOf = ({ volume }: HandleRequest): LinkedDevice => {
-    const serial = nameOf(volume);
+    const serial = volumeName(volume);
     return new LinkedDevice(links, `scsi-0DO_Volume_${serial}`, serial);
   };
   const instances: NodeInstances = {

@@ -7,11 +7,17 @@ import {
   type PermissionReport,
   type ProviderResource,
 } from '@kedge/driver-sdk';
-import { bytesOf, endpointReport, probed, withoutCredential } from '@kedge/driver-sdk/provider';
-import type { Caller, Cloud1Api, CloudSnapshot, CloudVolume } from './api.js';
+import {
+  bytesOf,
+  type Caller,
+  endpointReport,
+  probed,
+  withoutCredential,
+} from '@kedge/driver-sdk/provider';
+import type { Cloud1Api, CloudSnapshot, CloudVolume } from './api.js';
 import { allScopes } from './credentials.js';
 import { markOf } from './names.js';
-import { tokenOf } from './parameters.js';
+import { classCallerOf } from './requests.js';
 
 const nobody = '00000000-0000-0000-0000-000000000000';
 const noToken = 'it needs a token';
@@ -28,10 +34,6 @@ function probes(
     'actions:read': () => api.actionState(caller, '1'),
     'block_storage_snapshot:read': () => api.snapshot(caller, nobody),
   };
-}
-
-function callerOf({ parameters, signal }: ClassRequest): Caller {
-  return { token: tokenOf(parameters), about: 'check', signal };
 }
 
 /** The Droplet of the node; undefined if the token can't look it up, which has a row of its own. */
@@ -60,7 +62,7 @@ export async function checkScopes(
 ): Promise<readonly PermissionReport[]> {
   let caller: Caller;
   try {
-    caller = callerOf(request);
+    caller = classCallerOf(request);
   } catch (thrown) {
     return withoutCredential('apiToken', thrown, allScopes.map(scopeRow), noToken);
   }
@@ -118,7 +120,7 @@ export async function listResources(
   request: OrphanRequest,
   cluster: string,
 ): Promise<OrphanListing> {
-  const caller = callerOf(request);
+  const caller = classCallerOf(request);
   const { region = '' } = request.parameters;
   const resources: ProviderResource[] = [];
   const warnings = [
@@ -153,6 +155,6 @@ export async function findVolume(
   request: FindRequest,
   label: string,
 ): Promise<ProviderResource> {
-  const volume = await api.volume(callerOf(request), request.handle);
+  const volume = await api.volume(classCallerOf(request), request.handle);
   return { ...volumeResource(volume), topology: { [label]: volume.region } };
 }

@@ -11,11 +11,16 @@ import {
   type SnapshotRequest,
   type SnapshotResult,
 } from '@kedge/driver-sdk';
-import { bytesOf, inOrder } from '@kedge/driver-sdk/provider';
-import type { Caller, CloudSnapshot } from './api.js';
-import { providerName } from './names.js';
+import {
+  bytesOf,
+  type Caller,
+  inOrder,
+  providerName,
+  provisioned,
+} from '@kedge/driver-sdk/provider';
+import type { CloudSnapshot } from './api.js';
 import { tokenOf } from './parameters.js';
-import { provisioned, requireSize } from './requests.js';
+import { requireSize } from './requests.js';
 import type { Cloud1Volumes } from './volumes.js';
 
 /**

@@ -14,10 +14,16 @@ import {
   type ProvisionRequest,
   type ProvisionResult,
 } from '@kedge/driver-sdk';
-import { bytesOf, MachineActions, type ProviderClient } from '@kedge/driver-sdk/provider';
+import {
+  bytesOf,
+  MachineActions,
+  type ProviderClient,
+  provisioned,
+  volumeName,
+} from '@kedge/driver-sdk/provider';
 import type { Cloud1Api, CloudAction, CloudVolume } from './api.js';
-import { described, nameOf } from './names.js';
-import { callerOf, requireSize, provisioned } from './requests.js';
+import { described } from './names.js';
+import { callerOf, requireSize } from './requests.js';
 
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
@@ -48,7 +54,7 @@ export class Cloud1Volumes {
   /** Finds the volume with the name of a uid; undefined if there is none. @throws DriverError Internal for several */
   async named({ volume, parameters, signal }: CallContext): Promise<CloudVolume | undefined> {
     const { region = '' } = parameters;
-    const name = nameOf(volume);
+    const name = volumeName(volume);
     const query = { name, ...(region === '' ? {} : { region }) };
     const caller = callerOf({ volume, parameters, signal } as CallContext);
     const found = (await this.api.volumes(caller, query)).filter((one) => one.name === name);
@@ -69,7 +75,7 @@ export class Cloud1Volumes {
     const found = await this.api
       .volume(callerOf(request), handle)
       .catch((error: unknown) => ended(error, 'NotFound', undefined));
-    if (!found || found.name === nameOf(volume)) return found;
+    if (!found || found.name === volumeName(volume)) return found;
     throw new DriverError(
       'InvalidParameters',
       `DigitalOcean volume ${handle} is named ${found.name}: it does not belong to the volume with uid ${volume.uid}`,
@@ -97,7 +103,7 @@ export class Cloud1Volumes {
     const { region = '' } = parameters;
     const mark = { cluster: this.#cluster, uid: volume.uid };
     const whole = {
-      name: nameOf(volume),
+      name: volumeName(volume),
       region,
       description: described(mark, `${volume.namespace}/${volume.name}`),
       ...(await body()),

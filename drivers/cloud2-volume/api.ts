@@ -1,13 +1,10 @@
 import { DriverError, type OperationState } from '@kedge/driver-sdk';
-import { Fields, type ProviderCall, type ProviderClient } from '@kedge/driver-sdk/provider';
-
-/** The context of the provider calls within one driver call. */
-export interface Caller {
-  readonly token: string;
-  /** Uid of the volume, for the call journal. */
-  readonly about: string;
-  readonly signal: AbortSignal;
-}
+import {
+  type Caller,
+  Fields,
+  type ProviderCall,
+  type ProviderClient,
+} from '@kedge/driver-sdk/provider';
 
 /** A volume at the provider. */
 export interface CloudVolume {

@@ -6,10 +6,16 @@ import type {
   PermissionReport,
   ProviderResource,
 } from '@kedge/driver-sdk';
-import { bytesOf, endpointReport, probed, withoutCredential } from '@kedge/driver-sdk/provider';
-import type { Caller, Cloud2Api, CloudVolume } from './api.js';
+import {
+  bytesOf,
+  type Caller,
+  endpointReport,
+  probed,
+  withoutCredential,
+} from '@kedge/driver-sdk/provider';
+import type { Cloud2Api, CloudVolume } from './api.js';
 import { labelKeys, labelValue } from './names.js';
-import { tokenOf } from './parameters.js';
+import { classCallerOf } from './requests.js';
 
 const read: PermissionReport = {
   permission: 'Read',
@@ -22,10 +28,6 @@ const write: PermissionReport = {
   needed: 'provisioning, attaching, detaching, growing and deleting volumes',
 };
 
-function callerOf({ parameters, signal }: ClassRequest): Caller {
-  return { token: tokenOf(parameters), about: 'check', signal };
-}
-
 /**
  * Checks the token of a class by a call that only reads. Whether it may also write is `unknown` unless it can't read.
  */
@@ -36,7 +38,7 @@ export async function checkToken(
 ): Promise<readonly PermissionReport[]> {
   let caller: Caller;
   try {
-    caller = callerOf(request);
+    caller = classCallerOf(request);
   } catch (thrown) {
     return withoutCredential('apiToken', thrown, [read, write], 'it needs a token');
   }
@@ -86,7 +88,7 @@ export async function listResources(
   label: string,
 ): Promise<OrphanListing> {
   const own = { label_selector: `${labelKeys.cluster}==${labelValue(cluster)}` };
-  const found = await api.volumes(callerOf(request), request.all ? {} : own);
+  const found = await api.volumes(classCallerOf(request), request.all ? {} : own);
   return { resources: found.map((one) => volumeResource(one, label)), warnings: [] };
 }
 
@@ -96,5 +98,5 @@ export async function findVolume(
   request: FindRequest,
   label: string,
 ): Promise<ProviderResource> {
-  return volumeResource(await api.volume(callerOf(request), request.handle), label);
+  return volumeResource(await api.volume(classCallerOf(request), request.handle), label);
 }

@@ -1,20 +1,13 @@
-import { type CallContext, DriverError, type ProvisionResult } from '@kedge/driver-sdk';
-import { bytesOf, gibOf } from '@kedge/driver-sdk/provider';
-import type { Caller, CloudVolume } from './api.js';
+import { type CallContext, DriverError } from '@kedge/driver-sdk';
+import { callersWith, gibOf } from '@kedge/driver-sdk/provider';
+import type { Cloud2Api } from './api.js';
 import { tokenOf } from './parameters.js';
 
 const sizeMin = 10;
 const sizeMax = 10_240;
 
-/** Returns the context of the provider calls for a driver call. */
-export function callerOf({ parameters, volume, signal }: CallContext): Caller {
-  return { token: tokenOf(parameters), about: volume.uid, signal };
-}
-
-/** Converts a volume to the result of provision. */
-export function provisioned({ id, sizeGib }: CloudVolume): ProvisionResult {
-  return { handle: id, sizeBytes: bytesOf(sizeGib) };
-}
+/** Functions that make the context of the provider calls for a driver call, and for a call for a class. */
+export const { callerOf, classCallerOf } = callersWith(tokenOf);
 
 /** Returns a requested size in GiB, rounded up, at least 10. @throws DriverError InvalidParameters above the maximum */
 export function requireSize(sizeBytes: bigint): number {
@@ -29,4 +22,15 @@ export function requireSize(sizeBytes: bigint): number {
 /** Whether an error is a DriverError of a kind. */
 export function isKind(error: unknown, kind: DriverError['kind']): boolean {
   return error instanceof DriverError && error.kind === kind;
+}
+
+/** Deletes a volume. A volume that does not exist counts as deleted. */
+export async function ensureDeleted(
+  api: Cloud2Api,
+  request: CallContext,
+  id: string,
+): Promise<void> {
+  await api.deleteVolume(callerOf(request), id).catch((error: unknown) => {
+    if (!isKind(error, 'NotFound')) throw error;
+  });
 }

@@ -14,11 +14,19 @@ import {
   type ProvisionRequest,
   type ProvisionResult,
 } from '@kedge/driver-sdk';
-import { bytesOf, carryOut, MachineActions, type ProviderClient } from '@kedge/driver-sdk/provider';
-import type { Caller, Cloud2Api, CloudVolume } from './api.js';
-import { labelKeys, labelValue, nameOf } from './names.js';
+import {
+  bytesOf,
+  type Caller,
+  carryOut,
+  MachineActions,
+  type ProviderClient,
+  provisioned,
+  volumeName,
+} from '@kedge/driver-sdk/provider';
+import type { Cloud2Api, CloudVolume } from './api.js';
+import { labelKeys, labelValue } from './names.js';
 import { locationOf } from './parameters.js';
-import { callerOf, isKind, provisioned, requireSize } from './requests.js';
+import { callerOf, ensureDeleted, isKind, requireSize } from './requests.js';
 
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
@@ -66,7 +74,7 @@ export class Cloud2Volumes {
 
   /** Finds the volume with the name of a uid; undefined if there is none. Names are unique in the project. */
   async #named(request: CallContext): Promise<CloudVolume | undefined> {
-    const name = nameOf(request.volume);
+    const name = volumeName(request.volume);
     const found = await this.#api.volumes(callerOf(request), { name });
     return found.find((one) => one.name === name);
   }
@@ -78,7 +86,7 @@ export class Cloud2Volumes {
       if (isKind(error, 'NotFound')) return undefined;
       throw error;
     });
-    if (!found || found.name === nameOf(request.volume)) return found;
+    if (!found || found.name === volumeName(request.volume)) return found;
     throw new DriverError(
       'InvalidParameters',
       `Hetzner Cloud volume ${handle} is named ${found.name}: it does not belong to the volume with uid ${uid}`,
@@ -119,7 +127,7 @@ export class Cloud2Volumes {
       observe,
       start: (_key) =>
         this.#api
-          .createVolume(caller, { name: nameOf(volume), size, location, labels })
+          .createVolume(caller, { name: volumeName(volume), size, location, labels })
           .catch(async (error: unknown) => {
             const { kind } = DriverError.from(error);
             // No volume was created, so a deletion need not wait for one.
@@ -142,9 +150,7 @@ export class Cloud2Volumes {
   async #discard(request: CallContext): Promise<void> {
     const found = await this.#named(request);
     if (!found || found.isReady) return;
-    await this.#api.deleteVolume(callerOf(request), found.id).catch((error: unknown) => {
-      if (!isKind(error, 'NotFound')) throw error;
-    });
+    await ensureDeleted(this.#api, request, found.id);
   }
 
   async observe(request: DeleteRequest): Promise<Observation> {
@@ -169,9 +175,7 @@ export class Cloud2Volumes {
         'PermissionDenied',
         `volume ${found.id} is protected against deletion; disable the protection in Hetzner's console or with hcloud volume disable-protection ${found.id} delete`,
       );
-    await this.#api.deleteVolume(callerOf(request), found.id).catch((error: unknown) => {
-      if (!isKind(error, 'NotFound')) throw error;
-    });
+    await ensureDeleted(this.#api, request, found.id);
     await operations.clear('provision');
     return undefined;
   }

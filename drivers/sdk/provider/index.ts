@@ -15,6 +15,7 @@ export {
 export { MachineActions } from './machine-actions.js';
 export { InstanceCache } from './instance-cache.js';
 export { machineClock, pauseOn, type ProviderClock, withDeadline } from '../http/provider-clock.js';
+export { type Caller, callersWith, provisioned } from './callers.js';
 export { bytesOf, carryOut, gibOf, inOrder } from './provider-calls.js';
 export {
   type ProviderCall,
@@ -23,6 +24,7 @@ export {
   type ProviderPorts,
 } from '../http/provider-client.js';
 export { endpointReport, probed, withoutCredential } from './probe-reports.js';
+export { providerName, volumeName } from './provider-names.js';
 export { providerDriver } from './provider-driver.js';
 export {
   type BudgetReading,
