@@ -20,7 +20,7 @@ export interface Installation {
 }
 
 /** The commands for a working directory. `npx` and `npm start` work only in the root of a checkout. */
-export function installationAt(workingDirectory: string, root = above): Installation {
+function installationAt(workingDirectory: string, root = above): Installation {
   const isCheckout = existsSync(join(root, 'scripts/start.mjs'));
   if (isCheckout && realpathSync(workingDirectory) === realpathSync(root))
     return {

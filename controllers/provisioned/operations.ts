@@ -38,7 +38,7 @@ function effectOfNode(kind: OperationKind, node: string): string {
 export const effectsWithoutNode: readonly string[] = nodeOperations.map(effectOf);
 
 /** Whether an effect is one of a driver. */
-export function isDriverEffect(name: string): boolean {
+function isDriverEffect(name: string): boolean {
   return operationKinds.some((kind) => {
     const known = effectOf(kind);
     return name === known || (isOfNode(kind) && name.startsWith(`${known} `));

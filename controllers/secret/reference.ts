@@ -11,7 +11,7 @@ const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
 const form = new RegExp(`^secret:(${label})(?:\\.(${label})\\.svc)?/([-._a-zA-Z0-9]{1,253})$`);
 
 /** The rule for a reference, for error messages. */
-export const referenceRule =
+const referenceRule =
   'a secret reference has the form secret:<name>/<key> or secret:<name>.<namespace>.svc/<key>';
 
 const legacyForm = new RegExp(`^(${label})/(${label})$`);

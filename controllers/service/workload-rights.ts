@@ -5,7 +5,7 @@ import { capabilityNamed, defaultCapabilities, parseUser } from './capabilities.
 import { type Service, templateOf } from './kind.js';
 
 /** The verb on `services` that capabilities beyond the default need. */
-export const elevateVerb = 'elevate';
+const elevateVerb = 'elevate';
 /** A list of only this value means no capability. */
 const noCapability = 'none';
 

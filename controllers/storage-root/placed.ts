@@ -7,7 +7,7 @@ import { type Volume, volumes } from '../volume/kind.js';
 import type { PlacedData } from './plan.js';
 
 /** The driver whose data is in storage roots. */
-export const rootDriver = 'local';
+const rootDriver = 'local';
 /** Reason of a volume whose data was found missing earlier. */
 const lostReason = 'VolumeLost';
 

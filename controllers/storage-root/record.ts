@@ -16,7 +16,7 @@ export const storageRootRecords = defineKind<StorageRootRecord>({
 });
 
 /** The name of a root's record. */
-export function recordName(node: string, path: string): string {
+function recordName(node: string, path: string): string {
   return createHash('sha256').update(`${node}\0${path}`).digest('hex').slice(0, 32);
 }
 

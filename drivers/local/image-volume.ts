@@ -41,7 +41,7 @@ function fsTypeOf(parameters: Parameters): FsType {
 }
 
 /** The size of an image: whole sectors, at least the minimum of its file system. */
-export function imageBytes(asked: bigint, parameters: Parameters): bigint {
+function imageBytes(asked: bigint, parameters: Parameters): bigint {
   const min = bytesMin[fsTypeOf(parameters)];
   const wanted = asked < min ? min : asked;
   return ((wanted + sectorBytes - 1n) / sectorBytes) * sectorBytes;

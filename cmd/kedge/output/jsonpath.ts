@@ -59,11 +59,7 @@ export function evaluateJsonPath(template: Template, document: unknown): string 
 }
 
 /** The values that a path selects, in order. */
-export function valuesAt(
-  { from, segments }: Path,
-  root: unknown,
-  current: unknown,
-): readonly unknown[] {
+function valuesAt({ from, segments }: Path, root: unknown, current: unknown): readonly unknown[] {
   let values: readonly unknown[] = [from === 'root' ? root : current];
   for (const segment of segments) values = values.flatMap((value) => step(segment, value, root));
   return values;

@@ -22,7 +22,7 @@ function isFile(name: string): boolean {
  * The source for an argument by its declaration: its choices, `TYPE` or `volume/NAME` in its description, or
  * its name.
  */
-export function sourceOfArgument(argument: Argument): Source {
+function sourceOfArgument(argument: Argument): Source {
   const { argChoices, description } = argument;
   const name = argument.name();
   if (argChoices) return { type: 'words', words: argChoices };
@@ -43,7 +43,7 @@ const kindsByOption: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The source for the value of an option. */
-export function sourceOfOption(option: Option): Source {
+function sourceOfOption(option: Option): Source {
   const { long = '', flags, description } = option;
   if (option.argChoices) return { type: 'words', words: option.argChoices };
   if (long === '--namespace' || long === '--to-namespace') return { type: 'namespaces' };

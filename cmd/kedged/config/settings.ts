@@ -34,7 +34,7 @@ interface Setting<T> {
 }
 
 /** The default data directory. */
-export function defaultDataDirectory(): string {
+function defaultDataDirectory(): string {
   if (process.getuid?.() === 0) return '/var/lib/kedge';
   const data = process.env.XDG_DATA_HOME || join(homedir(), '.local', 'share');
   return join(data, 'kedge');

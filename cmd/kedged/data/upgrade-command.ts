@@ -34,7 +34,7 @@ async function writeBuiltIn(store: EmbeddedStore): Promise<readonly string[]> {
 }
 
 /** The changes of an upgrade, one per line. */
-export function upgradeLines(
+function upgradeLines(
   directory: string,
   report: UpgradeReport,
   written: readonly string[],

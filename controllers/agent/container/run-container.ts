@@ -15,7 +15,7 @@ export interface RunContainerOptions {
 }
 
 /** A start whose outcome is unknown: the daemon or the engine may have been killed during it. */
-export class UnsettledStart extends Error {
+class UnsettledStart extends Error {
   override readonly name = 'UnsettledStart';
 }
 

@@ -11,7 +11,7 @@ function lacking({ labels = {} }: Node, wanted: Labels): readonly (readonly [str
 }
 
 /** The command that labels a node with the required labels. */
-export function labelCommand(node: string, labels: readonly (readonly [string, string])[]): string {
+function labelCommand(node: string, labels: readonly (readonly [string, string])[]): string {
   const pairs = labels.map(([key, value]) => `${key}=${value}`).join(' ');
   return `kedge label node/${node} ${pairs} --overwrite`;
 }

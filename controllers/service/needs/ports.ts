@@ -14,7 +14,7 @@ export interface TakenPort {
 }
 
 /** Whether a workload listens on the network of its node. */
-export function usesNodeNetwork({ runtime, network }: Needy): boolean {
+function usesNodeNetwork({ runtime, network }: Needy): boolean {
   return runtime === 'process' || network === 'host';
 }
 

@@ -22,7 +22,7 @@ function checksum(text: string): string {
 }
 
 /** SHA-256 of a token's secret, hexadecimal. The secret is 256 random bits, so no slow hash is needed. */
-export function hashSecret(secret: string): string {
+function hashSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
 }
 

@@ -139,7 +139,7 @@ function numberRange(scalar: ScalarType): readonly [number, number] | undefined 
 }
 
 /** The schema of a scalar with its rules. */
-export function scalarSchema(scalar: ScalarType, rules: FieldRules): JsonSchema {
+function scalarSchema(scalar: ScalarType, rules: FieldRules): JsonSchema {
   if (scalar === ScalarType.BOOL) return { type: 'boolean' };
   if (scalar === ScalarType.DOUBLE || scalar === ScalarType.FLOAT)
     return {

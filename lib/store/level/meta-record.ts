@@ -5,7 +5,7 @@ import type { Checkpoint } from '../engine/engine.js';
 /** Version of the on-disk format. Version 3: no superseded record is below the compaction mark. */
 export const schemaVersion = 3;
 /** The oldest version that is migrated. */
-export const oldestSchemaVersion = 2;
+const oldestSchemaVersion = 2;
 
 /** The only record beside the log: identity and progress. */
 export interface MetaRecord {

@@ -75,7 +75,7 @@ function requireRevision(revision: number, assigned: number): void {
  * Checks that all objects of a kind may be checked at once.
  * @throws StatusError InvalidArgument for a kind without `rarelyWritten`
  */
-export function requireRarelyWritten(kind: AnyKind): void {
+function requireRarelyWritten(kind: AnyKind): void {
   if (kind.rarelyWritten) return;
   const description = `is missing: ${kind.kind} is not declared with rarelyWritten, so a check of all its objects would fail constantly; give an index and a value, such as ${namespaceIndex}`;
   throw invalid([{ field: 'index', description }]);

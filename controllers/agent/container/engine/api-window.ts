@@ -1,7 +1,7 @@
 import { EngineError } from './engine-error.js';
 
 /** Versions of the Docker Engine API that this client supports, both included. */
-export const apiWindow = { oldest: '1.41', newest: '1.44' } as const;
+const apiWindow = { oldest: '1.41', newest: '1.44' } as const;
 
 /** The version information of an engine. */
 export interface EngineVersion {

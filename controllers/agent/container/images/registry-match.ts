@@ -28,7 +28,7 @@ function normalized(registry: string): { readonly host: string; readonly path: s
  * The specificity of a registry for an image: a longer path exceeds a shorter one, a host a wildcard, and a longer
  * wildcard a shorter one. Undefined if the registry does not match the image.
  */
-export function specificity(registry: string, image: ImageReference): number | undefined {
+function specificity(registry: string, image: ImageReference): number | undefined {
   const { host, path } = normalized(registry);
   const inPath = pathOf(image);
   if (path !== '' && inPath !== path && !inPath.startsWith(`${path}/`)) return undefined;
