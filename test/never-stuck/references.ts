@@ -121,6 +121,7 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
     name: own,
     size: literal,
     handle: "the provider's id; only its driver reads it",
+    importedAs: "the provider's name of an imported volume; only its driver reads it",
     failureMessage: told,
     sizeBytes: literal,
     reason: told,
