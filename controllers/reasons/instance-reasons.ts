@@ -120,9 +120,9 @@ function volumeInUse(about: About<'Instance'>): Remedy {
   const { message, object, world } = about;
   const own = `${object.namespace}/${object.name}`;
   const [, user] =
-    /in use by (\S+)/.exec(message) ??
-    /, and (\S+) uses that/.exec(message) ??
-    /(?:still attached for|detached from) (\S+)/.exec(message) ??
+    /in use by ([a-z0-9.-]+\/[a-z0-9.-]+)/.exec(message) ??
+    /, and ([a-z0-9.-]+\/[a-z0-9.-]+) uses that/.exec(message) ??
+    /(?:still attached for|detached from) ([a-z0-9.-]+\/[a-z0-9.-]+)/.exec(message) ??
     [];
   if (/has at most \d+; run fewer/.test(message))
     return wait(
