@@ -76,11 +76,14 @@ async function ownedBy(
 async function listingOf(
   options: InspectionOptions,
   storageClass: StorageClass,
-  { all, namespace, signal }: OrphanQuery,
+  { storageClassName, all, namespace, signal }: OrphanQuery,
 ): Promise<{ readonly call: ClassCall; readonly listing: OrphanListing }> {
   const key = { namespace, name: 'orphans' };
   const call = await classCall(options, storageClass, key, signal);
   const { driver, request } = call;
+  // Its volumes are directories of the user, which no object has to own.
+  if (!driver.orphans && storageClassName === '' && !driver.capabilities().ownsData)
+    return { call, listing: { resources: [], warnings: [] } };
   if (!driver.orphans)
     throw new DriverError(
       'Unsupported',
@@ -89,7 +92,10 @@ async function listingOf(
   return { call, listing: await driver.orphans({ ...request, all }) };
 }
 
-/** Volumes and snapshots at the providers of the classes that no object owns. Changes nothing. */
+/**
+ * Finds volumes and snapshots at the providers of the classes that no object owns. Changes nothing. A class that could
+ * not be searched is named in a warning. Without a class in the query, drivers whose data belongs to the user are left out.
+ */
 export async function findOrphans(
   options: InspectionOptions & { readonly store: ObjectStore },
   query: OrphanQuery,

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { Manager, MemoryEngine, openStore } from 'kedge';
 import type { Identity } from 'kedge/server';
-import { FakeClock } from 'kedge/testing';
+import { eventually, FakeClock } from 'kedge/testing';
 import { instances } from '../instance/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
 import { type Volume, volumes } from '../volume/kind.js';
 import { nodeRestriction } from './restriction.js';
 
@@ -55,5 +56,34 @@ describe("the rights of a node's token", () => {
     expect(reached('far')).to.deep.equal(['foreign', 'secret of foreign']);
     expect(reached('none')).to.deep.equal([]);
     await manager.stop(0);
+  });
+
+  it('reaches no secret of a class that was created again for another driver', async () => {
+    const store = await openStore({ engine: new MemoryEngine() });
+    const manager = new Manager({ store });
+    const restriction = nodeRestriction(manager, {
+      names: [],
+      get: () => Promise.resolve(undefined),
+    });
+    const key = { namespace: 'default', name: 'v' };
+    const parameters = { token: 'secret:of-other/k' };
+    await store.create(storageClasses, { name: 'c', driver: 'other', parameters });
+    const form = { storageClassName: 'c', size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
+    const made = await store.create(volumes, { ...key, ...form });
+    await manager.start();
+    const reaches = async (driver: string): Promise<boolean | undefined> => {
+      const topology = { 'svc.io/node': 'near' };
+      await store.updateStatus(volumes, key, { topology, driver });
+      await eventually('the volume', () => {
+        const seen = manager.informer(volumes).lister.get('default/v');
+        return Promise.resolve(seen?.driver === driver);
+      });
+      const filter = restriction.filterFor({ subject: 'agent', node: 'near' } as Identity);
+      return filter?.allows('secrets', 'get', { ...made, name: 'of-other' });
+    };
+    expect(await reaches('other')).to.equal(true);
+    expect(await reaches('cloud')).to.equal(false);
+    await manager.stop(0);
+    await store.close();
   });
 });

@@ -12,6 +12,7 @@ import type { DriverRegistry } from '@kedge/driver-sdk';
 import { type Instance, instances } from '../instance/kind.js';
 import type { Snapshot } from '../snapshot/kind.js';
 import { type StorageClass, storageClasses } from '../storage-class/kind.js';
+import { liveClass } from '../storage-class/live-class.js';
 import { type Attachment, type Volume, volumes } from '../volume/kind.js';
 import { referencedSecrets } from '../secret/index.js';
 import { mountedVolumes, type UsedData, usedData } from '../service/index.js';
@@ -222,7 +223,7 @@ class NodeFilter implements ObjectFilter {
   /** Secrets that driver calls of the volume may need: of its class and parameters, live and captured. */
   #referred(volume: Volume): readonly string[] {
     const { namespace, driverParameters, parameters, storageClassName } = volume;
-    const storageClass = this.#facts.storageClasses.get(storageClassName);
+    const storageClass = liveClass(volume, this.#facts.storageClasses.get(storageClassName));
     const live = { ...storageClass?.parameters, ...parameters };
     return [live, driverParameters].flatMap((all) => referencedSecrets(all, namespace));
   }

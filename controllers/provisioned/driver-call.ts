@@ -6,6 +6,7 @@ import {
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
 import { type StorageClass, storageClasses } from '../storage-class/kind.js';
+import { liveClass } from '../storage-class/live-class.js';
 import type { Volume } from '../volume/kind.js';
 import { type Holder, holderOf, type ParameterResolver } from '../secret/index.js';
 
@@ -25,8 +26,8 @@ export interface DriverCall {
 
 /**
  * The driver of a volume and its call parameters: placement as captured at provision, credentials from the live class
- * and volume. If the class was deleted, or is now one of another driver,
- * all parameters are the captured ones.
+ * and volume. If the class was deleted, or is now of another driver, all parameters are the captured ones.
+ * @param named the class with the name of the volume's class
  * @throws DriverError InvalidParameters if neither class nor captured driver exists, or the driver is not registered
  */
 export async function driverCall(
@@ -35,8 +36,7 @@ export async function driverCall(
   named: StorageClass | undefined,
 ): Promise<DriverCall> {
   const name = volume.driver || named?.driver;
-  // A class of the same name for another driver is not the class of the volume: its credential is for another provider.
-  const storageClass = named?.driver === name ? named : undefined;
+  const storageClass = liveClass(volume, named);
   if (name === undefined) throw classMissing(volume);
   const driver = await drivers.get(name);
   if (!driver) throw new DriverError('InvalidParameters', `driver ${name} is not registered`);

@@ -1,3 +1,4 @@
+import { liveClass } from '../storage-class/live-class.js';
 import { castOf, command, deletionOf, patchOf } from './commands.js';
 import { type Remedy, run, set } from './remedy.js';
 import { again, canRetry, type Storage, storageOf } from './storage-subject.js';
@@ -11,7 +12,8 @@ interface SecretKey {
 
 /** The first secret that parameters refer to: `secret:name/key` or `secret:name.namespace.svc/key`. */
 function secretOf({ kind, object }: Storage, { world }: About): SecretKey | undefined {
-  const storageClass = findByKey(world.storageClasses, object.storageClassName ?? '');
+  const named = findByKey(world.storageClasses, object.storageClassName ?? '');
+  const storageClass = liveClass(object, named);
   const own = kind === 'Volume' ? object.parameters : {};
   const all = { ...storageClass?.parameters, ...object.driverParameters, ...own };
   for (const value of Object.values(all)) {

@@ -1,8 +1,9 @@
 import { isDeleting, keyString } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
-import { snapshots } from '../snapshot/kind.js';
+import { type Snapshot, snapshots } from '../snapshot/kind.js';
 import { storageClasses } from '../storage-class/kind.js';
-import { volumes } from '../volume/kind.js';
+import { liveClass } from '../storage-class/live-class.js';
+import { type Volume, volumes } from '../volume/kind.js';
 import type { Secret } from './kind.js';
 import { referencedSecrets } from './reference.js';
 
@@ -14,8 +15,11 @@ export async function neededByDeletions(
   const key = keyString(secret);
   if ((await context.lookupBy(volumes, 'neededSecret', key)).length > 0) return true;
   if ((await context.lookupBy(snapshots, 'neededSecret', key)).length > 0) return true;
-  const status = ['driverParameters'] as const;
-  for (const { name, parameters } of await context.lookupAll(storageClasses)) {
+  const status = ['driver', 'driverParameters'] as const;
+  for (const storageClass of await context.lookupAll(storageClasses)) {
+    const { name, parameters } = storageClass;
+    const isOf = (object: Pick<Volume | Snapshot, 'driver'>): boolean =>
+      liveClass(object, storageClass) !== undefined;
     // A short reference refers to a secret in the volume's namespace.
     if (!referencedSecrets(parameters, secret.namespace).includes(key)) continue;
     const refers = (namespace: string, own: Readonly<Record<string, string>>): boolean =>
@@ -24,11 +28,15 @@ export async function neededByDeletions(
     if (
       ofClass
         .filter(isDeleting)
-        .some((v) => refers(v.namespace, { ...v.driverParameters, ...v.parameters }))
+        .some((v) => isOf(v) && refers(v.namespace, { ...v.driverParameters, ...v.parameters }))
     )
       return true;
     const copies = await context.lookupBy(snapshots, 'storageClass', name, { status });
-    if (copies.filter(isDeleting).some((s) => refers(s.namespace, { ...s.driverParameters })))
+    if (
+      copies
+        .filter(isDeleting)
+        .some((s) => isOf(s) && refers(s.namespace, { ...s.driverParameters }))
+    )
       return true;
   }
   return false;

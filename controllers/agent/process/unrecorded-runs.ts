@@ -13,7 +13,7 @@ export interface UnrecordedRunsOptions {
   /** The parent of the workloads' directories. */
   readonly directory: string;
   readonly clock: Clock;
-  /** Those of the runs whose end was not observed. */
+  /** The watches of runs whose end was not observed. */
   readonly watches: RunWatches;
 }
 
@@ -29,7 +29,7 @@ interface FoundProcess extends ProcessId {
  */
 export class UnrecordedRuns {
   readonly #options: UnrecordedRunsOptions;
-  /** Workloads that had supervisors when this process looked first. Later ones are observed. */
+  /** Workloads that had supervisors at the first search of this process. Later ones are observed. */
   #before: ReadonlySet<string | undefined> | undefined;
 
   constructor(options: UnrecordedRunsOptions) {

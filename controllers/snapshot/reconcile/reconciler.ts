@@ -4,6 +4,7 @@ import { secretVersions } from '../../provisioned/inputs.js';
 import { Probes } from '../../provisioned/probes.js';
 import { driverErrorOf } from '../../provisioned/retries.js';
 import { storageClasses } from '../../storage-class/kind.js';
+import { liveClass } from '../../storage-class/live-class.js';
 import { volumes } from '../../volume/kind.js';
 import { SnapshotEffects, type SnapshotControllerOptions, withHome } from './effects.js';
 import { Handover } from './handover.js';
@@ -91,9 +92,9 @@ export class SnapshotReconciler {
     // A later volume of the same name is not the source.
     const source = !given.sourceUid || named?.metadata.uid === given.sourceUid ? named : undefined;
     const snapshot = given.status === 'Pending' ? given : withHome(given, source);
-    const storageClass = manager
-      .informer(storageClasses)
-      .lister.get(snapshot.storageClassName ?? named?.storageClassName ?? '');
+    const className = snapshot.storageClassName ?? named?.storageClassName ?? '';
+    const ofName = manager.informer(storageClasses).lister.get(className);
+    const storageClass = liveClass(snapshot, ofName);
     // A snapshot without captured parameters depends on those of its source.
     const captured = snapshot.driverParameters ?? source?.driverParameters;
     const parameters = { ...storageClass?.parameters, ...captured };

@@ -98,7 +98,7 @@ export class EngineOutages {
     );
   }
 
-  /** Whether a container ended because the engine stopped, judged by the outages that this process observed. */
+  /** Whether a container ended because the engine stopped, according to the outages that this process observed. */
   endedByEngine(end: ContainerEnd): boolean {
     const { startedAt, exitedAt } = end;
     if (this.#keepsContainers && !hasCodeOfStop(end)) return false;

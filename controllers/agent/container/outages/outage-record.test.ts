@@ -2,17 +2,18 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { silentLogger } from 'kedge';
-import { FakeClock } from 'kedge/testing';
+import { FakeClock, RecordingLogger } from 'kedge/testing';
 import { EngineOutages } from './engine-outages.js';
 import { OutageRecord } from './outage-record.js';
 
 describe('outages of the engine that an earlier kedged recorded', () => {
   let directory: string;
   let clock: FakeClock;
+  let logger: RecordingLogger;
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'kedge-outages-'));
     clock = new FakeClock();
+    logger = new RecordingLogger();
     await clock.advance(1_000_000);
   });
   afterEach(() => rm(directory, { recursive: true }));
@@ -21,7 +22,7 @@ describe('outages of the engine that an earlier kedged recorded', () => {
   async function daemon(
     engineStartedAt: number | undefined,
   ): Promise<{ readonly outages: EngineOutages; readonly record: OutageRecord }> {
-    const record = new OutageRecord(join(directory, 'containers'), silentLogger);
+    const record = new OutageRecord(join(directory, 'containers'), logger);
     const outages = new EngineOutages(clock, record);
     await outages.recall(() => Promise.resolve(engineStartedAt));
     outages.connected(true);
@@ -70,13 +71,15 @@ describe('outages of the engine that an earlier kedged recorded', () => {
     expect((await daemon(undefined)).outages.at(from + 1), 'unknown start').to.deep.equal(observed);
   });
 
-  it('are unknown if the record is damaged, which is replaced', async () => {
+  it('are unknown if the record is damaged, which is reported, and replaced', async () => {
     const { record } = await daemon(undefined);
+    expect(logger.lines, 'no record yet').to.deep.equal([]);
     const file = join(directory, 'containers/engine-outages.json');
     for (const text of ['{', '[]', '{"seenAt":"x"}', '{"seenAt":1,"outages":[{"from":1},7]}']) {
       await writeFile(file, text);
       expect((await record.read())?.outages ?? [], text).to.deep.equal([]);
     }
+    expect(JSON.stringify(logger.lines)).to.contain('earlier outages');
     await daemon(clock.now());
     expect(JSON.parse(await readFile(file, 'utf8'))).to.deep.include({ seenAt: clock.now() });
   });

@@ -48,8 +48,12 @@ export class OutageRecord {
       if (!isJsonObject(found) || typeof found.seenAt !== 'number') return undefined;
       const outages = Array.isArray(found.outages) ? found.outages.flatMap(outageOf) : [];
       return { seenAt: found.seenAt, outages };
-    } catch {
-      // Without it, only the lines about earlier lost output are missing.
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+        this.#logger.warn(
+          'earlier outages of the container engine are unknown, so lines about lost output are missing',
+          { error: messageOf(error) },
+        );
       return undefined;
     }
   }
