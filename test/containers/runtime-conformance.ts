@@ -236,14 +236,15 @@ export function runtimeConformance(
     });
 
     it('its change is told to the listener', async () => {
-      const told: string[] = [];
-      runtime.onChange((id) => told.push(id));
       const spec = shell('sleep 0.2');
+      const states: string[] = [];
+      runtime.onChange((id) => {
+        if (id === spec.id) void runtime.observe(id).then(({ state }) => states.push(state));
+      });
       await runtime.availability();
-      await started(spec);
-      told.length = 0;
-      await ended(spec);
-      await eventually('the end to be told', () => told.includes(spec.id));
+      await runtime.start(spec);
+      // On a loaded machine it ends before it is observed to run, so only its end is awaited.
+      await eventually('the end to be told', () => states.includes('exited'));
     });
 
     it('another daemon finds what runs, with its pid and start, and what has ended', async () => {
