@@ -175,7 +175,8 @@ export const ofServices: readonly Mistake[] = [
       post(
         'services',
         service({
-          // Within the time until it is ready.
+          // It ends within the time until it is ready, on a loaded machine too.
+          minReadySeconds: 10,
           command: [
             'sh',
             '-c',
