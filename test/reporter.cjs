@@ -7,7 +7,7 @@ const { fileURLToPath } = require('node:url');
 const { Spec } = require('mocha').reporters;
 
 /** Maximum time that open handles of tests may keep the process alive, milliseconds. */
-const leftoverMs = 30_000;
+const leftoverMs = Number(process.env.KEDGE_LEFTOVER_MS ?? 30_000);
 
 /** Maximum characters of an error and its stack in the summary of several runs. */
 const reasonLength = 2000;

@@ -84,7 +84,9 @@ describe('the parts that the suites are run in', () => {
       const path = join(folder, 'open.test.mjs');
       await writeFile(path, "it('leaves a timer', () => void setInterval(() => undefined, 1000));");
       const given = [{ name: 'open', specs: [path] }];
-      const { status, stdout } = evaluate(`runParts(${JSON.stringify(given)})`);
+      const { status, stdout } = evaluate(`runParts(${JSON.stringify(given)})`, {
+        KEDGE_LEFTOVER_MS: '500',
+      });
       expect(status).to.equal(1);
       expect(stdout).to.contain('failed: open: mocha ended with exit code 1\n');
       expect(stdout).to.match(/1 passed, 1 failed, 0 skipped\n$/);

@@ -12,25 +12,40 @@ const mistakes: readonly Mistake[] = [...ofServices, ...ofStorage, ...ofCommands
 /** Number of concurrent mistakes: one command line takes the daemon as long as many objects. */
 const atOnce = 4;
 
-/** Runs the mistakes concurrently; each test waits for its own. */
-function makeAll(daemon: TestDaemon): ReadonlyMap<Mistake, Promise<Outcome>> {
-  const turns: Promise<unknown>[] = Array.from({ length: atOnce }, () => Promise.resolve());
-  return new Map(
-    mistakes.map((mistake, at) => {
-      const before = turns[at % atOnce];
-      const outcome = Promise.resolve(before).then(() => makeMistake(daemon, mistake, `m${at}`));
-      turns[at % atOnce] = outcome.catch(() => undefined);
+/** Mistakes that are made concurrently; each test waits for its own. */
+class Outcomes {
+  readonly #outcomes = new Map<Mistake, Promise<Outcome>>();
+  #over = false;
+
+  /** Makes the mistakes from `first` on, in their order. */
+  constructor(daemon: TestDaemon, first: Mistake) {
+    const turns: Promise<unknown>[] = Array.from({ length: atOnce }, () => Promise.resolve());
+    for (const [at, mistake] of mistakes.slice(mistakes.indexOf(first)).entries()) {
+      const outcome = Promise.resolve(turns[at % atOnce]).then(() => {
+        if (this.#over) throw new Error('the tests are over');
+        return makeMistake(daemon, mistake, `m${mistakes.indexOf(mistake)}`);
+      });
       // The test of it reports the failure.
-      outcome.catch(() => undefined);
-      return [mistake, outcome];
-    }),
-  );
+      turns[at % atOnce] = outcome.catch(() => undefined);
+      this.#outcomes.set(mistake, outcome);
+    }
+  }
+
+  of(mistake: Mistake): Promise<Outcome> | undefined {
+    return this.#outcomes.get(mistake);
+  }
+
+  /** Waits for the mistakes that are being made, and makes no others: mocha may run some of the tests only. */
+  async dispose(): Promise<void> {
+    this.#over = true;
+    await Promise.allSettled(this.#outcomes.values());
+  }
 }
 
 describe('every mistake is explained by one command, with what to do about it', function () {
   this.timeout(300_000);
   let daemon: TestDaemon;
-  let outcomes: ReadonlyMap<Mistake, Promise<Outcome>>;
+  let outcomes: Outcomes | undefined;
 
   before(async () => {
     const program = fileURLToPath(new URL('./kedged-with-faults.js', import.meta.url));
@@ -46,13 +61,17 @@ describe('every mistake is explained by one command, with what to do about it', 
       driver: 'faulty',
       reclaimPolicy: 'delete',
     });
-    outcomes = makeAll(daemon);
   });
-  after(() => daemon.dispose());
+  after(async () => {
+    await outcomes?.dispose();
+    await daemon.dispose();
+  });
 
   for (const mistake of mistakes)
     it(`${mistake.name}${mistake.then ? ', and the remedy works as printed' : ''}`, async () => {
-      const { namespace, told, code } = (await outcomes.get(mistake))!;
+      const { namespace, told, code } = (await (outcomes ??= new Outcomes(daemon, mistake)).of(
+        mistake,
+      ))!;
       expect(code, told).to.equal(mistake.code ?? 0);
       for (const words of mistake.words)
         expect(told).to.contain(words.replaceAll('$NS', namespace));

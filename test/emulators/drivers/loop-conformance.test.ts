@@ -9,7 +9,7 @@ import { cleanUp, requireDevices } from '../../drivers/devices.js';
 import { specifiedCalls, specifiedCallsIn, unspecifiedCalls } from '../schema/specified-calls.js';
 import { places } from '../sweep/emulated-cloud.js';
 import { printSample, sampledFileSystems } from './file-systems.js';
-import { ServedCloud } from './served-cloud.js';
+import { clockOfShortPolls, ServedCloud } from './served-cloud.js';
 
 const token = 'dop_v1_token-of-the-conformance-test';
 const node = 'conformance';
@@ -40,6 +40,7 @@ for (const [position, provider] of (['cloud1', 'cloud2'] as const).entries())
         node,
         clusterId: 'cluster-1',
         drivers: { [cloud.driverName]: cloud.settings },
+        providers: { clock: clockOfShortPolls },
       });
       const options: ConformanceOptions = {
         driver: async () => (await builtinDrivers(settings()).get(cloud.driverName))!,

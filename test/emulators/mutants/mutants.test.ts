@@ -12,7 +12,7 @@ import {
 import type { StorageSettings } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { cleanUp, requireDevices } from '../../drivers/devices.js';
-import { ServedCloud } from '../drivers/served-cloud.js';
+import { clockOfShortPolls, ServedCloud } from '../drivers/served-cloud.js';
 import { places } from '../sweep/emulated-cloud.js';
 import { EmulatedSubject } from '../sweep/emulated-subject.js';
 
@@ -112,6 +112,7 @@ function onLoopDevices(cloud: ServedCloud): ConformanceOptions {
     node,
     clusterId: 'cluster-1',
     drivers: { [driverName]: cloud.settings },
+    providers: { clock: clockOfShortPolls },
   };
   return {
     driver: async () => (await builtinDrivers(settings).get(driverName))!,
