@@ -7,7 +7,8 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   'durable-writes': () => import('./store/durable-writes.js'),
   'informer-latency': () => import('./library/informer-latency.js'),
   converge: () => import('./library/converge.js'),
-  etcd: () => import('./store/etcd.js'),
+  etcd: () => import('./etcd/store-etcd.js'),
+  'api-etcd': () => import('./etcd/api-etcd.js'),
   'work-queue': () => import('./library/work-queue.js'),
   'large-store': () => import('./store/large-store.js'),
   compaction: () => import('./store/compaction.js'),
@@ -22,6 +23,8 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
 const usage = `usage: npm run bench -- [--quick] [--gate] [NAME...]
   --quick  a smoke test: everything runs, the figures mean nothing
   --gate   exit 1 when a figure misses its gate
+  --profile FOLDER
+           api-etcd: write the daemon's profiles and their flame graphs there
   NAME     ${Object.keys(benchmarks).join(', ')}; default all`;
 
 async function runOne(name: string, quick: boolean): Promise<void> {
@@ -88,6 +91,8 @@ function table(measurements: readonly Measurement[]): string {
 
 const args = process.argv.slice(2);
 const quick = args.includes('--quick');
+const profileAt = args.indexOf('--profile');
+if (profileAt >= 0) process.env['KEDGE_BENCH_PROFILE'] = args.splice(profileAt, 2)[1];
 const names = args.filter((arg) => !arg.startsWith('--'));
 if (args.includes('--help')) {
   console.log(usage);

@@ -1,74 +1,30 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { createServer, type AddressInfo } from 'node:net';
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { eventually } from 'kedge/testing';
 import { rate } from '../measuring/load.js';
 import { type BenchOptions, compared, type Measurement } from '../measuring/measurement.js';
 import { item, itemBytes, items, openLevelStore, withDirectory } from '../measuring/objects.js';
+import { buildGo, EtcdServer, missingForEtcd } from './etcd-server.js';
 
-const source = fileURLToPath(new URL('../../../bench/store/etcd-load.go', import.meta.url));
 const targets = [
   { writers: 16, gate: 2 },
   { writers: 100, gate: 2 },
   { writers: 1_000, gate: 1.8 },
 ];
 
-function missing(): string | undefined {
-  try {
-    execFileSync('etcd', ['--version'], { stdio: 'ignore' });
-    execFileSync('go', ['version'], { stdio: 'ignore' });
-    return undefined;
-  } catch {
-    return 'etcd: skipped: needs etcd and a Go client (Debian: etcd-server golang-go golang-etcd-server-dev golang-google-grpc-dev)';
-  }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
-}
-
 /** Durable creates in process against puts of a Go client to an etcd on the same disk, interleaved. */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
-  const problem = missing();
+  const problem = missingForEtcd();
   if (problem !== undefined) {
-    console.log(problem);
+    console.log(`etcd: ${problem}`);
     return [];
   }
   return withDirectory(async (directory) => {
-    const load = join(directory, 'load');
-    execFileSync('go', ['build', '-o', load, source], {
-      env: {
-        ...process.env,
-        GO111MODULE: 'off',
-        GOPATH: '/usr/share/gocode',
-        GOCACHE: join(directory, 'cache'),
-      },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
-    const [port, peerPort] = [await freePort(), await freePort()];
-    const url = `http://127.0.0.1:${port}`;
-    const peer = `http://127.0.0.1:${peerPort}`;
-    const etcd = spawn(
-      'etcd',
-      [
-        ...['--data-dir', join(directory, 'etcd'), '--name', 'bench', '--log-level', 'error'],
-        ...['--listen-client-urls', url, '--advertise-client-urls', url],
-        ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
-        ...['--initial-cluster', `bench=${peer}`, '--quota-backend-bytes', '8589934592'],
-      ],
-      { stdio: 'ignore' },
-    );
+    const load = buildGo(directory, ['store-load.go']);
+    const etcd = await EtcdServer.start(directory);
     let store = await openLevelStore(join(directory, 'store'));
     try {
-      await eventually('etcd', async () => (await fetch(`${url}/health`)).ok, 20_000);
-      const client = spawn(load, [`127.0.0.1:${port}`, String(itemBytes)], {
+      const client = spawn(load, [etcd.address, String(itemBytes)], {
         stdio: ['pipe', 'pipe', 'inherit'],
       });
       const answers = createInterface({ input: client.stdout })[Symbol.asyncIterator]();
@@ -104,7 +60,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
       return measurements;
     } finally {
       await store.close();
-      etcd.kill('SIGKILL');
+      etcd.kill();
     }
   });
 }
