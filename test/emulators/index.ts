@@ -8,13 +8,17 @@ import { Cloud1 } from './cloud1/machine.js';
 import type { SavedState as SavedCloud1 } from './cloud1/state.js';
 import { Cloud2 } from './cloud2/machine.js';
 import type { SavedState as SavedCloud2 } from './cloud2/state.js';
+import { Cloud4 } from './cloud4/machine.js';
+import type { SavedState as SavedCloud4 } from './cloud4/state.js';
 import { type Devices, RecordedDevices } from './core/devices.js';
 import { Emulator } from './core/emulator.js';
 import type { Instance, Machine, Token } from './core/machine.js';
 import { serveEmulator } from './core/server.js';
-import { checkOf } from './schema/index.js';
+import { checkOf, requestSchemas } from './schema/index.js';
 
-export type ProviderName = 'cloud1' | 'cloud2';
+export type ProviderName = 'cloud1' | 'cloud2' | 'cloud4';
+
+type SchemaName = keyof typeof requestSchemas;
 
 /** Options of an emulator. */
 export interface EmulatorOptions {
@@ -35,6 +39,8 @@ export interface EmulatorOptions {
   readonly volumesMax?: number;
   /** Maximum number of requests per token (cloud1) or project (cloud2). Default: the provider's limits. */
   readonly requestsMax?: { readonly hour: number; readonly minute: number };
+  /** The largest page of a list of cloud4; default 2. */
+  readonly pageMax?: number;
   /** Default: a free port. */
   readonly port?: number;
   /** A state that {@link RunningEmulator.save} returned. */
@@ -70,6 +76,12 @@ function machineOf(options: EmulatorOptions, clock: Clock): Machine {
   };
   if (provider === 'cloud1')
     return new Cloud1({ ...common, random, ...(saved ? { saved: saved as SavedCloud1 } : {}) });
+  if (provider === 'cloud4')
+    return new Cloud4({
+      ...{ ...common, credentialsNow: () => systemClock.now() },
+      ...(options.pageMax === undefined ? {} : { pageMax: options.pageMax }),
+      ...(saved ? { saved: saved as SavedCloud4 } : {}),
+    });
   return new Cloud2({ ...common, ...(saved ? { saved: saved as SavedCloud2 } : {}) });
 }
 
@@ -80,7 +92,8 @@ export function createEmulator(options: EmulatorOptions): {
 } {
   const { clock = systemClock, devices = new RecordedDevices(), changed } = options;
   const machine = machineOf(options, clock);
-  const check = checkOf(options.provider);
+  const { provider } = options;
+  const check = provider in requestSchemas ? checkOf(provider as SchemaName) : () => [];
   const parts = { machine, clock, devices, check, ...(changed ? { changed } : {}) };
   return { emulator: new Emulator(parts), machine };
 }
