@@ -31,6 +31,21 @@ export const specifiedCalls = {
     'GET /v1/servers',
     'GET /v1/volumes',
   ],
+  /** The calls of the permissions in the specification's list. */
+  cloud4: [
+    'POST /compute/v1/projects/*/zones/*/disks',
+    'GET /compute/v1/projects/*/zones/*/disks/*',
+    'DELETE /compute/v1/projects/*/zones/*/disks/*',
+    'POST /compute/v1/projects/*/zones/*/disks/*/resize',
+    'GET /compute/v1/projects/*/zones/*/instances/*',
+    'POST /compute/v1/projects/*/zones/*/instances/*/attachDisk',
+    'POST /compute/v1/projects/*/zones/*/instances/*/detachDisk',
+    'GET /compute/v1/projects/*/zones/*/operations/*',
+    'POST /compute/v1/projects/*/global/snapshots',
+    'GET /compute/v1/projects/*/global/snapshots/*',
+    'DELETE /compute/v1/projects/*/global/snapshots/*',
+    'GET /compute/v1/projects/*/global/operations/*',
+  ],
 } as const;
 
 type Asked = readonly { readonly method: string; readonly path: string }[];
