@@ -141,18 +141,19 @@ async function assemble(
           metrics,
         });
   const manager = new Manager({ store, clock, random, logger, metrics });
+  const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
+  const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
+  const parts = { dataFiles, store, manager, resolver, clock, random, logger };
+  const runtimes = await nodeRuntimes(config, parts);
+  const { host, changeOwner } = runtimes;
   const storageRoot = new StorageRootKeeper({
     store,
     node,
     path: resolve(config.localVolumeRoot),
     lock: lockDirectory,
     logger: logger.child({ part: 'storage root' }),
+    holders: host.holders,
   });
-  const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
-  const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
-  const parts = { dataFiles, store, manager, resolver, clock, random, logger };
-  const runtimes = await nodeRuntimes(config, parts);
-  const { host, changeOwner } = runtimes;
   const hostPathDenylist = await deniedHostPaths(config, dataFiles.directory);
   const journal = directoryJournal(join(dataDirectory, 'node-journal'));
   const { clusterId } = store;

@@ -6,6 +6,7 @@ import type { Snapshot } from '../snapshot/kind.js';
 import type { Volume } from '../volume/kind.js';
 import { emptyWorld } from '../reasons/index.js';
 import { type Cause, causeOf } from './cause.js';
+import { explain } from './explain.js';
 import { saidOfStorage } from './said.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
@@ -144,6 +145,25 @@ describe('the cause of what does not run', () => {
     expect(messageOf({ ...failed, status: 'Pending' })).to.equal('not there');
     expect(messageOf(volume({ conditions }))).to.equal('waits');
     expect(messageOf({ ...failed, status: 'Bound' })).to.equal(undefined);
+  });
+
+  it('of a volume that an instance waits for is the refusal of its attach, with a remedy that stops no holder here', () => {
+    const operation = { startedAt: '', nextTryAt: '', outcome: 'InUse', message: 'is at server 7' };
+    const waited = volume({
+      status: 'Available',
+      attachments: [{ claim: 'default/s-0', node: 'n', state: 'Reserved' }],
+      lastOperation: { ...operation, call: 'attach' },
+    });
+    expect(saidOfStorage(waited)).to.deep.equal({ reason: 'InUse', message: 'is at server 7' });
+    const explained = explain({ kind: 'Volume', object: waited }, world([waited]));
+    expect(explained?.remedy).to.include({
+      type: 'wait',
+      until: 'once the volume is released there',
+    });
+    // The call of an attachment that has ended says nothing about the present.
+    expect(saidOfStorage({ ...waited, attachments: [] })).to.equal(undefined);
+    const attached = [{ claim: 'default/s-0', node: 'n', state: 'Attached' }] as const;
+    expect(saidOfStorage({ ...waited, attachments: attached })).to.equal(undefined);
   });
 
   it('of a volume that is in use is what it goes through: its growth, its deletion', () => {

@@ -68,12 +68,20 @@ function failedCall(operation: VolumeOperation | undefined): Said | undefined {
   return { reason: operation.outcome, message: operation.message };
 }
 
-/** The error of the last driver call of an object that is being detached; undefined if the call did not fail. */
-function failedDetach(object: Volume | Snapshot): Said | undefined {
+/** The calls for an attachment that is requested or ends, by its state. */
+const callsOfAttachment: Readonly<Partial<Record<string, readonly string[]>>> = {
+  Reserved: ['attach', 'mount'],
+  Detaching: ['detach'],
+};
+
+/** The error of the last driver call for an attachment that is requested or ends; undefined if the call did not fail. */
+function failedAttachment(object: Volume | Snapshot): Said | undefined {
   const { lastOperation } = object;
-  const isLeaving =
-    'attachments' in object && object.attachments?.some(({ state }) => state === 'Detaching');
-  return isLeaving && lastOperation?.call === 'detach' ? failedCall(lastOperation) : undefined;
+  const { attachments = [] } = 'attachments' in object ? object : {};
+  const call = lastOperation?.call ?? '';
+  return attachments.some(({ state }) => callsOfAttachment[state]?.includes(call))
+    ? failedCall(lastOperation)
+    : undefined;
 }
 
 /**
@@ -96,7 +104,7 @@ export function saidOfStorage(object: Volume | Snapshot): Said | undefined {
       failedCall(lastOperation) ??
       unmetReason(object)
     );
-  if (settled.has(status)) return failedDetach(object) ?? unmetReason(object);
+  if (settled.has(status)) return failedAttachment(object) ?? unmetReason(object);
   if (failure) return failure;
   const message = { reason: object.reason || 'Failed', message: failureMessage };
   return (

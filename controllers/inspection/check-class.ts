@@ -10,6 +10,7 @@ import { isSealed } from '../secret/index.js';
 import type { StorageClass } from '../storage-class/kind.js';
 import { chooseTopology, labelsOf, namedTopology } from '../storage-class/topology.js';
 import {
+  asAnswer,
   callWith,
   type ClassParameters,
   classParameters,
@@ -42,7 +43,7 @@ function resolveEach(
 }
 
 function messageOf(thrown: unknown, key: string): string {
-  return DriverError.from(thrown).message.replace(`parameter ${key}: `, '');
+  return asAnswer(DriverError.from(thrown)).replace(`parameter ${key}: `, '');
 }
 
 function parameterReport(

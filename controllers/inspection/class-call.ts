@@ -1,5 +1,5 @@
 import type { ObjectStore } from 'kedge';
-import { notFound } from 'kedge';
+import { messageOf, notFound } from 'kedge';
 import type {
   ClassRequest,
   Driver,
@@ -8,7 +8,7 @@ import type {
   ProviderResource,
 } from '@kedge/driver-sdk';
 import { driverCall } from '../provisioned/driver-call.js';
-import { type Holder, holderOf, type ParameterResolver } from '../secret/index.js';
+import { type Holder, holderOf, type ParameterResolver, retried } from '../secret/index.js';
 import { type StorageClass, storageClasses } from '../storage-class/kind.js';
 import { volumes } from '../volume/kind.js';
 
@@ -34,6 +34,11 @@ export interface ClassParameters {
 /** A driver that discloses no parameter values, with the inputs of its calls about a class. */
 export interface ClassCall extends ClassParameters {
   readonly request: ClassRequest;
+}
+
+/** The message of an error as the answer of a call that is not repeated by itself. */
+export function asAnswer(thrown: unknown): string {
+  return messageOf(thrown).replace(retried, ', and repeat the command');
 }
 
 /** The class of a name. @throws StatusError NotFound */

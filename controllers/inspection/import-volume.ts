@@ -16,6 +16,7 @@ import { resourceKey, type Volume, volumes, type VolumeStatus } from '../volume/
 import { readableSize } from '../volume/rules/readable-size.js';
 import { nextPhase } from '../volume/states/phases.js';
 import {
+  asAnswer,
   type ClassCall,
   classCall,
   type InspectionOptions,
@@ -53,7 +54,9 @@ function requestOf(request: JsonObject): ImportRequest {
 /** A driver's error as the answer of a call. */
 function answerTo(thrown: unknown, handle: string): StatusError {
   if (thrown instanceof StatusError) return thrown;
-  const { kind, message, retryAfterMs } = DriverError.from(thrown);
+  const error = DriverError.from(thrown);
+  const { kind, retryAfterMs } = error;
+  const message = asAnswer(error);
   if (kind === 'NotFound') return notFound({ kind: 'volume at the provider', name: handle });
   if (kind === 'Unavailable' || kind === 'Timeout' || kind === 'Throttled')
     return new StatusError({

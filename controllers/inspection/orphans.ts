@@ -1,9 +1,10 @@
-import { hasCode, messageOf, type ObjectStore } from 'kedge';
+import { hasCode, type ObjectStore } from 'kedge';
 import { DriverError, type OrphanListing, type ProviderResource } from '@kedge/driver-sdk';
 import { snapshots } from '../snapshot/kind.js';
 import { type StorageClass, storageClasses } from '../storage-class/kind.js';
 import { volumes } from '../volume/kind.js';
 import {
+  asAnswer,
   type ClassCall,
   classCall,
   type InspectionOptions,
@@ -123,7 +124,7 @@ export async function findOrphans(
           listed.set(key, { storageClass, driver, resource, otherPlace });
       }
     } catch (thrown) {
-      warnings.add(`class "${storageClass.name}" was not searched: ${messageOf(thrown)}`);
+      warnings.add(`class "${storageClass.name}" was not searched: ${asAnswer(thrown)}`);
     }
   // The objects are read after the resources: what is created meanwhile has an object.
   const owned = new Map<string, Owned>();

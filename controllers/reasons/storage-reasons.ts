@@ -152,6 +152,14 @@ export const storageReasons = {
     'volumes are being restored from the snapshot',
     byKind({ Snapshot: restoreInFlight }, otherwise),
   ),
+  VolumeMissing: unmet('a probe did not find the volume at its provider', (about) =>
+    wait(
+      'a second probe',
+      'if that finds the volume',
+      deletionOf(about),
+      'to delete the object instead',
+    ),
+  ),
   VolumeLost: unmet('the provider no longer has the volume', lost),
   SnapshotLost: unmet('the provider no longer has the snapshot', (about) =>
     run(deletionOf(about), 'its data is lost: delete the snapshot, and create another one'),

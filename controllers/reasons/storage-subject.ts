@@ -75,11 +75,12 @@ export function inUse(about: About): Remedy {
   const [user] = object.attachments ?? [];
   if (user) {
     const { namespace, name } = serviceOfClaim(user.claim, world);
-    // The claim is its own: stopping the instance would release nothing.
-    if (
-      about.kind === 'Instance' &&
-      user.claim === `${about.object.namespace}/${about.object.name}`
-    )
+    // An instance that waits for the volume does not hold it: stopping it would release nothing.
+    const isWaiting =
+      about.kind === 'Instance'
+        ? user.claim === `${about.object.namespace}/${about.object.name}`
+        : user.state === 'Reserved';
+    if (isWaiting)
       return wait(
         'what else holds the volume, which the message names,',
         'once the volume is released there',

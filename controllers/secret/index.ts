@@ -12,6 +12,7 @@ export {
   sealParameters,
   type Sealing,
   storedParameters,
+  retried,
 } from './parameters.js';
 export { parseReference, referencedSecrets } from './reference.js';
 export { keyVerbs } from './verbs.js';

@@ -37,6 +37,9 @@ export interface ConfidentialCalls {
   readonly redaction: Redaction;
 }
 
+/** The end of messages about missing secrets. A call that is not retried replaces it. */
+export const retried = ', and the operation is retried automatically';
+
 /** A resolver over a cache of secrets. */
 export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): ParameterResolver {
   const valueOf = (key: string, value: string, holder: Holder): string => {
@@ -51,13 +54,13 @@ export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): Para
     if (!secret)
       throw new DriverError(
         'InvalidParameters',
-        `parameter ${key}: secret ${where} does not exist; create it, and the operation is retried automatically`,
+        `parameter ${key}: secret ${where} does not exist; create it${retried}`,
       );
     const found = openSecret(sealer, secret)[reference.key];
     if (found === undefined)
       throw new DriverError(
         'InvalidParameters',
-        `parameter ${key}: secret ${where} has no key ${reference.key}; add it, and the operation is retried automatically`,
+        `parameter ${key}: secret ${where} has no key ${reference.key}; add it${retried}`,
       );
     return found;
   };

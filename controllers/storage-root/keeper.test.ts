@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { lockDirectory, MemoryEngine, type ObjectStore, openStore, silentLogger } from 'kedge';
-import { DriverError } from '@kedge/driver-sdk';
+import { DriverError, type Holder, type Holders } from '@kedge/driver-sdk';
 import { type Volume, volumes } from '../volume/kind.js';
 import { StorageRootKeeper } from './keeper.js';
 
@@ -23,7 +23,7 @@ describe('the keeper of a storage root', () => {
   let keeper: StorageRootKeeper;
   const keepers: StorageRootKeeper[] = [];
   let locks = 0;
-  const make = (over: ObjectStore = store): StorageRootKeeper => {
+  const make = (over: ObjectStore = store, holders?: Holders): StorageRootKeeper => {
     const made = new StorageRootKeeper({
       store: over,
       node: 'n',
@@ -33,6 +33,7 @@ describe('the keeper of a storage root', () => {
         return lockDirectory(directory);
       },
       logger: silentLogger,
+      ...(holders ? { holders } : {}),
     });
     keepers.push(made);
     return made;
@@ -89,6 +90,25 @@ describe('the keeper of a storage root', () => {
     const theirs = make(others);
     const { message } = await refusal(theirs.use(() => Promise.resolve()));
     expect(message).to.contain(store.clusterId).and.contain(others.clusterId);
+    await others.close();
+  });
+
+  it('does not adopt the root of another cluster while something uses its volumes', async () => {
+    await names();
+    await keeper.close();
+    const others = await openStore({ engine: new MemoryEngine() });
+    const container = { type: 'other', name: 'container db-0', remedy: 'stop it' } as const;
+    const own = { type: 'files', pid: process.pid, command: 'kedged' } as const;
+    let users: readonly Holder[] = [own, container];
+    const theirs = make(others, { holders: () => Promise.resolve(users) });
+    const refused = await theirs.adopt(path).catch((error: unknown) => error);
+    expect(refused).to.have.property('reason', 'StorageRootInUse');
+    expect(String(refused)).to.contain('held by container db-0; stop it, then adopt it again');
+    expect(await theirs.probe()).to.include({ reason: 'StorageRootOfOtherCluster' });
+    users = [own];
+    expect(await theirs.adopt(path)).to.equal(store.clusterId);
+    expect(await theirs.probe()).to.deep.equal({ type: 'ready' });
+    await theirs.close();
     await others.close();
   });
 

@@ -9,8 +9,9 @@ import {
   type ObjectStore,
   StatusError,
 } from 'kedge';
-import { DriverError, type StorageRoot } from '@kedge/driver-sdk';
+import { DriverError, type Holders, type StorageRoot } from '@kedge/driver-sdk';
 import { describeRoot, makeRootFolder, markRoot, openRoot } from './directory.js';
+import { requireUnused } from './users.js';
 import { isCopy, placedIn } from './placed.js';
 import { planRoot, type RootPlan, type RootReason, rootFolder } from './plan.js';
 import { isRecorded, recordRoot } from './record.js';
@@ -24,6 +25,8 @@ export interface StorageRootOptions {
   /** Locks a directory for this process. */
   readonly lock: (directory: string) => Promise<DirectoryLock>;
   readonly logger: Logger;
+  /** Finds users of a root that is to be adopted. Absent: none is looked for. */
+  readonly holders?: Holders;
 }
 
 /** Whether a storage root is used. */
@@ -101,7 +104,7 @@ export class StorageRootKeeper implements StorageRoot {
 
   /**
    * Marks a root of another cluster, which is lost, with the id of this one. The lock of the directory proves that no
-   * running daemon uses it.
+   * running daemon uses it. Workloads of a killed daemon may still do: two writers would destroy their data.
    * @returns the earlier mark; empty without one @throws StatusError FailedPrecondition
    */
   async adopt(path: string): Promise<string> {
@@ -134,6 +137,7 @@ export class StorageRootKeeper implements StorageRoot {
           `${this.path} does not contain ${absent.label} of this cluster; mount the disk that does, or delete its object first`,
         );
       await this.#lock(opened.handle, opened.identity);
+      await requireUnused(this.path, this.#options.holders);
       await markRoot(opened.handle, clusterId);
       await recordRoot(store, node, this.path);
       logger.warn('storage root of another cluster adopted', { path: this.path, earlier });

@@ -1,4 +1,4 @@
-import type { ProviderCall, Refusal } from '@kedge/driver-sdk/provider';
+import { classCalls, type ProviderCall, type Refusal } from '@kedge/driver-sdk/provider';
 
 /** A scope of tokens, and the functions that need it (specification section 2.5). */
 interface Scope {
@@ -36,9 +36,14 @@ export const allScopes: readonly Scope[] = [
  * Returns the message for rejected credentials (specification section 5.3). It names the scope that the call needs,
  * because the status does not show whether a scope is missing (401 or 403) or the token is invalid (401).
  */
-export function tellRejected({ status }: Refusal, { name }: ProviderCall, said: string): string {
+export function tellRejected(
+  { status }: Refusal,
+  { name, about }: ProviderCall,
+  said: string,
+): string {
   const scope = scopes[name];
   const needs = scope ? `; ${name} needs scope ${scope.scope}, for ${scope.needed}` : '';
-  const remedy = 'renew the token or add the scope: the call is repeated with the new token';
+  const repeated = about === classCalls ? '' : ': the call is repeated with the new token';
+  const remedy = `renew the token or add the scope${repeated}`;
   return `provider rejected credentials: DigitalOcean answered ${status}: ${said}${needs}; ${remedy}`;
 }

@@ -81,9 +81,8 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
         find: (request) => {
           const caller = callerOf(request);
           const { node } = request;
-          return cache.of(client.credential(caller.token), node, () =>
-            api.dropletsNamed(caller, node),
-          );
+          const find = (): Promise<readonly string[]> => api.dropletsNamed(caller, node);
+          return cache.of(client.credential(caller.token), node, find, request.signal);
         },
       },
     ],

@@ -17,6 +17,7 @@ import {
 import {
   bytesOf,
   MachineActions,
+  observedAfter,
   type ProviderClient,
   provisioned,
   volumeName,
@@ -176,6 +177,7 @@ export class Cloud1Volumes {
     kind: OperationKind,
     observe: () => Promise<Observed<R>>,
     action: () => { readonly id: string; readonly body: CloudAction; readonly droplet?: string },
+    resultOf?: () => R,
   ): Promise<R | Pending> {
     const caller = callerOf(request);
     return this.#actions.run(request, {
@@ -188,6 +190,7 @@ export class Cloud1Volumes {
         return this.api.startAction(caller, id, body);
       },
       state: (id) => this.api.actionState(caller, id),
+      ...(resultOf ? { resultOf } : {}),
     });
   }
 
@@ -200,11 +203,12 @@ export class Cloud1Volumes {
 
   attach(request: BlockAttachRequest, link: string): Promise<AttachResult | Pending> {
     const { instance } = request;
+    const result = { devicePath: link };
     let seen: CloudVolume | undefined;
     const observe = async (): Promise<Observed<AttachResult>> => {
       seen = await this.require(request);
       const { droplets } = seen;
-      if (droplets.includes(instance)) return done({ devicePath: link });
+      if (droplets.includes(instance)) return done(result);
       const [other] = droplets;
       if (other === undefined) return absent;
       throw new DriverError(
@@ -212,29 +216,18 @@ export class Cloud1Volumes {
         `volume ${seen.id} is attached to Droplet ${other}, not to ${instance} (node "${request.node}"); it is attached once it is detached there`,
       );
     };
-    const attached = this.#act(request, 'attach', observe, () => ({
-      id: request.handle,
-      droplet: instance,
-      body: { type: 'attach', droplet_id: Number(instance), region: seen?.region ?? '' },
-    }));
-    return attached.catch((error: unknown) => this.#afterAll(error, 'InUse', observe));
-  }
-
-  /**
-   * Handles a refusal that may mean that the requested state exists already. Looks at the volume, because the refusal
-   * alone is no proof, and returns the result if the state exists.
-   * @throws `error` if it does not
-   */
-  async #afterAll<R>(
-    error: unknown,
-    kind: DriverError['kind'],
-    observe: () => Promise<Observed<R>>,
-  ): Promise<R> {
-    if (!(error instanceof DriverError) || error.kind !== kind) throw error;
-    // If it fails, the refusal is reported, with the failed request among its calls.
-    const observed = await observe().catch(() => undefined);
-    if (observed?.type === 'done') return observed.result;
-    throw error;
+    const attached = this.#act(
+      request,
+      'attach',
+      observe,
+      () => ({
+        id: request.handle,
+        droplet: instance,
+        body: { type: 'attach', droplet_id: Number(instance), region: seen?.region ?? '' },
+      }),
+      () => result,
+    );
+    return attached.catch((error: unknown) => observedAfter(error, 'InUse', observe));
   }
 
   detach(request: BlockDetachRequest): Promise<void | Pending> {
@@ -247,12 +240,18 @@ export class Cloud1Volumes {
       ({ region } = found);
       return absent;
     };
-    const detached = this.#act(request, 'detach', observe, () => ({
-      id: request.handle,
-      droplet: instance ?? '',
-      body: { type: 'detach', droplet_id: Number(instance), region },
-    }));
-    return detached.catch((error: unknown) => this.#afterAll(error, 'NotFound', observe));
+    const detached = this.#act(
+      request,
+      'detach',
+      observe,
+      () => ({
+        id: request.handle,
+        ...(instance === undefined ? {} : { droplet: instance }),
+        body: { type: 'detach', droplet_id: Number(instance), region },
+      }),
+      () => undefined,
+    );
+    return detached.catch((error: unknown) => observedAfter(error, 'NotFound', observe));
   }
 
   /** Grows an attached or detached volume to at least `sizeGib`. Returns its size in bytes. */

@@ -78,12 +78,13 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
   const find = async (request: HandleRequest): Promise<readonly string[]> => {
     const caller = callerOf(request);
     const { node } = request;
-    return cache.of(client.credential(caller.token), node, async () => {
+    const ask = async (): Promise<readonly string[]> => {
       const servers = await api.serversNamed(caller, node);
       if (locations.size > locationsMax) locations.clear();
       for (const { id, location } of servers) if (location !== '') locations.set(id, location);
       return servers.map(({ id }) => id);
-    });
+    };
+    return cache.of(client.credential(caller.token), node, ask, request.signal);
   };
   const instances: NodeInstances = {
     lookups: [{ by: 'server name', find }],

@@ -19,6 +19,7 @@ import {
   type Caller,
   carryOut,
   MachineActions,
+  observedAfter,
   type ProviderClient,
   provisioned,
   volumeName,
@@ -232,16 +233,15 @@ export class Cloud2Volumes {
         );
       return (await appeared()) ? done(result) : underWay;
     };
-    const answer = await this.#act(request, 'attach', instance, observe, (caller) =>
-      this.#api.startAction(caller, request.handle, 'attach', { server: Number(instance) }),
-    ).catch(async (error: unknown) => {
+    const answer = await this.#act(
+      request,
+      'attach',
+      instance,
+      observe,
+      (caller) =>
+        this.#api.startAction(caller, request.handle, 'attach', { server: Number(instance) }),
       // "Already attached" may be wrong, so the volume decides (hetznercloud/csi-driver#41).
-      if (!isKind(error, 'InUse')) throw error;
-      // If it fails, the refusal is reported, with the failed request among its calls.
-      const observed = await observe().catch(() => undefined);
-      if (observed?.type === 'done') return observed.result;
-      throw error;
-    });
+    ).catch((error: unknown) => observedAfter(error, 'InUse', observe));
     if (!('type' in answer)) {
       this.#unseen.delete(volume.uid);
       return answer;
@@ -271,12 +271,7 @@ export class Cloud2Volumes {
     };
     return this.#act(request, 'detach', instance, observe, (caller) =>
       this.#api.startAction(caller, request.handle, 'detach'),
-    ).catch(async (error: unknown) => {
-      if (!isKind(error, 'NotFound')) throw error;
-      const observed = await observe();
-      if (observed.type === 'done') return undefined;
-      throw error;
-    });
+    ).catch((error: unknown) => observedAfter(error, 'NotFound', observe));
   }
 
   /** Grows a detached volume and returns its size in bytes. @throws DriverError InUse if it is attached */

@@ -64,6 +64,7 @@ export {
   type Holders,
   joinHolders,
 } from './node/holders.js';
+export { directoryMounts } from './node/directory-mounts.js';
 export { nodeHolders } from './node/node-holders.js';
 export { type ProcessMounts, processMounts } from './node/process-mounts.js';
 export {

@@ -7,6 +7,8 @@ import { connect, methodFor } from './api.js';
 
 /** Short timeout: the error waits for the hint. */
 const timeoutMs = 2_000;
+/** Storage classes in a hint. */
+const classesMax = 10;
 
 /** Names and namespaces of the first page: enough for a hint. */
 async function named(
@@ -20,6 +22,12 @@ async function named(
   return objects.map((o) => ({ name: textOf(o, 'name'), namespace: textOf(o, 'namespace') }));
 }
 
+function classesText(names: readonly string[]): string {
+  if (names.length === 0) return 'there is no storage class; create one';
+  const more = names.length > classesMax ? ', ...' : '';
+  return `storage classes: ${names.slice(0, classesMax).join(', ')}${more}`;
+}
+
 async function lookFor(
   client: ApiClient,
   kinds: readonly AnyKind[],
@@ -31,6 +39,8 @@ async function lookFor(
   // The object may have been created meanwhile.
   const meant = beside.includes(name) ? undefined : nearest(name, beside);
   if (meant !== undefined) return `did you mean ${meant}?`;
+  // An installation has few of them, and a command often takes one that the user did not create.
+  if (kinds.every(({ kind }) => kind === 'StorageClass')) return classesText(beside);
   if (namespace === '') return '';
   const elsewhere = (await all('-')).find(
     (object) => object.name === name && object.namespace !== namespace,

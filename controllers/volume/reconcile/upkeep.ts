@@ -127,7 +127,11 @@ export class Upkeep {
   ): Promise<Result> {
     const { clock, policy } = this.#effects.options;
     if (!volume.missingSince) {
-      await this.#effects.write(request, volume, { missingSince: startedAt });
+      const again = new Date(Date.parse(startedAt) + policy.lossConfirmMs).toISOString();
+      await this.#effects.write(request, volume, {
+        missingSince: startedAt,
+        ...this.#verification.missing(volume, error.message, again),
+      });
       return requeueAfter(policy.lossConfirmMs);
     }
     const sinceMs = Date.parse(volume.missingSince);
@@ -139,7 +143,13 @@ export class Upkeep {
       reason: lostReason,
       failureMessage: message,
       ...this.#effects.failed('observe', startedAt, error),
-      ...this.#effects.condition(volume, 'Provisioned', 'False', lostReason, message),
+      ...this.#effects.condition(
+        this.#verification.settled(volume),
+        'Provisioned',
+        'False',
+        lostReason,
+        message,
+      ),
     });
     return requeueAfter(0);
   }

@@ -41,11 +41,23 @@ export class Verification {
     return pending(probeAgainMs);
   }
 
+  /** The report of a first probe that did not find the volume. @param again the time of the one that decides */
+  missing(volume: Volume, words: string, again: string): VolumeStatus {
+    const message = `a probe did not find the volume at its provider: ${words}; it is lost if a second one at ${again} does not find it either`;
+    return this.#effects.condition(volume, verifiedCondition, 'False', 'VolumeMissing', message);
+  }
+
   /** The report of a successful probe; nothing if none has failed. */
   succeeded(volume: Volume, startedAt: string): VolumeStatus {
     if (!isUnverified(volume)) return {};
-    const conditions = volume.conditions?.filter(({ type }) => type !== verifiedCondition) ?? [];
+    const { conditions } = this.settled(volume);
     return { conditions, ...this.#effects.succeeded('observe', startedAt) };
+  }
+
+  /** The volume without the report of an earlier probe, because it is known whether the provider has it. */
+  settled(volume: Volume): Volume & Required<Pick<Volume, 'conditions'>> {
+    const { conditions = [] } = volume;
+    return { ...volume, conditions: conditions.filter(({ type }) => type !== verifiedCondition) };
   }
 
   /** Whether a volume that an earlier process left attached is verified at its provider after a start. */

@@ -20,4 +20,4 @@ export const reportedOfVolume: ReadonlySet<string> = new Set([
 ] satisfies (keyof Volume)[]);
 
 /** Conditions of a volume that result from driver calls. */
-export const reportedConditions: readonly string[] = ['Provisioned', 'Resizing'];
+export const reportedConditions: readonly string[] = ['Provisioned', 'Resizing', 'Verified'];

@@ -13,6 +13,8 @@ const lanesMax = 10_000;
 export class ActionLanes {
   readonly #clock: ProviderClock;
   readonly #lanes = new Map<string, { readonly holder: string; readonly until: number }>();
+  /** The lane that a holder was refused last. */
+  readonly #refused = new Map<string, string>();
 
   constructor(clock: ProviderClock) {
     this.#clock = clock;
@@ -25,13 +27,33 @@ export class ActionLanes {
   take(lane: string, holder: string): void {
     const now = this.#clock.monotonic();
     const found = this.#lanes.get(lane);
-    if (found && found.holder !== holder && found.until > now)
-      throw new DriverError('Throttled', `another action of ${lane} is running`, {
-        retryAfterMs: 1_000,
-      });
+    if (this.#isTaken(lane, holder)) throw this.#refusal(lane, holder);
+    this.#refused.delete(holder);
     if (this.#lanes.size >= lanesMax && !found)
       for (const [name, { until }] of this.#lanes) if (until <= now) this.#lanes.delete(name);
     this.#lanes.set(lane, { holder, until: now + expiryMs });
+  }
+
+  /**
+   * Refuses a lane again that was refused to the holder and is still taken, so that a repeated call makes no request
+   * only to learn that its action can't start yet.
+   * @throws DriverError Throttled as {@link take}
+   */
+  requireTurn(lane: string, holder: string): void {
+    if (this.#refused.get(holder) === lane && this.#isTaken(lane, holder))
+      throw this.#refusal(lane, holder);
+  }
+
+  #isTaken(lane: string, holder: string): boolean {
+    const found = this.#lanes.get(lane);
+    return found !== undefined && found.holder !== holder && found.until > this.#clock.monotonic();
+  }
+
+  #refusal(lane: string, holder: string): DriverError {
+    if (this.#refused.size >= lanesMax) this.#refused.clear();
+    this.#refused.set(holder, lane);
+    const message = `another action of ${lane} is running`;
+    return new DriverError('Throttled', message, { retryAfterMs: 1_000 });
   }
 
   /** Frees every lane of a holder. */

@@ -38,6 +38,11 @@ export interface ProviderOperation<R> {
    * kept.
    */
   state(operationId: string): Promise<OperationState>;
+  /**
+   * The result of an operation that this call has started and that has ended. Absent: {@link observe} finds it. An
+   * operation of an earlier call is always observed, because its result may have been undone since.
+   */
+  readonly resultOf?: () => R;
 }
 
 /** The fields of a driver request that {@link awaitOperation} needs. */
@@ -121,6 +126,7 @@ export async function awaitOperation<R>(
   }
 
   let attempt = read(await operations.get(kind));
+  let own: string | undefined;
   const keep = async (next: Attempt): Promise<void> => {
     attempt = next;
     await operations.set(kind, written(next));
@@ -138,6 +144,10 @@ export async function awaitOperation<R>(
     if (state?.type === 'failed') {
       await operations.clear(kind);
       throw state.error;
+    }
+    if (state?.type === 'ended' && id === own && operation.resultOf) {
+      await operations.clear(kind);
+      return operation.resultOf();
     }
     if (state?.type !== 'running') {
       const observed = await operation.observe();
@@ -164,6 +174,7 @@ export async function awaitOperation<R>(
           );
         }
         await keep({ key, operationId: begun });
+        own = begun;
       }
     }
     if (!(await waited())) return pending;

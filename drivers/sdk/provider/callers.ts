@@ -3,10 +3,13 @@ import type { CallContext, Parameters, ProvisionResult } from '../contract/drive
 import type { ClassRequest } from '../contract/provider-report.js';
 import { bytesOf } from './provider-calls.js';
 
+/** The `about` of calls for a class. They are not repeated by themselves. */
+export const classCalls = 'check';
+
 /** The context of the provider calls within one driver call, for providers with one token. */
 export interface Caller {
   readonly token: string;
-  /** Uid of the volume or snapshot, for the call journal; `check` for calls for a class. */
+  /** Uid of the volume or snapshot, for the call journal; {@link classCalls} for calls for a class. */
   readonly about: string;
   readonly signal: AbortSignal;
 }
@@ -24,7 +27,7 @@ export function callersWith(tokenOf: (parameters: Parameters) => string): {
     }),
     classCallerOf: ({ parameters, signal }) => ({
       token: tokenOf(parameters),
-      about: 'check',
+      about: classCalls,
       signal,
     }),
   };

@@ -12,10 +12,10 @@ export {
   type TransportReply,
   type TransportRequest,
 } from '../http/http-transport.js';
-export { MachineActions } from './machine-actions.js';
+export { MachineActions, observedAfter } from './machine-actions.js';
 export { InstanceCache } from './instance-cache.js';
 export { machineClock, pauseOn, type ProviderClock, withDeadline } from '../http/provider-clock.js';
-export { type Caller, callersWith, provisioned } from './callers.js';
+export { type Caller, callersWith, classCalls, provisioned } from './callers.js';
 export { bytesOf, carryOut, gibOf, inOrder } from './provider-calls.js';
 export {
   type ProviderCall,

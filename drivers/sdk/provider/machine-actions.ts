@@ -1,17 +1,38 @@
 import type { CallContext } from '../contract/driver.js';
+import { DriverError, type DriverErrorKind } from '../contract/errors.js';
 import type { OperationKind, Pending } from '../contract/operations.js';
 import type { ProviderClient } from '../http/provider-client.js';
 import { ActionLanes } from './action-lanes.js';
-import { operationIdOf, type ProviderOperation } from './await-operation.js';
+import { type Observed, operationIdOf, type ProviderOperation } from './await-operation.js';
 import { carryOut } from './provider-calls.js';
 
 /** An action on a volume that a machine executes: the machine to which the volume is or will be attached. */
 export interface MachineAction<R> extends Omit<ProviderOperation<R>, 'start'> {
   readonly kind: OperationKind;
   readonly token: string;
-  /** Returns the id of the machine, or undefined if none is involved. Called when the action starts. */
+  /**
+   * Returns the id of the machine, or undefined if none is involved, or as long as none is known. Called before the
+   * first observation, and when the action starts.
+   */
   readonly machine: () => string | undefined;
   readonly start: () => Promise<string>;
+}
+
+/**
+ * Handles a refusal that may mean that the requested state exists already, such as "already attached". Observes the
+ * state, because the refusal alone is no proof, and returns the result if it exists.
+ * @throws `error` if it does not, is of another kind, or the observation fails. The failed request is then among the
+ * calls of the error.
+ */
+export async function observedAfter<R>(
+  error: unknown,
+  kind: DriverErrorKind,
+  observe: () => Promise<Observed<R>>,
+): Promise<R> {
+  if (!(error instanceof DriverError) || error.kind !== kind) throw error;
+  const observed = await observe().catch(() => undefined);
+  if (observed?.type === 'done') return observed.result;
+  throw error;
 }
 
 function holderOf(kind: OperationKind, uid: string): string {
@@ -42,6 +63,10 @@ export class MachineActions {
     const { kind, token, machine, start } = action;
     const { operations } = request;
     const holder = holderOf(kind, request.volume.uid);
+    const laneOf = (on: string): string => `machine ${on} of ${this.#client.credential(token)}`;
+    const next = machine();
+    const isStarted = operationIdOf(await operations.get(kind)) !== undefined;
+    if (next !== undefined && !isStarted) this.#lanes.requireTurn(laneOf(next), holder);
     const freed = async (): Promise<void> => {
       if (operationIdOf(await operations.get(kind)) === undefined) this.#lanes.free(holder);
     };
@@ -49,10 +74,10 @@ export class MachineActions {
       const answer = await carryOut(this.#client.clock, request, kind, {
         observe: action.observe,
         state: action.state,
+        ...(action.resultOf ? { resultOf: action.resultOf } : {}),
         start: () => {
           const on = machine();
-          if (on !== undefined)
-            this.#lanes.take(`machine ${on} of ${this.#client.credential(token)}`, holder);
+          if (on !== undefined) this.#lanes.take(laneOf(on), holder);
           return start();
         },
       });

@@ -1,5 +1,11 @@
 import type { CallContext, VolumeIdentity } from '../contract/driver.js';
-import type { OperationKind, Operations, Pending } from '../contract/operations.js';
+import {
+  answerWithinMs,
+  isPending,
+  type OperationKind,
+  type Operations,
+  type Pending,
+} from '../contract/operations.js';
 import { KeyedQueue } from '../turns/keyed-queue.js';
 import { awaitOperation, operationIdOf, type ProviderOperation } from './await-operation.js';
 import { RunningOperations } from './running-operations.js';
@@ -40,8 +46,8 @@ const follows: Readonly<Partial<Record<OperationKind, readonly OperationKind[]>>
   detach: ['attach'],
 };
 
-/** The delay until a call with a running operation is repeated, milliseconds. */
-const pollAfterMs = 2_000;
+/** The wait between two polls of an operation within the call that starts it, milliseconds. */
+const waitMs = 1_000;
 
 /** The running operations by clock, so that tests with separate clocks share none. */
 const running = new WeakMap<ProviderClock, RunningOperations>();
@@ -53,10 +59,11 @@ function runningOn(clock: ProviderClock): RunningOperations {
 }
 
 /**
- * Runs {@link awaitOperation} with few polls, because each uses a request of the budget. Once a minute, `look` checks
+ * Runs {@link awaitOperation} with few polls, because each uses a request of the budget: one a second while the call
+ * that starts the operation may wait, then one a call, with growing delays. Once a minute, `look` checks
  * whether the result of a running operation exists, because providers' records may stay in progress after the work.
  */
-export function carryOut<R>(
+export async function carryOut<R>(
   clock: ProviderClock,
   { operations, signal }: Pick<CallContext, 'signal'> & { readonly operations: Operations },
   kind: OperationKind,
@@ -76,12 +83,17 @@ export function carryOut<R>(
     observe: () => operation.observe(),
     start: (key) => operation.start(key),
     state,
+    ...(operation.resultOf ? { resultOf: operation.resultOf } : {}),
   };
-  return awaitOperation({ operations, signal }, kind, watched, {
+  const isResumed = operationIdOf(await operations.get(kind)) !== undefined;
+  const stepMs = isResumed ? answerWithinMs + 1 : waitMs;
+  const answer = await awaitOperation({ operations, signal }, kind, watched, {
     after: follows[kind] ?? [],
-    pollAfterMs,
-    firstWaitMs: 500,
-    longestWaitMs: 1_000,
+    firstWaitMs: stepMs,
+    longestWaitMs: stepMs,
     wait: (ms, cancelled) => pauseOn(clock, ms, cancelled),
   });
+  if (!isPending(answer)) return answer;
+  const id = operationIdOf(await operations.get(kind)) ?? '';
+  return { ...answer, pollAfterMs: runningOn(clock).pollAfterMs(`${kind} ${id}`) };
 }

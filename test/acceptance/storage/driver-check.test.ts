@@ -131,7 +131,22 @@ endpoint = "${cloud2.endpoint}"
     const apiToken = 'secret:absent.default.svc/token';
     await storageClass('no-secret', 'cloud1-volume', { region: 'fra1', apiToken });
     const secretRow = (await check('no-secret')).get('parameter apiToken');
-    expect(secretRow?.message).to.contain('secret default/absent does not exist');
+    expect(secretRow?.message).to.contain(
+      'secret default/absent does not exist; create it, and repeat the command',
+    );
+    const imported = { handle: '1', storageClassName: 'no-secret', name: 'v' };
+    const answers = [
+      (await daemon.cli('admin', 'orphans', '--class', 'no-secret')).stderr,
+      (await daemon.cli('admin', 'orphans', '--class', 'bad-token')).stderr,
+      JSON.stringify(
+        (await daemon.rest('POST', '/v1/namespaces/default/volumes:import', imported)).body,
+      ),
+      ...[...(await check('bad-token')).values()].map(({ message }) => message),
+    ].join(' ');
+    expect(answers)
+      .to.contain('repeat the command')
+      .and.contain('renew the token or add the scope');
+    expect(answers).not.to.match(/retried automatically|is repeated with/);
   });
 
   it('names the server that cloud2 lacks, and asks for neither volumes nor locations', async () => {

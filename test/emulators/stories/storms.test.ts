@@ -10,7 +10,7 @@ const lists = { cloud1: 'GET /v2/volumes', cloud2: 'GET /v1/volumes' } as const;
 
 for (const provider of ['cloud1', 'cloud2'] as const)
   describe(`a storm of 429 over ${count} volumes of ${provider}-volume`, function () {
-    this.timeout(180_000);
+    this.timeout(600_000);
     let cloud: CloudWorld;
     afterEach(() => cloud.stop());
 

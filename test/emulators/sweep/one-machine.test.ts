@@ -25,6 +25,7 @@ describe('volumes of one machine', () => {
           one.handle = made.handle;
         }),
       );
+      const made = volumes.map(({ uid }) => driver.recentCalls?.(uid).length ?? 0);
       const began = cloud.clock.now();
       await Promise.all(volumes.map((one) => cloud.over(() => driver.attach(one.request(here)))));
       const tookMs = cloud.clock.now() - began;
@@ -38,6 +39,15 @@ describe('volumes of one machine', () => {
       );
       expect(actions).to.have.length(4);
       expect(tookMs).to.be.within(12_000, 30_000);
+      // Volumes that wait for their turn make no requests meanwhile, and a running action is polled once a second at most.
+      const calls = volumes.map(({ uid }) => driver.recentCalls?.(uid) ?? []);
+      const ofAttach = calls.map((all, n) => all.slice(made[n]));
+      console.log(`      ${ofAttach.map((all) => all.length).join(', ')} requests to attach them`);
+      expect(Math.max(...ofAttach.map((all) => all.length))).to.be.at.most(7);
+      for (const all of calls) {
+        const polls = all.filter(({ path }) => /^\/v\d\/actions\//.test(path)).map(({ at }) => at);
+        polls.slice(1).forEach((at, n) => expect(at - polls[n]!).to.be.at.least(1_000));
+      }
       await cloud.emulator.close();
     });
 });

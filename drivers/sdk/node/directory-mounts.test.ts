@@ -1,0 +1,40 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { directoryMounts } from './directory-mounts.js';
+
+const program = 'mount --bind "$1" "$2" && echo mounted && exec sleep 600';
+
+describe('mounts of a directory in other mount namespaces', function () {
+  this.timeout(60_000);
+  let folder: string;
+  let child: ChildProcess | undefined;
+
+  beforeEach(async function () {
+    if (process.platform !== 'linux' || process.getuid?.() !== 0) this.skip();
+    folder = await realpath(await mkdtemp(join(tmpdir(), 'kedge-bound-')));
+    for (const name of ['root/volume', 'rooted', 'at'])
+      await mkdir(join(folder, name), { recursive: true });
+  });
+  afterEach(async () => {
+    if (child && child.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit');
+    if (folder) await rm(folder, { recursive: true });
+  });
+
+  it('are found with their process, for the directory and those above it alone', async () => {
+    const paths = ['root/volume', 'at'].map((name) => join(folder, name));
+    const parts = ['--mount', 'sh', '-c', program, 'sh', ...paths];
+    child = spawn('unshare', parts, { stdio: ['ignore', 'pipe', 'inherit'] });
+    if (child.stdout) await once(child.stdout, 'data');
+    const found = await directoryMounts.holders({ directory: join(folder, 'root') });
+    expect(found.map((one) => one.type === 'mount' && [one.target, one.here])).to.deep.equal([
+      [join(folder, 'at'), false],
+    ]);
+    expect(found[0]).to.include({ pid: child.pid });
+    for (const name of ['rooted', 'at'])
+      expect(await directoryMounts.holders({ directory: join(folder, name) })).to.deep.equal([]);
+  });
+});
