@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { mountBlockDevice } from './block-mount.js';
+import type { NodeHost } from '../node/node-host.js';
 import type { CommandResult } from '../node/run-command.js';
 import { nodeHost, thisNode } from '../node/this-node.js';
 
@@ -32,7 +33,7 @@ class SmallFileSystem {
     return said('');
   }
 
-  async mount(): Promise<void> {
+  async mount(over: Partial<NodeHost> = {}, target = '/mounted'): Promise<void> {
     const host = {
       ...nodeHost(this.run),
       mounts: () => Promise.resolve([]),
@@ -45,6 +46,7 @@ class SmallFileSystem {
         removeFolder: () => Promise.resolve(),
         startsAndEndsBlank: () => Promise.resolve(false),
       },
+      ...over,
     };
     const { signal } = new AbortController();
     const volume = { uid: 'v', name: 'v', namespace: 'default' };
@@ -56,7 +58,7 @@ class SmallFileSystem {
         node: 'n',
         signal,
         devicePath: '/dev/v',
-        target: '/mounted',
+        target,
         readOnly: false,
         mayFormat: false,
       } as never,
@@ -77,5 +79,34 @@ describe('the mount of a file system that is smaller than its device', () => {
     await device.mount();
     const grown = ['mount', 'resize2fs refused', 'umount', 'resize2fs', 'mount'];
     expect(device.done).to.deep.equal(grown);
+  });
+});
+
+describe('the mount of a device to which a wrong link leads', () => {
+  const mount = {
+    ...{ device: '7:1', root: '/', readOnly: false, fsType: 'xfs', source: '/dev/v' },
+    target: '/staging/other',
+  };
+  const numbered = { deviceNumber: () => Promise.resolve('7:1') };
+
+  it('is refused while another volume has the device mounted: two volumes would have the same data', async () => {
+    const device = new SmallFileSystem(true);
+    const beside = { ...numbered, mounts: () => Promise.resolve([mount]) };
+    const refused = await device.mount(beside, '/staging/own').catch((error: unknown) => error);
+    expect(refused).to.include({ kind: 'InUse' });
+    expect(String(refused)).to.contain('/dev/v is mounted at /staging/other for another volume');
+    expect(device.done).to.deep.equal([]);
+  });
+
+  it('is not refused for a mount of the same device elsewhere, or of another device beside it', async () => {
+    for (const one of [
+      { ...mount, target: '/mnt/inspected' },
+      { ...mount, device: '7:2' },
+    ]) {
+      const device = new SmallFileSystem(true);
+      const beside = { ...numbered, mounts: () => Promise.resolve([one]) };
+      await device.mount(beside, '/staging/own');
+      expect(device.done).to.include('mount');
+    }
   });
 });

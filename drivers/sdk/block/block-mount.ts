@@ -142,6 +142,7 @@ async function mountInTurn(
     const grown = there.readOnly || (await growMounted(run, device, target, fsType, signal));
     return { path: request.target, formatted: true, fileSystemPending: !grown };
   }
+  await requireUnmounted(host, device, target);
   const fsType = await requireFileSystem(host, device, request);
   if (!readOnly) await checkFileSystem(host, device, fsType, signal);
   await files.makeFolder(target, { parents: true, mode: 0o750 });
@@ -153,6 +154,24 @@ async function mountInTurn(
     throw error;
   }
   return { path: request.target, formatted: true };
+}
+
+/**
+ * Refuses a device that another volume has mounted, beside `target`. A device without a serial is only known by its link,
+ * which may be wrong.
+ */
+async function requireUnmounted(host: NodeHost, device: string, target: string): Promise<void> {
+  const beside = (await host.mounts()).filter(
+    (mount) => dirname(mount.target) === dirname(target) && mount.target !== target,
+  );
+  if (beside.length === 0) return;
+  const number = await host.deviceNumber(device);
+  const other = beside.find((mount) => mount.device === number);
+  if (!other) return;
+  throw new DriverError(
+    'InUse',
+    `${device} is mounted at ${shownName(other.target)} for another volume, so the link of this one is wrong; it is not mounted`,
+  );
 }
 
 async function mountChecked(

@@ -24,6 +24,30 @@ export async function scsiState(
     .trim();
 }
 
+const headerBytes = 4;
+/** Code sets of texts in page 0x83: ASCII and UTF-8. */
+const textCodes: ReadonlySet<number> = new Set([2, 3]);
+
+/** The serial in page 0x80. Its length comes before it, and may be a byte that looks like a character. */
+function serialOf(page: Buffer): readonly string[] {
+  if (page.length < headerBytes) return [];
+  return [page.toString('latin1', headerBytes, headerBytes + page.readUInt16BE(2))];
+}
+
+/** The texts in page 0x83, each with a header that ends with its length. */
+function designatorsOf(page: Buffer): readonly string[] {
+  const found: string[] = [];
+  for (let at = headerBytes; at + headerBytes <= page.length; ) {
+    const begin = at + headerBytes;
+    const end = begin + page.readUInt8(at + 3);
+    if (textCodes.has(page.readUInt8(at) & 0x0f)) found.push(page.toString('latin1', begin, end));
+    at = end;
+  }
+  return found;
+}
+
+const pages = { vpd_pg80: serialOf, vpd_pg83: designatorsOf } as const;
+
 /**
  * Whether a SCSI device has this serial. The link to a volume's device is named by the serial, but may still lead to a
  * device that now belongs to another volume. Undefined if the device has no serial.
@@ -33,17 +57,16 @@ export async function hasSerial(
   serial: string,
   directory = blockDevices,
 ): Promise<boolean | undefined> {
-  const pages = await Promise.all(
-    ['vpd_pg80', 'vpd_pg83'].map((page) =>
-      shown(join(directory, basename(device), 'device', page)),
-    ),
+  const texts = await Promise.all(
+    Object.entries(pages).map(async ([name, textsOf]) => {
+      const page = await shown(join(directory, basename(device), 'device', name));
+      return page && textsOf(page);
+    }),
   );
-  const there = pages.filter((page) => page !== undefined);
+  const there = texts.filter((each) => each !== undefined);
   if (there.length === 0) return undefined;
-  return there.some((page) =>
-    page
-      .toString('latin1')
-      .split(/[^!-~]+/)
-      .some((word) => word === serial || word.endsWith(`_${serial}`)),
-  );
+  return there
+    .flat()
+    .flatMap((text) => text.split(/[^!-~]+/))
+    .some((word) => word === serial || word.endsWith(`_${serial}`));
 }
