@@ -17,7 +17,14 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { LevelEngine, MemoryEngine, modify, openStore } from 'kedge';
 import { eventually } from 'kedge/testing';
-import { isPending, readMountTable, type RunCommand, runCommand } from '@kedge/driver-sdk';
+import {
+  isPending,
+  memoryOperations,
+  type ProvisionResult,
+  readMountTable,
+  type RunCommand,
+  runCommand,
+} from '@kedge/driver-sdk';
 import { snapshots, volumes } from '@kedge/controllers';
 import { cleanUp, requireDevices } from './devices.js';
 import { LoopBlock } from './loop-block.js';
@@ -86,6 +93,29 @@ describe('block volumes on real devices', function () {
       expect(Number(blocks)).to.be.greaterThan(Number.parseInt(size, 10) * 1.2);
       await node.release('a');
     });
+
+  it('an existing volume is found by its handle, and has its data under the identity with which it is imported', async () => {
+    const { driver } = block;
+    const { signal } = new AbortController();
+    const volume = { uid: 'earlier', name: 'v', namespace: 'default' };
+    const call = { volume, parameters: {}, node: 'n', signal, operations: memoryOperations() };
+    const asked = { sizeBytes: 2n ** 24n, accessMode: 'ReadWriteOnce', topology: {} } as const;
+    const { handle } = (await driver.provision({ ...call, ...asked })) as ProvisionResult;
+    const found = await driver.find?.({ parameters: {}, node: 'n', signal, handle });
+    expect(found).to.include({ handle, name: 'earlier', sizeBytes: 2n ** 24n });
+    const absent = driver.find?.({ parameters: {}, node: 'n', signal, handle: 'absent' });
+    expect(await reason(Promise.resolve(absent))).to.contain('absent does not exist');
+    const imported = { uid: 'later', name: 'w', namespace: 'default', importedAs: 'earlier' };
+    const later = { ...call, volume: imported, handle };
+    expect(await driver.observe(later)).to.include({ sizeBytes: 2n ** 24n });
+    expect(await driver.attach(later)).to.deep.equal({ devicePath: block.link('earlier') });
+    expect(
+      await reason(driver.attach({ ...later, volume: { ...imported, importedAs: 'x' } })),
+    ).to.contain('is not of volume x');
+    await driver.detach(later);
+    await driver.delete(later);
+    expect(await block.inventory()).to.deep.equal([]);
+  });
 
   it('rule 11: a node whose name matches no instance or two attaches nothing, with a reason, until the names are corrected', async () => {
     const instances = new Map<string, readonly string[]>([['other', ['i-3']]]);

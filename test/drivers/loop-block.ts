@@ -26,6 +26,7 @@ import {
   type NodeInstances,
   type OrphanListing,
   type RunCommand,
+  type VolumeIdentity,
 } from '@kedge/driver-sdk';
 
 /** The folders of the stand-in provider. */
@@ -36,6 +37,11 @@ export interface LoopBlockOptions {
   readonly deviceWaitMs?: number;
   /** Ids of the instances by a node's name, like a provider's name tags; absent: nodes need none. */
   readonly instances?: ReadonlyMap<string, readonly string[]>;
+}
+
+/** The provider's name of a volume. */
+function nameOf({ uid, importedAs }: VolumeIdentity): string {
+  return importedAs ?? uid;
 }
 
 async function present(path: string): Promise<boolean> {
@@ -71,6 +77,12 @@ export class LoopBlock {
     this.driver = {
       ...createBlockDriver(provider, { run: this.#run, deviceWaitMs }),
       orphans: () => this.#orphans(),
+      find: async ({ handle }) => {
+        const { resources } = await this.#orphans();
+        const found = resources.find((one) => one.handle === handle);
+        if (found) return found;
+        throw new DriverError('NotFound', `${handle} does not exist`);
+      },
     };
   }
 
@@ -150,8 +162,8 @@ export class LoopBlock {
     const alone = <T>(uid: string, work: () => Promise<T>): Promise<T> =>
       inTurn(`loop-block ${uid}`, work);
     const requireOwn = ({ volume, handle }: Pick<HandleRequest, 'volume' | 'handle'>): void => {
-      if (handle === volume.uid) return;
-      throw new DriverError('InvalidParameters', `${handle} is not of volume ${volume.uid}`);
+      if (handle === nameOf(volume)) return;
+      throw new DriverError('InvalidParameters', `${handle} is not of volume ${nameOf(volume)}`);
     };
     const snapshotOf = (uid: string): string => join(this.#directory, 'snapshots', uid);
     return {
@@ -161,60 +173,60 @@ export class LoopBlock {
         { key: 'encrypted', values: ['true', 'false'] },
       ],
       create: async ({ volume, sizeBytes }) => ({
-        handle: volume.uid,
-        sizeBytes: await this.#make(this.image(volume.uid), sizeBytes),
+        handle: nameOf(volume),
+        sizeBytes: await this.#make(this.image(nameOf(volume)), sizeBytes),
       }),
       observe: async ({ volume }) => ({
-        handle: volume.uid,
-        sizeBytes: await this.#size(this.image(volume.uid)),
+        handle: nameOf(volume),
+        sizeBytes: await this.#size(this.image(nameOf(volume))),
       }),
       delete: async ({ volume, handle }) => {
         if (handle !== undefined) requireOwn({ volume, handle });
-        if (await this.#loop(volume.uid).catch(() => undefined))
+        if (await this.#loop(nameOf(volume)).catch(() => undefined))
           throw new DriverError('InUse', 'attached volume cannot be deleted');
-        await rm(this.image(volume.uid), { force: true });
+        await rm(this.image(nameOf(volume)), { force: true });
       },
       attach: (request) =>
-        alone(request.volume.uid, async () => {
+        alone(nameOf(request.volume), async () => {
           const { volume, instance } = request;
           requireOwn(request);
-          await this.#size(this.image(volume.uid));
-          const holder = await this.#attachedTo(volume.uid);
+          await this.#size(this.image(nameOf(volume)));
+          const holder = await this.#attachedTo(nameOf(volume));
           if (holder !== undefined && holder !== instance)
-            throw new DriverError('InUse', `volume ${volume.uid} is attached to ${holder}`);
-          await mkdir(join(this.#attachment(volume.uid), '..'), { recursive: true });
-          await writeFile(this.#attachment(volume.uid), instance);
+            throw new DriverError('InUse', `volume ${nameOf(volume)} is attached to ${holder}`);
+          await mkdir(join(this.#attachment(nameOf(volume)), '..'), { recursive: true });
+          await writeFile(this.#attachment(nameOf(volume)), instance);
           const host = nodeHost(this.#run);
-          const device = await attachLoop(host, this.image(volume.uid), this.#signal);
-          const link = this.link(volume.uid);
+          const device = await attachLoop(host, this.image(nameOf(volume)), this.#signal);
+          const link = this.link(nameOf(volume));
           await mkdir(join(link, '..'), { recursive: true });
           await symlink(device, `${link}.new`);
           await rename(`${link}.new`, link);
           return { devicePath: link };
         }),
       detach: (request) =>
-        alone(request.volume.uid, async () => {
+        alone(nameOf(request.volume), async () => {
           const { volume, instance } = request;
           requireOwn(request);
-          const holder = await this.#attachedTo(volume.uid);
+          const holder = await this.#attachedTo(nameOf(volume));
           if (holder !== undefined && instance !== undefined && holder !== instance) return;
-          await rm(this.link(volume.uid), { force: true });
-          await detachLoops(nodeHost(this.#run), this.image(volume.uid), this.#signal);
-          await rm(this.#attachment(volume.uid), { force: true });
+          await rm(this.link(nameOf(volume)), { force: true });
+          await detachLoops(nodeHost(this.#run), this.image(nameOf(volume)), this.#signal);
+          await rm(this.#attachment(nameOf(volume)), { force: true });
         }),
-      devicePath: ({ volume }) => this.#loop(volume.uid),
+      devicePath: ({ volume }) => this.#loop(nameOf(volume)),
       identify: async (device, { volume }) => {
-        const expected = await readlink(this.link(volume.uid));
-        return device === expected && (await this.#loop(volume.uid)) === device;
+        const expected = await readlink(this.link(nameOf(volume)));
+        return device === expected && (await this.#loop(nameOf(volume))) === device;
       },
       expansion: {
         online: true,
         grow: async (request) => {
           const { volume, sizeBytes } = request;
           requireOwn(request);
-          await this.#size(this.image(volume.uid));
-          const size = await this.#make(this.image(volume.uid), sizeBytes);
-          const device = await this.#loop(volume.uid);
+          await this.#size(this.image(nameOf(volume)));
+          const size = await this.#make(this.image(nameOf(volume)), sizeBytes);
+          const device = await this.#loop(nameOf(volume));
           if (device) await requireCommand(this.#run, 'losetup', ['-c', device], this.#signal);
           return size;
         },
@@ -224,8 +236,8 @@ export class LoopBlock {
           alone(request.snapshot.uid, async () => {
             const { volume, snapshot } = request;
             requireOwn(request);
-            await this.#size(this.image(volume.uid));
-            await this.#copy(this.image(volume.uid), snapshotOf(snapshot.uid));
+            await this.#size(this.image(nameOf(volume)));
+            await this.#copy(this.image(nameOf(volume)), snapshotOf(snapshot.uid));
             const restoreSizeBytes = await this.#size(snapshotOf(snapshot.uid));
             return { handle: snapshot.uid, restoreSizeBytes, ready: true };
           }),
@@ -236,11 +248,11 @@ export class LoopBlock {
         }),
         delete: ({ snapshot }) => rm(snapshotOf(snapshot.uid), { force: true }),
         restore: ({ volume, snapshot, sizeBytes }) =>
-          alone(volume.uid, async () => {
+          alone(nameOf(volume), async () => {
             await this.#size(snapshotOf(snapshot.uid));
-            await this.#copy(snapshotOf(snapshot.uid), this.image(volume.uid));
-            const image = this.image(volume.uid);
-            return { handle: volume.uid, sizeBytes: await this.#make(image, sizeBytes) };
+            await this.#copy(snapshotOf(snapshot.uid), this.image(nameOf(volume)));
+            const image = this.image(nameOf(volume));
+            return { handle: nameOf(volume), sizeBytes: await this.#make(image, sizeBytes) };
           }),
       },
     };
