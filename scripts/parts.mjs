@@ -10,7 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from './steps.mjs';
 
@@ -52,15 +52,30 @@ const partMs = 60 * 60_000;
 
 /** Parts that take longest start first, so that none of them runs alone at the end. */
 const longest = [
-  'test/drivers',
   'test/containers',
+  'test/drivers',
   'test/acceptance/cli',
-  'test/store',
   'test/packaging',
   'test/emulators/drivers',
-  'test/storage',
+  'test/library',
+  'test/soak',
+  'test/docs',
   'test/acceptance/data',
+  'test/store',
 ];
+
+/** Time over which the load of the machine is measured before one more part starts, milliseconds. */
+const loadMs = 10_000;
+/** Share of the processors that must be idle for one more part. */
+const idleMin = 0.3;
+
+/** Processor time of the machine so far, milliseconds. Waits for disks are not busy. */
+function busyMs() {
+  return cpus().reduce(
+    (sum, { times }) => sum + times.user + times.nice + times.sys + times.irq,
+    0,
+  );
+}
 
 /** The totals of one mocha run; a mocha without a report counts as one failure. */
 async function runPart({ name, specs }, args, file, alone) {
@@ -113,10 +128,11 @@ function readTotals(file) {
 }
 
 /**
- * Runs all parts regardless of failures, and prints the sum and each failure. Exits with 1 if one failed. On two cores,
- * three parts run at a time: a part waits for processes and timers a third of its time.
+ * Runs all parts regardless of failures, and prints the sum and each failure. Exits with 1 if one failed. One part more
+ * runs at a time than the machine has processors, since parts wait for processes and timers. While they leave
+ * processors idle, further ones start, at most one for each processor.
  */
-export async function runParts(parts, args = []) {
+export async function runParts(parts, args = [], { busy = busyMs, everyMs = loadMs } = {}) {
   const empty = parts.filter(({ specs }) => specs.length === 0);
   if (empty.length > 0) throw new Error(`no tests in ${empty.map(({ name }) => name).join(', ')}`);
   const folder = mkdtempSync(join(tmpdir(), 'kedge-totals-'));
@@ -124,13 +140,35 @@ export async function runParts(parts, args = []) {
   const rank = ({ name }) => (longest.includes(name) ? longest.indexOf(name) : longest.length);
   const waiting = [...parts].sort((a, b) => rank(a) - rank(b)).entries();
   const cores = availableParallelism();
-  const lanes = Math.min(cores === 1 ? 1 : cores + 1, 3, parts.length);
+  const lanes = Math.min(cores === 1 ? 1 : cores + 1, 5, parts.length);
+  const lanesMax = lanes === 1 ? 1 : lanes + cores;
   const counted = [];
-  const runLane = async () => {
-    for (const [index, part] of waiting)
-      counted[index] = await runPart(part, args, join(folder, `${index}.json`), lanes === 1);
+  const running = new Set();
+  /** Starts the next part; false if all have started. */
+  const startNext = () => {
+    const { value: [index, part] = [] } = waiting.next();
+    if (part === undefined) return false;
+    const ended = runPart(part, args, join(folder, `${index}.json`), lanes === 1).then((totals) => {
+      counted[index] = totals;
+      running.delete(ended);
+      if (running.size < lanes) startNext();
+    });
+    running.add(ended);
+    return true;
   };
-  await Promise.all(Array.from({ length: lanes }, runLane));
+  while (running.size < lanes && startNext());
+  let before = { at: performance.now(), busy: busy() };
+  const further = setInterval(() => {
+    const now = { at: performance.now(), busy: busy() };
+    const idle = 1 - (now.busy - before.busy) / ((now.at - before.at) * cores);
+    before = now;
+    if (idle > idleMin && running.size < lanesMax) startNext();
+  }, everyMs);
+  try {
+    while (running.size > 0) await Promise.race(running);
+  } finally {
+    clearInterval(further);
+  }
   rmSync(folder, { recursive: true });
   const sum = (key) => counted.reduce((total, part) => total + part[key], 0);
   const totals = {

@@ -117,7 +117,7 @@ describe('local driver', () => {
   });
 
   it('copies nothing from outside into a snapshot while directories are swapped for links', async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     const { handle } = await driver.provision({ ...context(), ...wanted });
     const outside = join(base, 'outside');
     await mkdir(outside);

@@ -161,5 +161,5 @@ describe('informer with failing index functions, handlers and source', () => {
       }),
       { numRuns: 150 },
     );
-  }).timeout(60_000);
+  }).timeout(180_000);
 });

@@ -64,7 +64,7 @@ describe('a long message', () => {
   });
 
   it('of JSON is the same in turns, for any shape, also as two messages that merge', async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     await fc.assert(
       fc.asyncProperty(values, values, async (a, b) => {
         const one = encoded(struct, { a, both: [filler, a], filler });

@@ -177,5 +177,5 @@ describe('rate limited queue against a model', () => {
         ),
         { numRuns: 150 },
       );
-    }).timeout(60_000);
+    }).timeout(180_000);
 });

@@ -94,7 +94,7 @@ const bounds: readonly {
 ];
 
 describe('the lists of one object', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   for (const { what, plural, max, body } of bounds)
     it(`${what} of ${plural}: ${max}, and one more is refused with the number`, async () => {
       await using api = await JudgedApi.start();

@@ -24,7 +24,7 @@ async function loadedBy(program: string): Promise<readonly string[]> {
 describe('the modules that a program loads', () => {
   for (const program of ['kedge', 'kedged'])
     it(`${program} converts by descriptors and loads no generated codec of the API`, async function () {
-      this.timeout(60_000);
+      this.timeout(180_000);
       const modules = await loadedBy(program);
       expect(modules, 'the graph is followed into the package').to.include(
         'proto/dist/gen/descriptors.js',

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
@@ -65,13 +65,47 @@ describe('the parts that the suites are run in', () => {
         reasons: readonly string[];
       };
       expect(counts).to.deep.equal({ passes: 1, failures: 2, pending: 0 });
-      // Two parts run at a time, so either may end first.
+      // Parts run at the same time, so either may end first.
       const named = ['killed: mocha ended with SIGKILL', 'wrong holds'];
       expect(failed).to.have.members(named);
       for (const name of named) expect(stdout).to.contain(`failed: ${name}\n`);
       expect(reasons[failed.indexOf('wrong holds')]).to.match(/^Error: wrong\n/);
       expect(stdout).to.contain('failed: wrong holds\n  Error: wrong\n');
       expect(stdout).to.match(/\n1 passed, 2 failed, 0 skipped\n$/);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('run more at a time while processors are idle', async function () {
+    const cores = availableParallelism();
+    if (cores === 1) this.skip();
+    this.timeout(180_000);
+    const count = Math.min(cores + 1, 5) + cores;
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-parts-'));
+    try {
+      const given = [];
+      for (let n = 0; n < count; n += 1) {
+        const path = join(folder, `${n}.test.mjs`);
+        await writeFile(
+          path,
+          `import { existsSync, writeFileSync } from 'node:fs';
+          it('waits for all others', function (done) {
+            this.timeout(60_000);
+            writeFileSync('${join(folder, String(n))}', '');
+            const timer = setInterval(() => {
+              for (let n = 0; n < ${count}; n += 1) if (!existsSync('${folder}/' + n)) return;
+              clearInterval(timer);
+              done();
+            }, 50);
+          });`,
+        );
+        given.push({ name: String(n), specs: [path] });
+      }
+      const idle = '{ busy: () => 0, everyMs: 100 }';
+      const { status, stdout } = evaluate(`runParts(${JSON.stringify(given)}, [], ${idle})`);
+      expect(stdout).to.contain(`\n${count} passed, 0 failed, 0 skipped\n`);
+      expect(status).to.equal(0);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -13,7 +13,7 @@ import { cleanUp, requireDevices } from './devices.js';
 import { TestNode } from './node.js';
 
 const churn = fileURLToPath(new URL('storage-churn.js', import.meta.url));
-const rounds = Number(process.env['KEDGE_CHURN_ROUNDS'] ?? 12);
+const rounds = Number(process.env['KEDGE_CHURN_ROUNDS'] ?? 5);
 const namespace = 'default';
 
 describe('driver local under random use and kill -9, on real devices', function () {

@@ -16,6 +16,8 @@ export interface Subject {
   readonly name: string;
   /** Whether it needs loop devices and mounts. */
   readonly devices: boolean;
+  /** The turn in which a sample has it, of two that differ in their file system; absent: each sample has it. */
+  readonly turn?: number;
   /** Starts the services that the driver calls and returns the function that stops them; absent: there are none. */
   readonly start?: (folder: string) => Promise<() => Promise<void>>;
   /** Options of a driver that keeps all its data below `folder`. */
@@ -69,8 +71,9 @@ export const subjects: readonly Subject[] = [
     }),
   },
   ...(['ext4', 'xfs'] as const).map(
-    (fsType): Subject => ({
+    (fsType, turn): Subject => ({
       name: `local, backing image, ${fsType}`,
+      turn,
       devices: true,
       options: (folder) => ({
         ...timeouts,
@@ -92,9 +95,11 @@ export const subjects: readonly Subject[] = [
       invalidParameters: [{ createIfMissing: 'perhaps' }],
     }),
   },
-  ...(['ext4', 'xfs'] as const).map(
-    (fsType): Subject => ({
+  // A sample has each file system.
+  ...(['xfs', 'ext4'] as const).map(
+    (fsType, turn): Subject => ({
       name: `loop-block, ${fsType}`,
+      turn,
       devices: true,
       options: (folder) => ({
         ...timeouts,

@@ -2,7 +2,18 @@ import { driverConformance } from '@kedge/driver-sdk/conformance';
 import { subjectFolder, subjects } from './conformance-subjects.js';
 import { cleanUp, requireDevices } from './devices.js';
 
-for (const { name, devices, start, options } of subjects)
+/** "all" runs the suite on every subject, otherwise on one file system of each driver, which the seed selects. */
+const whole = process.env['KEDGE_CONFORMANCE'] === 'all';
+const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
+const chosen = subjects.filter(({ turn }) => whole || turn === undefined || turn === seed % 2);
+
+before(() => {
+  console.log(
+    `    ${chosen.length} of ${subjects.length} subjects of the suite, KEDGE_SEED=${seed}`,
+  );
+});
+
+for (const { name, devices, start, options } of chosen)
   describe(`driver conformance: ${name}`, function () {
     this.timeout(180_000);
     let folder: string;

@@ -24,7 +24,7 @@ const mebibyte = 1024n * 1024n;
 const { signal } = new AbortController();
 
 describe('a mounted image that a user changes', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let folder: string;
   let root: string;
   let driver: SynchronousDriver;

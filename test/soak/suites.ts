@@ -21,9 +21,12 @@ export const soaks: Readonly<Record<string, Soak>> = {
     environment: {},
   },
   conformance: {
-    summary: 'every faulty driver on every backing, and the whole suite against each',
-    specs: ['test/dist/drivers/conformance-mutants.test.js'],
-    environment: { KEDGE_MUTANTS: 'all' },
+    summary: 'the conformance suite and every faulty driver on every backing and file system',
+    specs: [
+      'test/dist/drivers/conformance.test.js',
+      'test/dist/drivers/conformance-mutants.test.js',
+    ],
+    environment: { KEDGE_CONFORMANCE: 'all', KEDGE_MUTANTS: 'all' },
   },
   storage: {
     summary: 'random users of volumes over failing drivers and a dying daemon; nothing is lost',
@@ -34,6 +37,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     summary: 'users of images of this machine, as root; daemon and programs are killed at any step',
     specs: ['test/dist/storage/image-model/real/real-node.test.js'],
     environment: { KEDGE_REAL_NODE_SEEDS: '50' },
+  },
+  'driver-churn': {
+    summary: 'volumes of local on devices under random use, as root; no written data is lost',
+    specs: ['test/dist/drivers/churn.test.js'],
+    environment: { KEDGE_CHURN_ROUNDS: '100' },
   },
   'container-kills': {
     summary: 'daemon and engine are killed among fifty containers that start and run, as root',
@@ -78,6 +86,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     summary: 'every kind, phase, broken dependency and action; each ends or says what it waits for',
     specs: ['test/dist/never-stuck/never-stuck.test.js'],
     environment: { KEDGE_NEVER_STUCK: 'all' },
+  },
+  connections: {
+    summary: 'connections to both ports are opened and reset; the memory of kedged stays',
+    specs: ['test/dist/acceptance/api/hostile.test.js'],
+    environment: { KEDGE_CONNECTION_CYCLES: '300000' },
   },
   admission: {
     summary: 'fifty clients create 10,000 volumes; none of them is told Aborted',

@@ -8,7 +8,7 @@ import { World } from './world.js';
 
 /** Seeds of the complete run; shorter runs draw theirs from these. */
 const wholeRun = 2_000;
-const sampleSize = Number(process.env['KEDGE_STORAGE_SEEDS'] ?? 100);
+const sampleSize = Number(process.env['KEDGE_STORAGE_SEEDS'] ?? 40);
 const onlySeed = process.env['KEDGE_STORAGE_SEED'];
 const steps = 30;
 

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { type Failure, failingDriver } from './failing-driver.js';
 import { content, entries, openLedger, put } from './ledger.js';
 
-const places = Number(process.env['KEDGE_DAMAGE_PLACES'] ?? 200);
+const places = Number(process.env['KEDGE_DAMAGE_PLACES'] ?? 80);
 const inspector = fileURLToPath(new URL('damage-inspector.js', import.meta.url));
 
 describe('damage', function () {

@@ -244,7 +244,7 @@ describe('a data directory of schema version 2', () => {
     expect(String(refused)).to.match(/schema version 4, and this release reads versions 2 to 3/);
   });
 
-  const every = Number(process.env['KEDGE_MIGRATION_KILL_EVERY'] ?? 5);
+  const every = Number(process.env['KEDGE_MIGRATION_KILL_EVERY'] ?? 9);
   it(`opens after a kill at any call of its migration, with all data and a complete copy (at every ${every}th call)`, async function () {
     this.timeout(180_000);
     const child = fileURLToPath(new URL('migration-child.js', import.meta.url));

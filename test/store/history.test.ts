@@ -18,7 +18,7 @@ import { failingDriver, nowAndThen } from './failing-driver.js';
  * A recorded history of many clients against one store, checked afterwards (the method of etcd's robustness
  * tests). Revisions give the order, so the check is linear.
  */
-const operations = Number(process.env['KEDGE_HISTORY_OPERATIONS'] ?? 100_000);
+const operations = Number(process.env['KEDGE_HISTORY_OPERATIONS'] ?? 40_000);
 /** A history is in memory until it is checked, so a long soak consists of many of them. */
 const histories = Number(process.env['KEDGE_HISTORIES'] ?? 1);
 const keys = 50;

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { backupToFile, LevelEngine, restoreBackup, seededRandom } from 'kedge';
 import { content, openLedger, put } from './ledger.js';
 
-const kills = Number(process.env['KEDGE_INTERRUPTIONS'] ?? 15);
+const kills = Number(process.env['KEDGE_INTERRUPTIONS'] ?? 8);
 const stride = 2 ** 32;
 
 function script(name: string): string {

@@ -14,12 +14,12 @@ function shown(redirection: string, terminal: boolean): string {
 
 describe('the log of a daemon', () => {
   it('is text on a terminal', function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     expect(shown('', true)).to.match(/^\d\d:\d\d:\d\d info {2}ready port=7\r\n$/);
   });
 
   it('is JSON elsewhere, even if a terminal started it', function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     for (const terminal of [false, true])
       expect(JSON.parse(shown(' | cat', terminal))).to.include({ msg: 'ready', port: 7 });
   });

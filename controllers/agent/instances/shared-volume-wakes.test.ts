@@ -27,7 +27,7 @@ import { VolumeManager } from '../volumes/volume-manager.js';
 const volumeKey = { namespace: 'default', name: 'shared' };
 
 describe('instances that share a volume', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let directory: string;
   let store: ObjectStore;
   let manager: Manager;

@@ -10,7 +10,7 @@ import { ProcessRuntime } from './process-runtime.js';
 const id = '11111111-2222-4333-8444-555555555555';
 
 describe('a process that is started again after its removal', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let folder: string;
   let runtime: ProcessRuntime;
 

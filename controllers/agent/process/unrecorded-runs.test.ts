@@ -11,7 +11,7 @@ const id = '11111111-2222-4333-8444-666666666666';
 const other = '11111111-2222-4333-8444-777777777777';
 
 describe('a process whose record was removed while it runs', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let folder: string;
   let instances: string;
   let runtimes: ProcessRuntime[];

@@ -29,7 +29,7 @@ const key = { namespace: 'default', name: 'i' };
 const volumeKey = { namespace: 'default', name: 'v' };
 
 describe('a process whose instance was removed from its node', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let directory: string;
   let store: ObjectStore;
   let runtime: ProcessRuntime;

@@ -16,7 +16,7 @@ process.stdin.resume();
 `;
 
 describe('processes that hold a directory', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let directory: string;
   let child: ChildProcess | undefined;
 

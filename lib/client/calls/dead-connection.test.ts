@@ -100,7 +100,7 @@ describe('a dead connection', () => {
       await watching;
       await remote.close();
     }
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   it('is closed by a client, which follows a kind over another one', async () => {
     using client = new ApiClient({ server: address, token: 't', ...api, keepaliveMs: 400 });
@@ -122,7 +122,7 @@ describe('a dead connection', () => {
       stop.abort();
       await following;
     }
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   it('is probed at the configured interval; an interval that is not a time is refused', () => {
     for (const keepaliveMs of [0, -1, 1.5, Number.NaN, 2 ** 31])

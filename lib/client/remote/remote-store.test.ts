@@ -34,7 +34,7 @@ describe('a store in another process', () => {
     await house.start(house.store);
     expect((await reading)?.watts).to.equal(40);
     expect((await writing).name).to.equal('b');
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   it('an invalid address or deadline is refused by its name, not reported as an unreachable server', async () => {
     const refusal = (options: object) => house.connect(options).then(() => 'connected', String);
@@ -51,7 +51,7 @@ describe('a store in another process', () => {
     expect([error.code, error.reason]).to.deep.equal(['Unavailable', 'Unreachable']);
     const read = await failure(store.get(lamps, { name: 'a' }));
     expect(read.code).to.be.oneOf(['Unavailable', 'DeadlineExceeded']);
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   it('a write whose answer is lost is not repeated; its outcome is reported as unknown', async () => {
     let writes = 0;
@@ -74,7 +74,7 @@ describe('a store in another process', () => {
     answering.abort();
     house.store.transact = held;
     expect((await store.get(lamps, { name: 'a' }))?.name).to.equal('a');
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   it('a call to a server that accepts and never answers fails at the deadline', async () => {
     const sockets: Socket[] = [];
@@ -89,7 +89,7 @@ describe('a store in another process', () => {
     expect(performance.now() - from).to.be.lessThan(20_000);
     for (const socket of sockets) socket.destroy();
     deaf.close();
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   it('health reports an unreachable server, and its return', async () => {
     const clock = new FakeClock();
@@ -107,7 +107,7 @@ describe('a store in another process', () => {
     });
     await store.close();
     expect(store.health().state).to.equal('closed');
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   it('a watch resumes when the server is back, and delivers each change once', async () => {
     const store = await house.connect();
@@ -129,7 +129,7 @@ describe('a store in another process', () => {
     expect(told).to.deep.equal(['ADDED a', 'ADDED b', 'ADDED c']);
     stop.abort();
     await watching;
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   it('selectors that are functions select as texts do', async () => {
     const store = await house.connect();
@@ -196,7 +196,7 @@ describe('a store in another process', () => {
     expect(new Set(seen).size).to.be.greaterThanOrEqual(21);
     await controller.stop(1_000);
     await informer.close();
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   describe('when the server has a different store', () => {
     it('adopts the new one, relists, and refuses writes based on the old one', async () => {
@@ -225,7 +225,7 @@ describe('a store in another process', () => {
       const now = await store.create(lamps, { name: 'new' });
       expect(store.revision).to.equal(Number(now.metadata.resourceVersion));
       await informer.close();
-    }).timeout(60_000);
+    }).timeout(180_000);
 
     it('an effect uses the idempotency key of the new store, not the remembered one', async () => {
       const store = await house.connect();
@@ -262,7 +262,7 @@ describe('a store in another process', () => {
       await eventually('a call on the other store', () => keys.length > calls, 15_000);
       expect(keys.at(-1)).to.not.equal(keys[0]);
       await controller.stop(1_000);
-    }).timeout(60_000);
+    }).timeout(180_000);
   });
 
   it('a deposed leader that still believes that it leads is refused inside the commit, over gRPC', async () => {
@@ -310,5 +310,5 @@ describe('a store in another process', () => {
       await Promise.all([one.advance(1_000), two.advance(1_000)]);
       return a.elector.state === 'stopped' && b.elector.state === 'stopped';
     });
-  }).timeout(60_000);
+  }).timeout(180_000);
 });

@@ -237,7 +237,7 @@ function preconditionOf(
 }
 
 describe('transactions over a store in another process, compared with those in process', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let here: EmbeddedStore;
   let served: EmbeddedStore;
   let server: ApiServer;

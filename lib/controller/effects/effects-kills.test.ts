@@ -225,7 +225,7 @@ describe('an operation of a provider, with a kill at every step', () => {
         expect(provider.made, `killed at step ${at}`).to.have.length(1);
         expect(lives, `killed at step ${at}`).to.equal(2);
       }
-    }).timeout(60_000);
+    }).timeout(180_000);
 
   it('creates one resource despite late failures, lost ids and repeated kills', async () => {
     let lives = 0;
@@ -246,5 +246,5 @@ describe('an operation of a provider, with a kill at every step', () => {
       if (!deleting) expect(made.length, `seed ${seed}`).to.equal(1);
     }
     expect(lives, 'processes of all seeds').to.be.greaterThan(300);
-  }).timeout(60_000);
+  }).timeout(180_000);
 });

@@ -256,5 +256,5 @@ describe('the object service', () => {
           for (const [way, found] of Object.entries(seen))
             expect(found, `${asked.name}, ${way}`).to.deep.equal(single);
         }
-      }).timeout(60_000);
+      }).timeout(180_000);
 });

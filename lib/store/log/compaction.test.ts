@@ -68,7 +68,7 @@ describe('compaction whose writes fail', () => {
 
   for (const fault of ['before', 'after'] as const)
     it(`leaves a store that opens with the same content, for every write of a mark that fails ${fault} its execution`, async function () {
-      this.timeout(60_000);
+      this.timeout(180_000);
       for (let failAt = 1; failAt <= 12; failAt += 1) {
         for (const failures of [1, 3]) {
           const engine = new FailingMarks();

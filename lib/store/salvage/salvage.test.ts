@@ -31,7 +31,7 @@ const things = defineKind<Thing>({
 const made = 600;
 
 describe('salvage of a store', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let folder: string;
   let directory: string;
   let scratch: string;

@@ -131,7 +131,7 @@ describe('expiries', () => {
   }
 
   it('that are refused during an overload are retried afterwards', async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     const engine = held(new MemoryEngine());
     const clock = new FakeClock();
     const store = await openStore({ engine, clock });

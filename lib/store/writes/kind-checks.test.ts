@@ -262,7 +262,7 @@ describe('checks of a kind', () => {
       }),
       { numRuns: 60 },
     );
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   it('detect the expiry of objects, which the store deletes itself', async () => {
     const store = await openStore({ engine: new MemoryEngine() });

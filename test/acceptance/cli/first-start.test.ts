@@ -73,7 +73,7 @@ describe('the first start of a local daemon', function () {
 });
 
 describe('kedge login if its file can not be written', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
 
   it('names the file, and the variables to set instead', async () => {
     const daemon = await TestDaemon.start();

@@ -3,7 +3,7 @@ import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../daemon.js';
 
 describe('kedge logs by time', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
 
   before(async () => {

@@ -107,7 +107,7 @@ describe('kedge wait', function () {
       runtime: 'process',
       command: ['/bin/sh', '-c', 'trap : TERM; while :; do sleep 1; done'],
       minReadySeconds: 600,
-      terminationGracePeriodSeconds: 20,
+      terminationGracePeriodSeconds: 8,
     };
     const file = join(daemon.home, 'deaf.yaml');
     await writeFile(file, JSON.stringify(deaf));

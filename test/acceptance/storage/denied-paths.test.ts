@@ -8,7 +8,7 @@ import { TestDaemon } from '../daemon.js';
 const base = '/v1/namespaces/default';
 
 describe('directories of the daemon as volumes of driver local-host', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   let home: string;
 

@@ -8,7 +8,7 @@ import { root, TestDaemon } from '../daemon.js';
 const base = '/v1/namespaces/default';
 
 describe('signals of kedge exec', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   let child: ChildProcess | undefined;
 

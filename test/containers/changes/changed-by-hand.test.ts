@@ -6,7 +6,7 @@ import { busyboxImage, RealEngine, requireEngine } from '../engine.js';
 const base = '/v1/namespaces/default';
 
 describe('containers that a user of the engine changes by hand', function () {
-  this.timeout(300_000);
+  this.timeout(600_000);
   let engine: RealEngine;
   let daemon: TestDaemon;
 
@@ -47,7 +47,7 @@ describe('containers that a user of the engine changes by hand', function () {
         const ready = body.conditions === undefined ? undefined : readyOf(body);
         return ready?.status === status && ready.reason === reason ? body : undefined;
       },
-      60_000,
+      120_000,
     );
   const containerOf = async (name: string): Promise<string> =>
     String((await daemon.ok('GET', `${base}/instances/${name}`)).containerId);
@@ -110,6 +110,7 @@ describe('containers that a user of the engine changes by hand', function () {
     await eventually(
       'the run that was asked for',
       () => engine.docker('ps', '--all', '--quiet', '--filter=exited=3') !== '',
+      120_000,
     );
   });
 

@@ -213,7 +213,7 @@ describe('cloud2', () => {
     await clock.advance(1_000);
     expect((await get('/v1/locations')).status).to.equal(200);
     expectRefusal(await get('/v1/locations', 'reader'), 'rateLimited');
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   it('lists by name, label and status, sorted and in pages', async () => {
     await made('b', { labels: { tier: 'db' } });

@@ -14,7 +14,7 @@ const gib = 2 ** 30;
 const droplet = 3_164_444;
 
 describe('the loop devices of an emulator', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let folder: string;
   let byId: string;
   let clock: FakeClock;

@@ -13,7 +13,7 @@ const base = '/v1/namespaces/default';
 const token = 'a-token';
 const requestMs = 12_000;
 /** More than a class has workers. */
-const silentCount = 40;
+const silentCount = 20;
 const healthyCount = 10;
 
 /** An endpoint that accepts connections and answers nothing. */

@@ -3,7 +3,7 @@ import { CloudWorld, tokens } from './cloud-world.js';
 
 for (const provider of ['cloud1', 'cloud2'] as const)
   describe(`credentials of ${provider}-volume that are gone (specification 5.3.2)`, function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     let cloud: CloudWorld;
     beforeEach(async () => {
       cloud = await CloudWorld.start(provider);

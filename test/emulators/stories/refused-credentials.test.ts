@@ -9,7 +9,7 @@ const words = {
 
 for (const provider of ['cloud1', 'cloud2'] as const)
   describe(`credentials that the provider of ${provider}-volume refuses`, function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     let cloud: CloudWorld;
     beforeEach(async () => {
       cloud = await CloudWorld.start(provider);
@@ -54,7 +54,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
   });
 
 describe('actions that the token of cloud1-volume does not show', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let cloud: CloudWorld;
   beforeEach(async () => {
     cloud = await CloudWorld.start('cloud1', { actionMs: 20_000 });

@@ -11,7 +11,7 @@ function tokensOf(requests: readonly LoggedRequest[]): readonly string[] {
 
 for (const provider of ['cloud1', 'cloud2'] as const)
   describe(`credentials of ${provider}-volume that change (specification 5.3.1)`, function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     let cloud: CloudWorld;
     afterEach(() => cloud.stop());
 
@@ -122,7 +122,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
   });
 
 describe('a class of cloud1-volume whose credentials are removed', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let cloud: CloudWorld;
   afterEach(() => cloud.stop());
 

@@ -5,7 +5,7 @@ import { RealMachine } from './real-machine.js';
 
 /** Seeds of the complete run; shorter runs draw theirs from these. */
 const wholeRun = 50;
-const sampleSize = Number(process.env['KEDGE_REAL_NODE_SEEDS'] ?? 3);
+const sampleSize = Number(process.env['KEDGE_REAL_NODE_SEEDS'] ?? 1);
 const onlySeed = process.env['KEDGE_STORAGE_SEED'];
 const steps = 30;
 
