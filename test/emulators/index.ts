@@ -8,18 +8,20 @@ import { Cloud1 } from './cloud1/machine.js';
 import type { SavedState as SavedCloud1 } from './cloud1/state.js';
 import { Cloud2 } from './cloud2/machine.js';
 import type { SavedState as SavedCloud2 } from './cloud2/state.js';
+import { Cloud3 } from './cloud3/machine.js';
+import type { SavedState as SavedCloud3 } from './cloud3/state.js';
 import { type Devices, RecordedDevices } from './core/devices.js';
 import { Emulator } from './core/emulator.js';
 import type { Instance, Machine, Token } from './core/machine.js';
 import { serveEmulator } from './core/server.js';
 import { checkOf } from './schema/index.js';
 
-export type ProviderName = 'cloud1' | 'cloud2';
+export type ProviderName = 'cloud1' | 'cloud2' | 'cloud3';
 
 /** Options of an emulator. */
 export interface EmulatorOptions {
   readonly provider: ProviderName;
-  /** Droplets or servers. Default: none. */
+  /** Droplets, servers or instances. Default: none. */
   readonly instances?: readonly Instance[];
   /** Default: one token with the name "test", the secret "test-token" and all rights. */
   readonly tokens?: readonly Token[];
@@ -33,8 +35,17 @@ export interface EmulatorOptions {
   readonly actionMs?: number;
   /** Maximum number of volumes of the account or project; default 100. */
   readonly volumesMax?: number;
-  /** Maximum number of requests per token (cloud1) or project (cloud2). Default: the provider's limits. */
+  /**
+   * Maximum number of requests per token (cloud1) or project (cloud2); at cloud3, `minute` is the capacity of the bucket
+   * of each action, and `hour` its refill. Default: the provider's limits.
+   */
   readonly requestsMax?: { readonly hour: number; readonly minute: number };
+  /** Maximum number of items of a page of cloud3. Default: 2. */
+  readonly perPage?: number;
+  /** The keys for encryption that exist at cloud3. Default: every one. */
+  readonly kmsKeys?: readonly string[];
+  /** The clock of the clients that sign requests (cloud3). Default: the machine's clock. */
+  readonly signatureClock?: Clock;
   /** Default: a free port. */
   readonly port?: number;
   /** A state that {@link RunningEmulator.save} returned. */
@@ -70,6 +81,15 @@ function machineOf(options: EmulatorOptions, clock: Clock): Machine {
   };
   if (provider === 'cloud1')
     return new Cloud1({ ...common, random, ...(saved ? { saved: saved as SavedCloud1 } : {}) });
+  if (provider === 'cloud3') {
+    const { perPage, kmsKeys, signatureClock = systemClock } = options;
+    return new Cloud3({
+      ...{ ...common, signatureClock },
+      ...(perPage === undefined ? {} : { perPage }),
+      ...(kmsKeys ? { kmsKeys } : {}),
+      ...(saved ? { saved: saved as SavedCloud3 } : {}),
+    });
+  }
   return new Cloud2({ ...common, ...(saved ? { saved: saved as SavedCloud2 } : {}) });
 }
 

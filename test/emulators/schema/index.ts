@@ -13,9 +13,11 @@ export const requestSchemas = {
   cloud2: cloud2Requests,
 } as const satisfies Readonly<Record<string, RequestSchema>>;
 
-/** Returns a function that returns the deviations of a request from a provider's definition. */
-export function checkOf(
-  provider: keyof typeof requestSchemas,
-): (request: CheckedRequest) => readonly string[] {
-  return (request) => checkRequest(requestSchemas[provider], request);
+/**
+ * Returns a function that returns the deviations of a request from a provider's definition. A provider without a schema
+ * has no deviations.
+ */
+export function checkOf(provider: string): (request: CheckedRequest) => readonly string[] {
+  const schema: RequestSchema | undefined = requestSchemas[provider as keyof typeof requestSchemas];
+  return (request) => (schema ? checkRequest(schema, request) : []);
 }

@@ -27,8 +27,8 @@ export const testToken = 'dop_v1_secret-of-the-sweep';
 export const here = 'worker-1';
 export const elsewhere = 'worker-2';
 
-/** The region or location of each provider's instances in the tests. */
-export const places = { cloud1: 'fra1', cloud2: 'fsn1' } as const;
+/** The region, location or zone of each provider's instances in the tests. */
+export const places = { cloud1: 'fra1', cloud2: 'fsn1', cloud3: 'eu-central-1a' } as const;
 
 /** Options of {@link EmulatedCloud}. */
 export type CloudChoice = Pick<
