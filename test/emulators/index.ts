@@ -45,6 +45,8 @@ export interface EmulatorOptions {
   readonly requestsMax?: { readonly hour: number; readonly minute: number };
   /** Maximum number of items of a page of cloud3 and cloud4. Default: 2. */
   readonly perPage?: number;
+  /** Maximum number of snapshots of cloud3. Default: 1000. */
+  readonly snapshotsMax?: number;
   /** The keys for encryption that exist at cloud3. Default: every one. */
   readonly kmsKeys?: readonly string[];
   /** The clock of the clients that sign requests or tokens (cloud3, cloud4). Default: the machine's clock. */
@@ -88,11 +90,12 @@ function machineOf(options: EmulatorOptions, clock: Clock): Machine {
   };
   if (provider === 'cloud1')
     return new Cloud1({ ...common, random, ...(saved ? { saved: saved as SavedCloud1 } : {}) });
-  const { perPage, kmsKeys, signatureClock = systemClock } = options;
+  const { perPage, snapshotsMax, kmsKeys, signatureClock = systemClock } = options;
   const pages = perPage === undefined ? {} : { perPage };
   if (provider === 'cloud3')
     return new Cloud3({
       ...{ ...common, ...pages, signatureClock },
+      ...(snapshotsMax === undefined ? {} : { snapshotsMax }),
       ...(kmsKeys ? { kmsKeys } : {}),
       ...(saved ? { saved: saved as SavedCloud3 } : {}),
     });
