@@ -1,6 +1,6 @@
 // Runs commands, prints the duration of each, and ends the process at the first that fails.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { foreignCheckout } from './ownership.mjs';
@@ -80,14 +80,38 @@ export function install() {
     console.error(foreign);
     process.exit(1);
   }
-  run('install', 'npm', [
-    'install',
-    '--no-save',
-    '--no-audit',
-    '--no-fund',
-    '--ignore-scripts',
-    '--loglevel=error',
-  ]);
+  run('install', 'npm', installArguments);
+}
+
+const installArguments = [
+  'install',
+  '--no-save',
+  '--no-audit',
+  '--no-fund',
+  '--ignore-scripts',
+  '--loglevel=error',
+];
+
+/** The tested versions of the providers' SDKs, recorded as the optional peers of @kedge/drivers: 170 MB. */
+function providerPackages() {
+  const { peerDependencies } = JSON.parse(readFileSync(join(root, 'drivers/package.json'), 'utf8'));
+  return Object.entries(peerDependencies).map(([name, range]) => [name, range.replace('^', '')]);
+}
+
+function installedVersion(name) {
+  const file = join(root, 'node_modules', name, 'package.json');
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).version : undefined;
+}
+
+/**
+ * Installs the providers' SDKs, which only tests need. They are in no lock file, because `npm start` would install them
+ * from there; an installation from the lock file removes them.
+ */
+export function installProviderPackages() {
+  const packages = providerPackages();
+  if (packages.every(([name, version]) => installedVersion(name) === version)) return;
+  const named = packages.map(([name, version]) => `${name}@${version}`);
+  run('install provider packages', 'npm', [...installArguments, ...named]);
 }
 
 /**

@@ -12,6 +12,7 @@ import {
 } from './config/local-profile.js';
 import { reportMigration } from './data/report-migration.js';
 import { daemonLogger } from './telemetry/daemon-logger.js';
+import { logProcessWarnings } from './telemetry/process-warnings.js';
 import { addDataCommands } from './data/data-commands.js';
 import { openDaemonData, openDataDirectory } from './data/data-directory.js';
 import {
@@ -85,6 +86,7 @@ async function serve(options: ConfigOptions): Promise<void> {
     return;
   }
   const logger = daemonLogger(config.logLevel);
+  logProcessWarnings(logger);
   // The database replays its log in a separate thread. Meanwhile this thread loads the rest of the program.
   const opening = openDaemonData(config, logger);
   opening.catch(() => undefined); // its error is reported where it is awaited later

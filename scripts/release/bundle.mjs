@@ -82,6 +82,18 @@ const peersAreBundled = {
   },
 };
 
+/** Where users install packages of providers: the Debian package has no node_modules for them. */
+export const packageFolder = '/usr/local/lib/kedge';
+
+const packagesHaveAFolder = {
+  name: 'packages of providers have a folder',
+  setup(setup) {
+    setup.onLoad({ filter: /drivers\/sdk\/dist\/provider\/package-folder\.js$/ }, () => ({
+      contents: `export const packageFolder = ${JSON.stringify(packageFolder)};`,
+    }));
+  },
+};
+
 const options = {
   absWorkingDir: root,
   bundle: true,
@@ -124,6 +136,7 @@ export async function bundle(target, platform) {
       ...options,
       entryPoints: [join(root, `cmd/dist/${program}/main.js`)],
       outdir: join(target, program),
+      plugins: [...options.plugins, packagesHaveAFolder],
       minifySyntax: true,
       minifyWhitespace: true,
     });

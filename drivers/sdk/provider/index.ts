@@ -23,6 +23,14 @@ export {
   type ProviderInterface,
   type ProviderPorts,
 } from '../http/provider-client.js';
+export {
+  folderPlace,
+  loadOptional,
+  type OptionalPackage,
+  ownPlace,
+  type PackagePlace,
+  placeOf,
+} from './optional-package.js';
 export { endpointReport, probed, withoutCredential } from './probe-reports.js';
 export { providerName, volumeName } from './provider-names.js';
 export { providerDriver } from './provider-driver.js';
