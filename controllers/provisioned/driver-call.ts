@@ -66,6 +66,13 @@ export function classMissing(volume: Pick<Volume, 'storageClassName'>): DriverEr
 
 /** The identity of a volume for its driver. */
 export function identityOf(volume: Volume): VolumeIdentity {
-  const { name, namespace, metadata, importedAs = '' } = volume;
-  return { uid: metadata.uid, name, namespace, ...(importedAs === '' ? {} : { importedAs }) };
+  const { name, namespace, metadata, importedAs = '', accessMode, topology } = volume;
+  return {
+    uid: metadata.uid,
+    name,
+    namespace,
+    accessMode,
+    ...(importedAs === '' ? {} : { importedAs }),
+    ...(topology === undefined ? {} : { topology }),
+  };
 }

@@ -75,6 +75,8 @@ export interface BlockProvider {
   readonly topologyKeys?: readonly string[];
   /** See {@link Capabilities.placeParameters}. */
   readonly placeParameters?: Readonly<Record<string, readonly string[]>>;
+  /** See {@link Capabilities.requiredTopologyKeys}. */
+  readonly requiredTopologyKeys?: readonly string[];
   /** Maximum number of volumes that are attached to one instance. */
   readonly attachLimit?: number;
   /** Parameters in addition to fsType, which every block driver has. */
@@ -149,6 +151,9 @@ export function createBlockDriver(
       sensitiveParameters: sensitiveKeys(rules),
       credentialParameters: credentialKeys(rules),
       ...(provider.placeParameters ? { placeParameters: provider.placeParameters } : {}),
+      ...(provider.requiredTopologyKeys
+        ? { requiredTopologyKeys: provider.requiredTopologyKeys }
+        : {}),
       ...(provider.attachLimit === undefined ? {} : { attachLimit: provider.attachLimit }),
       ...(provider.attachedHere ? { adoptsOffline: true } : {}),
       ownsData: true,

@@ -79,7 +79,7 @@ async function requireFileSystem(
       if (request.readOnly)
         throw new DriverError(
           'InvalidParameters',
-          `device ${device} is blank and can't be formatted for a read-only mount; mount it writable once`,
+          `nothing is on this volume: its device ${device} is blank, and a ReadOnlyMany volume is mounted read-only and never formatted; create a volume from a snapshot instead (source.snapshot)`,
         );
       const fsType = wantedFsType(request.parameters);
       await makeFileSystem(host, device, fsType, request.signal);

@@ -72,6 +72,9 @@ export interface VolumeIdentity {
    * derives from `uid`.
    */
   readonly importedAs?: string;
+  readonly accessMode?: AccessMode;
+  /** The labels of {@link ProvisionRequest.topology}, as recorded before provisioning. Absent: none. */
+  readonly topology?: Readonly<Record<string, string>>;
 }
 
 /** The context of a call for a volume. */

@@ -20,6 +20,8 @@ export interface ErrorRow {
   readonly remedy?: string;
   /** Delay until the call is repeated. With kind Throttled, the call then answers Pending instead of failing. */
   readonly retryAfterMs?: number;
+  /** The rate limit of the credential was exceeded: no request is made until the delay is over, as after status 429. */
+  readonly rateLimit?: boolean;
   /** The maximum that was reached, such as the number of volumes of one server. */
   readonly limit?: number;
   /** Whether the call may succeed in another zone or on another node. */

@@ -33,8 +33,8 @@ export interface ProviderInterface {
   readonly requestTimeoutMs: number;
   readonly rates: BudgetRates;
   readonly errors: readonly ErrorRow[];
-  /** Reads code and message from the parsed body of an error; the body is undefined if it is not JSON. */
-  readonly refusal: (status: number, body: unknown) => Refusal;
+  /** Reads code and message from an error with this text; the parsed body is undefined if it is not JSON. */
+  readonly refusal: (status: number, body: unknown, text: string) => Refusal;
   /** Names of headers. The first present one of `requestId` is used. */
   readonly headers: {
     readonly requestId: readonly string[];
@@ -61,7 +61,10 @@ export interface ProviderCall {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly token: string;
+  /** Identifies the credential of the request budget if its tokens change; default: the token. */
+  readonly credential?: string;
   /** Uid of the volume or snapshot, for the journal. */
   readonly about: string;
   readonly signal: AbortSignal;
@@ -124,7 +127,7 @@ export class ProviderClient {
    * @throws DriverError
    */
   async call(call: ProviderCall): Promise<unknown> {
-    const budget = this.#budget(call.token);
+    const budget = this.#budget(call.credential ?? call.token);
     await budget.take(call.signal, this.#letIn.has(call.signal));
     this.#letIn.add(call.signal);
     const startedAt = this.clock.now();
@@ -169,6 +172,7 @@ export class ProviderClient {
           method,
           url: new URL(pathOf(call), endpoint),
           headers: {
+            ...call.headers,
             accept: 'application/json',
             authorization: `Bearer ${token}`,
             'user-agent': 'kedge',
@@ -223,7 +227,7 @@ export class ProviderClient {
 
   #refused(reply: TransportReply, call: ProviderCall, budget: RequestBudget): DriverError {
     const { provider, errors, refusal: read, tell } = this.#of;
-    const refusal = read(reply.status, jsonOf(reply.text));
+    const refusal = read(reply.status, jsonOf(reply.text), reply.text);
     const row = rowOf(errors, refusal);
     const kind = row?.kind ?? kindByStatus(refusal.status);
     const id = this.#requestId(reply);
@@ -233,7 +237,8 @@ export class ProviderClient {
     const said = `${words} (HTTP ${refusal.status}${code}${request})`;
     const plain = tell?.(refusal, call, said, kind) ?? `${provider} refused ${call.name}: ${said}`;
     const message = row?.remedy === undefined ? plain : `${plain}; ${row.remedy}`;
-    const rate = refusal.status === 429 ? this.#retryAfter(reply) : undefined;
+    const isRate = refusal.status === 429 || row?.rateLimit === true;
+    const rate = isRate ? this.#retryAfter(reply, row?.retryAfterMs) : undefined;
     if (rate !== undefined) budget.close(rate);
     const retryAfterMs =
       rate ?? row?.retryAfterMs ?? (kind === 'Throttled' ? throttledMs : undefined);
@@ -248,14 +253,14 @@ export class ProviderClient {
   }
 
   /** Returns the delay that a refusal by the rate limit requests, at least a second, milliseconds. */
-  #retryAfter({ headers }: TransportReply): number {
+  #retryAfter({ headers }: TransportReply, otherwiseMs = throttledMs): number {
     const seconds = Number(headers['retry-after'] ?? Number.NaN);
     if (seconds >= 0) return Math.max(seconds * 1_000, 1_000);
     const date = Date.parse(headers['retry-after'] ?? '');
     const { reset: name } = this.#of.headers;
     const reset = Number((name && headers[name]) ?? Number.NaN) * 1_000;
     const at = Number.isNaN(date) ? reset : date;
-    if (Number.isNaN(at)) return throttledMs;
+    if (Number.isNaN(at)) return otherwiseMs;
     return Math.min(Math.max(at - this.clock.now(), 1_000), 3_600_000);
   }
 }

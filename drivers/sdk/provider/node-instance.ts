@@ -15,6 +15,8 @@ export interface NodeInstances {
   readonly lookups: readonly InstanceLookup[];
   /** Returns the searched place for error messages, such as `the team of the token at DigitalOcean`. */
   readonly place: (request: HandleRequest) => string;
+  /** Returns the message for a node without an instance. Absent: names the node, the place and the lookups. */
+  readonly absent?: (request: HandleRequest) => string;
 }
 
 /**
@@ -45,6 +47,7 @@ export async function requireInstance(
 ): Promise<string> {
   const found = await findInstance(request, instances);
   if (found !== undefined) return found;
+  if (instances.absent) throw new DriverError('InvalidParameters', instances.absent(request));
   const ways = instances.lookups.map(({ by }) => by).join(', ');
   throw new DriverError(
     'InvalidParameters',
