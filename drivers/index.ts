@@ -21,7 +21,7 @@ const builtin: Readonly<Record<string, Builtin>> = {
   },
   'cloud2-volume': { load: () => import('./cloud2-volume/index.js'), settings: 'provider' },
   'cloud3-block': { load: () => import('./cloud3-block/index.js') },
-  'cloud4-disk': { load: () => import('./cloud4-disk/index.js') },
+  'cloud4-disk': { load: () => import('./cloud4-disk/index.js'), settings: 'provider' },
 };
 
 /** The drivers that `[drivers.<name>]` of the configuration may name, and whether they take `apiTokenSecretRef`. */

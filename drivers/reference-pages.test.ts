@@ -7,6 +7,8 @@ import type { ErrorRow } from '@kedge/driver-sdk/provider';
 import { allScopes } from './cloud1-volume/credentials.js';
 import { cloud1Errors } from './cloud1-volume/errors.js';
 import { cloud2Errors } from './cloud2-volume/errors.js';
+import { cloud4Errors } from './cloud4-disk/errors.js';
+import { allPermissions } from './cloud4-disk/permissions.js';
 import { builtinDrivers } from './index.js';
 
 const registry = builtinDrivers({
@@ -20,6 +22,7 @@ const writes = process.env['KEDGE_WRITE_PAGES'] === '1';
 const errors: Readonly<Record<string, readonly ErrorRow[]>> = {
   'cloud1-volume': cloud1Errors,
   'cloud2-volume': cloud2Errors,
+  'cloud4-disk': cloud4Errors,
 };
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -120,7 +123,7 @@ function writeBelow(name: string, heading: string, wanted: string): void {
     );
 }
 
-for (const name of ['local', 'local-host', 'cloud1-volume', 'cloud2-volume'])
+for (const name of ['local', 'local-host', 'cloud1-volume', 'cloud2-volume', 'cloud4-disk'])
   describe(`the reference page of ${name}`, () => {
     let driver: Driver;
     let page: string;
@@ -159,6 +162,16 @@ for (const name of ['local', 'local-host', 'cloud1-volume', 'cloud2-volume'])
       return expect(tableBelow(page, 'Refusals of the provider')).to.equal(refusalsOf(rows));
     });
   });
+
+describe('the permissions on the reference page of cloud4-disk', () => {
+  it('are those that the driver names, and no others', () => {
+    const rows = allPermissions.map(({ permission, needed }) => [`\`${permission}\``, needed]);
+    const heading = 'Permissions of the service account';
+    if (writes) writeBelow('cloud4-disk', heading, table(['Permission', 'For'], rows));
+    const page = readFileSync(fileOf('cloud4-disk'), 'utf8');
+    expect(cells(tableBelow(page, heading))).to.deep.equal(rows);
+  });
+});
 
 describe('the scopes on the reference page of cloud1-volume', () => {
   it('are those that the driver names, and no others', () => {

@@ -1,29 +1,149 @@
-import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
+import {
+  type BlockProvider,
+  type CallContext,
+  createBlockDriver,
+  type Driver,
+  DriverError,
+  type HandleRequest,
+  type NodeInstances,
+  type StorageSettings,
+  thisNode,
+} from '@kedge/driver-sdk';
+import {
+  inOrder,
+  InstanceCache,
+  LinkedDevice,
+  ProviderClient,
+  providerDriver,
+} from '@kedge/driver-sdk/provider';
+import { Cloud4Api } from './api.js';
+import { Cloud4Attachments } from './attachments.js';
+import { Authorizations } from './authorization.js';
+import { Cloud4Disks } from './disks.js';
+import { attachLimit, cloud4Errors, refusalOf } from './errors.js';
+import { checkPermissions, findDisk, listResources, noInstance } from './inspection.js';
+import { diskPathOf, isResourceName, type Place } from './names.js';
+import { cloud4Parameters, zoneLabel } from './parameters.js';
+import { ifFound, Requests } from './requests.js';
+import { loadSdk, type Sdk } from './sdk.js';
+import { Session } from './session.js';
+import { Cloud4Snapshots } from './snapshots.js';
 
-/**
- * Creates the driver `cloud4-disk` for Google Persistent Disk with the parameter rules and capabilities of
- * specification section 2.5. Its calls are not implemented: see {@link declaredDriver}.
- */
-export function createCloud4DiskDriver(): Driver {
-  return declaredDriver({
-    name: 'cloud4-disk',
-    provider: 'Google Persistent Disk',
-    parameters: [
-      { key: 'zone' },
-      { key: 'project' },
-      { key: 'diskType', values: ['pd-balanced', 'pd-ssd', 'pd-standard', 'pd-extreme'] },
-      fsTypeRule,
-      { key: 'credentialsJSON', sensitive: true },
-    ],
-    capabilities: {
-      accessModes: ['ReadWriteOnce', 'ReadOnlyMany'],
-      snapshots: true,
-      expand: true,
-      onlineExpand: true,
-      blockDevice: true,
-      topologyKeys: ['svc.io/zone'],
-      placeParameters: { 'svc.io/zone': ['zone'] },
-      requiredTopologyKeys: ['svc.io/zone'],
+const name = 'cloud4-disk';
+const requestMsDefault = 30_000;
+
+/** Creates the driver `cloud4-disk` for Google Persistent Disk (specification section 2.5). */
+export function createCloud4DiskDriver(settings: StorageSettings): Driver {
+  const { deviceDirectory, timeouts, ...set } = settings.drivers?.[name] ?? {};
+  const endpoint = set.endpoint ?? 'https://compute.googleapis.com';
+  const requestTimeoutMs = timeouts?.requestMs ?? requestMsDefault;
+  const host = settings.host ?? thisNode;
+  let loaded: Sdk | undefined;
+  // Loaded by the first call, and not by the start of kedged.
+  const sdk = (): Sdk => (loaded ??= loadSdk());
+  const client = new ProviderClient(
+    {
+      driver: name,
+      provider: 'Google Cloud',
+      endpoint,
+      requestTimeoutMs,
+      // 20 requests a second of a project (hail-is/hail#10434); no header tells the limit.
+      rates: { perHour: 72_000, burstShare: 0.001 },
+      errors: cloud4Errors,
+      refusal: refusalOf,
+      headers: {
+        requestId: ['x-request-id', 'x-goog-request-id'],
+        limit: 'x-ratelimit-limit',
+        remaining: 'x-ratelimit-remaining',
+      },
     },
+    settings.providers ?? {},
+  );
+  const authorizations = new Authorizations({
+    clock: client.clock,
+    timeoutMs: requestTimeoutMs,
+    sdk: () => sdk().auth,
   });
+  const api = new Cloud4Api(new Session(client, authorizations, () => sdk().compute));
+  const requests = new Requests(api, client, authorizations, settings.clusterId ?? 'unknown');
+  const disks = new Cloud4Disks(requests);
+  const attachments = new Cloud4Attachments(requests, disks);
+  const cache = new InstanceCache(client.clock);
+  const links = { directory: deviceDirectory ?? '/dev/disk/by-id', host };
+  const deviceOf = ({ handle }: HandleRequest): LinkedDevice => {
+    const disk = diskPathOf(handle)?.name ?? handle;
+    return new LinkedDevice(links, `google-${disk}`, disk);
+  };
+  const placeOf = ({ handle }: HandleRequest): Place =>
+    diskPathOf(handle) ?? { project: 'unknown', zone: 'unknown' };
+  const keyOf = (request: HandleRequest): string => {
+    const { project, zone } = placeOf(request);
+    return `${project} ${zone} ${requests.callerOf(request).identity.id}`;
+  };
+  const instances: NodeInstances = {
+    lookups: [
+      {
+        by: 'instance name',
+        find: async (request) => {
+          const { node } = request;
+          if (!isResourceName(node) || !diskPathOf(request.handle)) return [];
+          return cache.of(keyOf(request), node, async () => {
+            const caller = requests.callerOf(request);
+            const found = await ifFound(api.instance(caller, placeOf(request), node));
+            return found ? [found.name] : [];
+          });
+        },
+      },
+    ],
+    place: (request) => `zone ${placeOf(request).zone} of project ${placeOf(request).project}`,
+    absent: (request) => noInstance(request.node, placeOf(request)),
+  };
+  /** Runs work. After NotFound the next call looks up the node's instance again. */
+  const forgetting = async <R>(request: HandleRequest, work: Promise<R>): Promise<R> =>
+    work.catch((error: unknown) => {
+      if (error instanceof DriverError && error.kind === 'NotFound')
+        cache.forget(keyOf(request), request.node);
+      throw error;
+    });
+  const inTurn = <T>(request: CallContext, work: () => Promise<T>): Promise<T> =>
+    inOrder(name, request.volume, request.signal, work);
+  const provider: BlockProvider = {
+    name,
+    provider: 'Google Persistent Disk',
+    accessModes: ['ReadWriteOnce', 'ReadOnlyMany'],
+    topologyKeys: [zoneLabel],
+    placeParameters: { [zoneLabel]: ['zone'] },
+    requiredTopologyKeys: [zoneLabel],
+    attachLimit,
+    parameters: cloud4Parameters,
+    create: (request) => inTurn(request, () => disks.create(request, 'provision')),
+    observe: (request) => disks.observe(request),
+    delete: (request) => inTurn(request, () => disks.delete(request)),
+    instances,
+    attach: (request) =>
+      inTurn(request, () =>
+        forgetting(request, attachments.attach(request, deviceOf(request).link)),
+      ),
+    detach: (request) => inTurn(request, () => attachments.detach(request)),
+    devicePath: (request) => deviceOf(request).path(),
+    identify: (device, request) => deviceOf(request).is(device),
+    expansion: {
+      online: true,
+      grow: (request) => inTurn(request, () => disks.grow(request)),
+    },
+    snapshots: new Cloud4Snapshots(name, requests, disks),
+  };
+  const driver = createBlockDriver(provider, {
+    host,
+    ...(timeouts?.deviceMs === undefined ? {} : { deviceWaitMs: timeouts.deviceMs }),
+  });
+  return {
+    ...providerDriver(driver, client),
+    check: async (request) => [
+      ...(await checkPermissions(requests, endpoint, request)),
+      ...((await driver.check?.(request)) ?? []),
+    ],
+    orphans: (request) => listResources(requests, request),
+    find: (request) => findDisk(requests, request),
+  };
 }

@@ -1,0 +1,136 @@
+import { DriverError } from '@kedge/driver-sdk';
+import { type ProviderClock, redacted, withDeadline } from '@kedge/driver-sdk/provider';
+import type { Identity, ServiceAccountKey } from './credentials.js';
+import type { AuthClient, AuthSdk } from './sdk.js';
+
+/** The scope of tokens that covers disks, snapshots and instances. */
+const scope = 'https://www.googleapis.com/auth/compute';
+const clientsMax = 1_000;
+
+/** The parts of the headers of a request that come from its credential. */
+export interface Authorization {
+  readonly token: string;
+  /** Further headers, such as the project that is charged for requests. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Where an {@link Authorizations} gets the SDK, and how long it waits. */
+export interface AuthorizationPorts {
+  readonly clock: ProviderClock;
+  readonly timeoutMs: number;
+  readonly sdk: () => AuthSdk;
+}
+
+function wordsOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message.slice(0, 500) : String(thrown);
+}
+
+/** The tokens of credentials. Waits for metadata servers and token endpoints end at a deadline. */
+export class Authorizations {
+  readonly #ports: AuthorizationPorts;
+  /** Clients of keys by the id of the credential, the most recently used last. */
+  readonly #ofKeys = new Map<string, AuthClient>();
+  #ofNode: Promise<AuthClient> | undefined;
+  #project: string | undefined;
+
+  constructor(ports: AuthorizationPorts) {
+    this.#ports = ports;
+  }
+
+  async #inTime<T>(what: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const { clock, timeoutMs } = this.#ports;
+    const late = (cause: 'deadline' | 'cancelled'): Error =>
+      cause === 'cancelled'
+        ? new DriverError('Timeout', `the wait for ${what} was cancelled`)
+        : new DriverError('Unavailable', `Google Cloud gave no ${what} in ${timeoutMs} ms`);
+    return withDeadline(clock, timeoutMs, signal, late, work);
+  }
+
+  /**
+   * Returns the authorization of a request.
+   * @throws DriverError InvalidParameters for a key that can't sign; Unavailable without default credentials
+   */
+  async of(identity: Identity, signal: AbortSignal): Promise<Authorization> {
+    const headers = await (identity.key
+      ? this.#ofKey(identity.id, identity.key)
+      : this.#inTime('token of the default credentials', signal, () => this.#ofDefault()));
+    const authorization = headers.get('authorization') ?? '';
+    const token = authorization.replace(/^Bearer /i, '');
+    if (token === '')
+      throw new DriverError('Unavailable', 'the credentials of Google Cloud gave no token');
+    const charged = headers.get('x-goog-user-project');
+    return { token, headers: charged === null ? {} : { 'x-goog-user-project': charged } };
+  }
+
+  /** The key signs tokens itself, so that no token is requested: the `token_uri` of a key is not used. */
+  async #ofKey(id: string, { email, key, keyId }: ServiceAccountKey): Promise<Headers> {
+    let client = this.#ofKeys.get(id);
+    if (!client) {
+      const { JWT } = this.#ports.sdk();
+      const options = { email, key, scopes: [scope] };
+      const signer = new JWT(keyId === undefined ? options : { ...options, keyId });
+      signer.useJWTAccessWithScope = true;
+      client = signer;
+    }
+    this.#ofKeys.delete(id);
+    this.#ofKeys.set(id, client);
+    if (this.#ofKeys.size > clientsMax)
+      for (const oldest of this.#ofKeys.keys()) {
+        this.#ofKeys.delete(oldest);
+        break;
+      }
+    try {
+      return await client.getRequestHeaders();
+    } catch (thrown) {
+      const words = redacted(wordsOf(thrown), [key]);
+      throw new DriverError(
+        'InvalidParameters',
+        `parameter credentialsJSON: the key can't sign: ${words}; use an RSA key of a service account`,
+      );
+    }
+  }
+
+  async #ofDefault(): Promise<Headers> {
+    const { GoogleAuth, gcpMetadata } = this.#ports.sdk();
+    this.#ofNode ??= new GoogleAuth({ scopes: [scope] }).getClient();
+    try {
+      return await (await this.#ofNode).getRequestHeaders();
+    } catch (thrown) {
+      // The next call looks for credentials again: a role or a file may have been added.
+      this.#ofNode = undefined;
+      gcpMetadata.resetIsAvailableCache();
+      throw new DriverError(
+        'Unavailable',
+        `the class has no credentialsJSON, and the default credentials of this node can't be used: ${wordsOf(thrown)}; give the node a service account, or set credentialsJSON to a secret reference`,
+        { cause: thrown },
+      );
+    }
+  }
+
+  /**
+   * Returns the project of the node, as its metadata server names it.
+   * @throws DriverError InvalidParameters if there is no metadata server
+   */
+  async projectOfNode(signal: AbortSignal): Promise<string> {
+    this.#project ??= await this.#inTime('project of the node', signal, async () => {
+      const { gcpMetadata } = this.#ports.sdk();
+      if (!(await gcpMetadata.isAvailable())) {
+        gcpMetadata.resetIsAvailableCache();
+        throw new DriverError(
+          'InvalidParameters',
+          'parameter project: is required, because this node has no metadata server of Google Cloud that names its project',
+        );
+      }
+      try {
+        return String(await gcpMetadata.project('project-id'));
+      } catch (thrown) {
+        throw new DriverError(
+          'Unavailable',
+          `the metadata server does not name the project of this node: ${wordsOf(thrown)}; it is asked again, or set the parameter project`,
+          { cause: thrown },
+        );
+      }
+    });
+    return this.#project;
+  }
+}

@@ -1,0 +1,259 @@
+import {
+  type ClassRequest,
+  DriverError,
+  type FindRequest,
+  type OrphanListing,
+  type OrphanRequest,
+  type PermissionReport,
+  type ProviderResource,
+} from '@kedge/driver-sdk';
+import { bytesOf, endpointReport, probed, withoutCredential } from '@kedge/driver-sdk/provider';
+import type { CloudDisk, CloudInstance, CloudSnapshot } from './resources.js';
+import {
+  diskHandle,
+  type DiskPath,
+  diskPathOf,
+  isResourceName,
+  markOf,
+  type Place,
+  snapshotHandle,
+} from './names.js';
+import { zoneLabel } from './parameters.js';
+import {
+  allPermissions,
+  diskPermissions,
+  instancePermissions,
+  type Permission,
+  readPermissions,
+  unprovenPermissions,
+} from './permissions.js';
+import { ifFound, type Requests } from './requests.js';
+import type { Caller } from './session.js';
+
+/** The name of resources that do not exist, for reads that show a permission. */
+const nobody = 'kedge-check-no-such-resource';
+
+const row = (
+  { permission, needed }: Permission,
+  state: PermissionReport['state'],
+  message?: string,
+): PermissionReport => ({
+  permission,
+  state,
+  needed,
+  ...(message === undefined ? {} : { message }),
+});
+
+/** What the credential of a class permits, by reads and by the provider's own tests of permissions. */
+export async function checkPermissions(
+  requests: Requests,
+  endpoint: string,
+  request: ClassRequest,
+): Promise<readonly PermissionReport[]> {
+  let caller: Caller;
+  try {
+    caller = requests.classCallerOf(request);
+  } catch (thrown) {
+    const unknown = allPermissions.map((each) => row(each, 'unknown'));
+    return withoutCredential('credentialsJSON', thrown, unknown, 'it needs a credential');
+  }
+  const unknown = (message: string): readonly PermissionReport[] =>
+    allPermissions.map((each) => row(each, 'unknown', message));
+  const { zone = '' } = request.parameters;
+  let project: string;
+  try {
+    project = await requests.projectOf(request);
+  } catch (thrown) {
+    const missing = { permission: 'parameter project', needed: 'every call of the provider' };
+    const { message } = DriverError.from(thrown);
+    return [{ ...missing, state: 'missing', message }, ...unknown('it needs a project')];
+  }
+  if (zone === '')
+    return unknown('the class names no zone: the zones are those of the nodes; check it with one');
+  const place = { project, zone };
+  const read = (): Promise<unknown> => requests.api.disk(caller, { ...place, name: nobody });
+  const reached = await endpointReport(endpoint, read);
+  if (reached.state !== 'ok') return [reached, ...unknown('the endpoint did not answer')];
+  return [reached, ...(await testPermissions(requests, caller, place, request.node))];
+}
+
+async function testPermissions(
+  { api }: Requests,
+  caller: Caller,
+  place: Place,
+  node: string,
+): Promise<readonly PermissionReport[]> {
+  const { project, zone } = place;
+  const operations = `projects/${project}/zones/${zone}/operations/${nobody}`;
+  const globals = `projects/${project}/global/operations/${nobody}`;
+  let instance: CloudInstance | undefined;
+  const found = await probed(readPermissions.instance, async () => {
+    const name = isResourceName(node) ? node : nobody;
+    instance = await api.instance(caller, place, name);
+  });
+  const instances = await testedOn(instancePermissions, instance?.name, (name, permissions) =>
+    api.instancePermissions(caller, place, name, permissions),
+  );
+  const [boot] = instance?.disks ?? [];
+  const disk = diskPathOf(boot?.source ?? '') ?? { ...place, name: nobody };
+  return [
+    ...(await diskReports(
+      (permissions) => api.diskPermissions(caller, disk, permissions),
+      disk.name !== nobody,
+      () => api.disk(caller, { ...place, name: nobody }),
+    )),
+    ...instances,
+    found,
+    await probed(readPermissions.zoneOperation, () => api.operationState(caller, operations)),
+    await probed(readPermissions.globalOperation, () => api.operationState(caller, globals)),
+    await probed(readPermissions.snapshot, () => api.snapshot(caller, { project, name: nobody })),
+    ...unprovenPermissions.map((each) =>
+      row(each, 'unknown', 'only a snapshot shows it: the provider has no test without a change'),
+    ),
+    ...(found.state === 'ok' ? [nodeReport(node, place, instance)] : []),
+  ];
+}
+
+/** The rows of permissions that the provider tests on a resource. */
+async function testedOn(
+  permissions: readonly Permission[],
+  name: string | undefined,
+  test: (name: string, permissions: readonly string[]) => Promise<readonly string[]>,
+): Promise<readonly PermissionReport[]> {
+  const all = (message: string): readonly PermissionReport[] =>
+    permissions.map((each) => row(each, 'unknown', message));
+  if (name === undefined) return all('they are tested on the instance of the node');
+  try {
+    const granted = await test(
+      name,
+      permissions.map(({ permission }) => permission),
+    );
+    return permissions.map((each) =>
+      row(each, granted.includes(each.permission) ? 'ok' : 'missing'),
+    );
+  } catch (thrown) {
+    return all(DriverError.from(thrown).message);
+  }
+}
+
+/**
+ * The rows of permissions on disks. Permissions of the project apply to every disk, so that any disk of the project
+ * shows them. If the tested disk does not exist, an empty answer shows nothing, and only the read shows what it needs.
+ */
+async function diskReports(
+  test: (permissions: readonly string[]) => Promise<readonly string[]>,
+  exists: boolean,
+  read: () => Promise<unknown>,
+): Promise<readonly PermissionReport[]> {
+  const names = diskPermissions.map(({ permission }) => permission);
+  let granted: readonly string[] = [];
+  let message = 'the provider tests it on a disk, and the instance of the node shows none';
+  try {
+    granted = await test(names);
+  } catch (thrown) {
+    message = DriverError.from(thrown).message;
+  }
+  const told = exists ? granted.length > 0 || message === '' : granted.length > 0;
+  const rows: PermissionReport[] = [];
+  for (const each of diskPermissions) {
+    if (granted.includes(each.permission)) rows.push(row(each, 'ok'));
+    else if (each.permission === 'compute.disks.get') rows.push(await probed(each, read));
+    else rows.push(told ? row(each, 'missing') : row(each, 'unknown', message));
+  }
+  return rows;
+}
+
+/** The instance of the node. */
+function nodeReport(
+  node: string,
+  place: Place,
+  instance: CloudInstance | undefined,
+): PermissionReport {
+  const permission = `instance of node ${node}`;
+  const needed = 'attaching volumes to the node';
+  if (instance) return { permission, needed, state: 'ok' };
+  return { permission, needed, state: 'missing', message: noInstance(node, place) };
+}
+
+/** The message for a node without an instance in the zone of a class (specification section 2.5). */
+export function noInstance(node: string, { project, zone }: Place): string {
+  return `node hostname must equal the instance name in the class's zone: host "${node}" is no instance in zone ${zone} of project ${project}; give [node] name the name of the instance, or use a class of its zone`;
+}
+
+function diskResource(disk: CloudDisk): ProviderResource {
+  const { name, sizeGib, description, users, zone } = disk;
+  const [instance] = users;
+  return {
+    type: 'volume',
+    handle: diskHandle(disk),
+    name,
+    sizeBytes: bytesOf(sizeGib),
+    topology: { [zoneLabel]: zone },
+    ...markOf(description),
+    ...(instance === undefined ? {} : { instance }),
+  };
+}
+
+function snapshotResource(snapshot: CloudSnapshot): ProviderResource {
+  const { name, sizeGib, description } = snapshot;
+  return {
+    type: 'snapshot',
+    handle: snapshotHandle(snapshot),
+    name,
+    sizeBytes: bytesOf(sizeGib),
+    ...markOf(description),
+  };
+}
+
+/** The disks in the zone of a class, and the snapshots of its project. Needs permissions to list them. */
+export async function listResources(
+  requests: Requests,
+  request: OrphanRequest,
+): Promise<OrphanListing> {
+  const caller = requests.classCallerOf(request);
+  const project = await requests.projectOf(request);
+  const { zone = '' } = request.parameters;
+  const warnings: string[] = [];
+  const listed = async <T>(
+    what: string,
+    list: () => Promise<readonly T[]>,
+  ): Promise<readonly T[]> =>
+    list().catch((thrown: unknown) => {
+      const { kind, message } = DriverError.from(thrown);
+      if (kind !== 'CredentialsRejected' && kind !== 'PermissionDenied') throw thrown;
+      warnings.push(`${what} can't be listed: ${message}`);
+      return [];
+    });
+  if (zone === '') warnings.push("disks can't be listed: the class names no zone");
+  const disks =
+    zone === ''
+      ? []
+      : await listed(`disks of zone ${zone}`, () => requests.api.disks(caller, { project, zone }));
+  const snapshots = await listed('snapshots', () => requests.api.snapshots(caller, project));
+  const resources = [...disks.map(diskResource), ...snapshots.map(snapshotResource)];
+  const own = ({ cluster }: ProviderResource): boolean => cluster === requests.cluster;
+  return { resources: request.all ? resources : resources.filter(own), warnings };
+}
+
+/** A disk by its handle, or by its name in the zone of the class. @throws DriverError NotFound */
+export async function findDisk(
+  requests: Requests,
+  request: FindRequest,
+): Promise<ProviderResource> {
+  const caller = requests.classCallerOf(request);
+  const path = diskPathOf(request.handle) ?? (await pathInClass(requests, request));
+  const found = await ifFound(requests.api.disk(caller, path));
+  if (found) return diskResource(found);
+  throw new DriverError('NotFound', `Google Cloud has no disk ${diskHandle(path)}`);
+}
+
+async function pathInClass(requests: Requests, request: FindRequest): Promise<DiskPath> {
+  const { zone = '' } = request.parameters;
+  const { handle: name } = request;
+  if (zone !== '' && isResourceName(name))
+    return { project: await requests.projectOf(request), zone, name };
+  throw new DriverError(
+    'NotFound',
+    `${name} names no disk; use projects/<project>/zones/<zone>/disks/<name>, or the name of a disk in the zone of the class`,
+  );
+}

@@ -1,0 +1,15 @@
+import type { ParameterRule } from '@kedge/driver-sdk';
+
+/** The node label of the zone of a disk, unless the parameter `zone` names it. */
+export const zoneLabel = 'svc.io/zone';
+
+/** The disk types of specification section 2.5, the default first. */
+export const diskTypes = ['pd-balanced', 'pd-ssd', 'pd-standard', 'pd-extreme'] as const;
+
+/** The driver's parameters (specification section 2.5), without `fsType`, which all block drivers have. */
+export const cloud4Parameters: readonly ParameterRule[] = [
+  { key: 'zone' },
+  { key: 'project' },
+  { key: 'diskType', values: diskTypes },
+  { key: 'credentialsJSON', sensitive: true },
+];

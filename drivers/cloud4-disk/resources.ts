@@ -1,0 +1,70 @@
+import type { Fields } from '@kedge/driver-sdk/provider';
+import { type DiskPath, lastPart, type Place, type SnapshotPath } from './names.js';
+
+/** A disk at the provider. */
+export interface CloudDisk extends DiskPath {
+  readonly status: string;
+  readonly sizeGib: number;
+  /** Names of the instances to which it is attached. */
+  readonly users: readonly string[];
+  readonly description: string;
+}
+
+/** A snapshot at the provider. */
+export interface CloudSnapshot extends SnapshotPath {
+  readonly status: string;
+  /** Size of its disk at the time of the snapshot. */
+  readonly sizeGib: number;
+  readonly description: string;
+}
+
+/** An instance at the provider. */
+export interface CloudInstance {
+  readonly name: string;
+  /** Its attached disks, by path and by the name that the instance gives to the device. */
+  readonly disks: readonly { readonly source: string; readonly deviceName: string }[];
+}
+
+/** A size, which is a text on the wire. */
+function sizeOf(fields: Fields, key: string): number {
+  const size = Number(fields.id(key));
+  return Number.isSafeInteger(size) && size >= 0 ? size : fields.number(key);
+}
+
+/** Reads a disk of a zone. @throws DriverError for an unexpected form */
+export function diskOf(place: Place, fields: Fields): CloudDisk {
+  const { project, zone } = place;
+  return {
+    project,
+    zone,
+    name: fields.text('name'),
+    status: fields.text('status'),
+    sizeGib: sizeOf(fields, 'sizeGb'),
+    users: fields.texts('users').map(lastPart),
+    description: fields.optionalText('description') ?? '',
+  };
+}
+
+/** Reads a snapshot of a project. @throws DriverError for an unexpected form */
+export function snapshotOf(project: string, fields: Fields): CloudSnapshot {
+  return {
+    project,
+    name: fields.text('name'),
+    status: fields.text('status'),
+    // The provider tells the size once it has begun.
+    sizeGib: fields.has('diskSizeGb') ? sizeOf(fields, 'diskSizeGb') : 0,
+    description: fields.optionalText('description') ?? '',
+  };
+}
+
+/** Reads an instance. @throws DriverError for an unexpected form */
+export function instanceOf(fields: Fields): CloudInstance {
+  const disks = fields.has('disks') ? fields.list('disks') : [];
+  return {
+    name: fields.text('name'),
+    disks: disks.map((disk) => ({
+      source: disk.optionalText('source') ?? '',
+      deviceName: disk.optionalText('deviceName') ?? '',
+    })),
+  };
+}

@@ -1,0 +1,193 @@
+import {
+  type BlockSnapshots,
+  DriverError,
+  type Observed,
+  type OperationState,
+  type Pending,
+  type ProvisionResult,
+  type RestoreRequest,
+  type SnapshotHandleRequest,
+  type SnapshotRequest,
+  type SnapshotResult,
+} from '@kedge/driver-sdk';
+import { bytesOf, carryOut, inOrder, providerName } from '@kedge/driver-sdk/provider';
+import type { CloudSnapshot } from './resources.js';
+import type { Cloud4Disks } from './disks.js';
+import {
+  described,
+  diskHandle,
+  snapshotHandle,
+  type SnapshotPath,
+  snapshotPathOf,
+} from './names.js';
+import { absent, done, ifFound, isKind, notYet, type Requests, underWay } from './requests.js';
+import type { Caller } from './session.js';
+
+/** Whether the data of a snapshot no longer changes: the provider still copies it, or has copied it. */
+function isCut({ status }: CloudSnapshot): boolean {
+  return status === 'UPLOADING' || status === 'READY';
+}
+
+function result(snapshot: CloudSnapshot): SnapshotResult {
+  return {
+    handle: snapshotHandle(snapshot),
+    restoreSizeBytes: bytesOf(snapshot.sizeGib),
+    ready: snapshot.status === 'READY',
+  };
+}
+
+/** Snapshots of Google Cloud, which are in no zone. */
+export class Cloud4Snapshots implements BlockSnapshots {
+  readonly #driver: string;
+  readonly #requests: Requests;
+  readonly #disks: Cloud4Disks;
+
+  constructor(driver: string, requests: Requests, disks: Cloud4Disks) {
+    this.#driver = driver;
+    this.#requests = requests;
+    this.#disks = disks;
+  }
+
+  /**
+   * Returns the path of a snapshot.
+   * @throws DriverError InvalidParameters if the handle is that of another snapshot
+   */
+  async #path(request: SnapshotHandleRequest): Promise<SnapshotPath> {
+    const { handle, snapshot } = request;
+    const name = providerName(snapshot.uid);
+    if (handle === undefined) return { project: await this.#requests.projectOf(request), name };
+    const path = snapshotPathOf(handle);
+    if (path?.name === name) return path;
+    throw new DriverError(
+      'InvalidParameters',
+      `snapshot ${handle} does not belong to the snapshot with uid ${snapshot.uid}: its name is ${name}`,
+    );
+  }
+
+  create(request: SnapshotRequest): Promise<SnapshotResult | Pending> {
+    const { snapshot, signal } = request;
+    return inOrder(this.#driver, snapshot, signal, () => this.#create(request));
+  }
+
+  async #create(request: SnapshotRequest): Promise<SnapshotResult | Pending> {
+    const { snapshot, operations } = request;
+    const { api, client, cluster } = this.#requests;
+    const caller: Caller = { ...this.#requests.callerOf(request), about: snapshot.uid };
+    const source = await this.#disks.require(request);
+    const path = { project: source.project, name: providerName(snapshot.uid) };
+    const find = (): Promise<CloudSnapshot | undefined> => ifFound(api.snapshot(caller, path));
+    const observe = async (): Promise<Observed<SnapshotResult>> => {
+      const found = await find();
+      if (!found) return absent;
+      if (isCut(found)) return done(result(found));
+      if (found.status !== 'FAILED') return underWay;
+      // Its name is needed for the next attempt.
+      await ifFound(api.deleteSnapshot(caller, path, crypto.randomUUID()));
+      throw new DriverError(
+        'Unavailable',
+        `snapshot ${snapshotHandle(found)} has failed at Google Cloud; it is deleted and created again`,
+      );
+    };
+    const createdFor = `${snapshot.namespace}/${snapshot.name}`;
+    try {
+      return await carryOut(client.clock, request, 'createSnapshot', {
+        observe,
+        start: (requestId) =>
+          api.insertSnapshot(caller, path.project, requestId, {
+            name: path.name,
+            sourceDisk: diskHandle(source),
+            description: described({ cluster, uid: snapshot.uid, createdFor }),
+          }),
+        // The operation ends with the copy, and the data is that of the call long before.
+        state: (id) => this.#state(caller, id, find),
+      });
+    } catch (error) {
+      if (!isKind(error, 'AlreadyExists')) throw error;
+      const seen = await observe();
+      if (seen.type !== 'done') return notYet(2_000);
+      await operations.clear('createSnapshot');
+      return seen.result;
+    }
+  }
+
+  async #state(
+    caller: Caller,
+    id: string,
+    find: () => Promise<CloudSnapshot | undefined>,
+  ): Promise<OperationState> {
+    const state = await this.#requests.api.operationState(caller, id);
+    if (state.type !== 'running') return state;
+    const found = await find();
+    return found && isCut(found) ? { type: 'ended' } : state;
+  }
+
+  async observe(request: SnapshotHandleRequest): Promise<SnapshotResult> {
+    const path = await this.#path(request);
+    const caller = this.#requests.callerOf(request);
+    const found = await ifFound(this.#requests.api.snapshot(caller, path));
+    if (!found || found.status === 'DELETING')
+      throw new DriverError('NotFound', `Google Cloud has no snapshot ${snapshotHandle(path)}`);
+    if (found.status !== 'FAILED') return result(found);
+    throw new DriverError(
+      'Internal',
+      `snapshot ${snapshotHandle(path)} has failed at Google Cloud; delete it and create another one`,
+    );
+  }
+
+  delete(request: SnapshotHandleRequest): Promise<void | Pending> {
+    const { snapshot, signal } = request;
+    return inOrder(this.#driver, snapshot, signal, () => this.#delete(request));
+  }
+
+  async #delete(request: SnapshotHandleRequest): Promise<void | Pending> {
+    const { operations, signal } = request;
+    const { api, client } = this.#requests;
+    const caller = this.#requests.callerOf(request);
+    // Without a handle, the snapshot of an operation in progress may not exist yet.
+    if (request.handle === undefined) {
+      if (await this.#requests.runs(caller, operations, 'createSnapshot')) return notYet(2_000);
+    }
+    const path = await this.#path(request);
+    const observe = async (): Promise<Observed<undefined>> => {
+      const found = await ifFound(api.snapshot(caller, path));
+      if (!found) return done(undefined);
+      return found.status === 'DELETING' ? underWay : absent;
+    };
+    try {
+      const deleted = await carryOut(client.clock, { operations, signal }, 'deleteSnapshot', {
+        observe,
+        start: (requestId) => api.deleteSnapshot(caller, path, requestId),
+        state: (id) => api.operationState(caller, id),
+      });
+      if (deleted) return deleted;
+    } catch (error) {
+      if (!isKind(error, 'NotFound')) throw error;
+      await operations.clear('deleteSnapshot');
+    }
+    return operations.clear('createSnapshot');
+  }
+
+  /** Creates a disk of at least the snapshot's size from it. */
+  restore(request: RestoreRequest): Promise<ProvisionResult | Pending> {
+    const { volume, signal } = request;
+    return inOrder(this.#driver, volume, signal, () =>
+      this.#disks.create(request, 'restore', (caller) => this.#source(caller, request)),
+    );
+  }
+
+  async #source(
+    caller: Caller,
+    { snapshot: { handle } }: RestoreRequest,
+  ): Promise<{ readonly sourceSnapshot: string; readonly gib: number }> {
+    const path = snapshotPathOf(handle);
+    const found = path && (await ifFound(this.#requests.api.snapshot(caller, path)));
+    if (!found)
+      throw new DriverError('NotFound', `Google Cloud has no snapshot ${handle} any more`);
+    if (found.status === 'READY')
+      return { sourceSnapshot: snapshotHandle(found), gib: found.sizeGib };
+    throw new DriverError(
+      'Unavailable',
+      `snapshot ${handle} has status ${found.status}; it is restored once it is READY`,
+    );
+  }
+}
