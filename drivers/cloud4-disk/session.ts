@@ -35,14 +35,51 @@ export interface Clients {
 
 /** A call in progress. */
 interface Running {
-  readonly caller: Caller;
-  /** Name of the call, such as `insertDisk`. */
-  readonly name: string;
+  /** Makes the request of the call. */
+  readonly send: (url: string, init: RequestParts) => Promise<ReplyParts>;
   /** Why its request failed. The SDK does not pass every error on unchanged. */
   error?: DriverError;
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** The calls in progress of all sessions, found by the requests that the SDK makes for them. */
+const running = new AsyncLocalStorage<Running>();
+
+const authClient: RequestAuth = {
+  getRequestHeaders: () => Promise.resolve(new Headers()),
+  fetch: async (url, init) => {
+    const call = running.getStore();
+    if (!call) throw new Error('a client of the SDK made a request outside of a call');
+    return call.send(url, init);
+  },
+};
+
+/** The clients of an SDK by its module. The construction of one blocks the process for a while. */
+const clientsOf = new WeakMap<ComputeSdk, Clients>();
+
+function madeClients(sdk: ComputeSdk): Clients {
+  // Endpoint and credential are those of the request; the universe of the environment would contradict them.
+  const options = { authClient, universeDomain: 'googleapis.com' };
+  const made: Partial<{ -readonly [K in keyof Clients]: Clients[K] }> = {};
+  return {
+    get disks() {
+      return (made.disks ??= new sdk.DisksClient(options));
+    },
+    get instances() {
+      return (made.instances ??= new sdk.InstancesClient(options));
+    },
+    get snapshots() {
+      return (made.snapshots ??= new sdk.SnapshotsClient(options));
+    },
+    get zoneOperations() {
+      return (made.zoneOperations ??= new sdk.ZoneOperationsClient(options));
+    },
+    get globalOperations() {
+      return (made.globalOperations ??= new sdk.GlobalOperationsClient(options));
+    },
+  };
+}
 
 /**
  * Calls of the SDK. The SDK knows paths, fields and forms; the requests themselves are made by a {@link ProviderClient},
@@ -50,11 +87,9 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
  * finds the call by the asynchronous context.
  */
 export class Session {
-  readonly #running = new AsyncLocalStorage<Running>();
   readonly #client: ProviderClient;
   readonly #authorizations: Authorizations;
   readonly #sdk: () => ComputeSdk;
-  #clients: Clients | undefined;
 
   constructor(client: ProviderClient, authorizations: Authorizations, sdk: () => ComputeSdk) {
     this.#client = client;
@@ -63,51 +98,35 @@ export class Session {
   }
 
   #made(): Clients {
-    if (this.#clients) return this.#clients;
-    const authClient: RequestAuth = {
-      getRequestHeaders: () => Promise.resolve(new Headers()),
-      fetch: (url, init) => this.#send(url, init),
-    };
-    // Endpoint and credential are those of the request; the universe of the environment would contradict them.
-    const options = { authClient, universeDomain: 'googleapis.com' };
     const sdk = this.#sdk();
-    this.#clients = {
-      disks: new sdk.DisksClient(options),
-      instances: new sdk.InstancesClient(options),
-      snapshots: new sdk.SnapshotsClient(options),
-      zoneOperations: new sdk.ZoneOperationsClient(options),
-      globalOperations: new sdk.GlobalOperationsClient(options),
-    };
-    return this.#clients;
+    const clients = clientsOf.get(sdk) ?? madeClients(sdk);
+    clientsOf.set(sdk, clients);
+    return clients;
   }
 
-  async #send(url: string, { method, body }: RequestParts): Promise<ReplyParts> {
-    const running = this.#running.getStore();
-    if (!running) throw new Error('a client of the SDK made a request outside of a call');
-    const { caller, name } = running;
-    const { identity, about, signal } = caller;
+  async #send(
+    { identity, about, signal }: Caller,
+    name: string,
+    url: string,
+    { method, body }: RequestParts,
+  ): Promise<ReplyParts> {
     const { pathname, searchParams } = new URL(url);
     const text = body === undefined ? '' : Buffer.from(body).toString('utf8');
-    try {
-      const { token, headers } = await this.#authorizations.of(identity, signal);
-      const answer = await this.#client.call({
-        name,
-        method: method as Method,
-        path: pathname,
-        ...(searchParams.size === 0 ? {} : { query: Object.fromEntries(searchParams) }),
-        ...(text === '' ? {} : { body: JSON.parse(text) as Readonly<Record<string, unknown>> }),
-        headers,
-        token,
-        credential: identity.id,
-        about,
-        signal,
-      });
-      const bytes = Buffer.from(JSON.stringify(answer ?? {}));
-      return { ok: true, status: 200, arrayBuffer: () => Promise.resolve(bytes) };
-    } catch (thrown) {
-      running.error = DriverError.from(thrown);
-      throw new Error(running.error.message);
-    }
+    const { token, headers } = await this.#authorizations.of(identity, signal);
+    const answer = await this.#client.call({
+      name,
+      method: method as Method,
+      path: pathname,
+      ...(searchParams.size === 0 ? {} : { query: Object.fromEntries(searchParams) }),
+      ...(text === '' ? {} : { body: JSON.parse(text) as Readonly<Record<string, unknown>> }),
+      headers,
+      token,
+      credential: identity.id,
+      about,
+      signal,
+    });
+    const bytes = Buffer.from(JSON.stringify(answer ?? {}));
+    return { ok: true, status: 200, arrayBuffer: () => Promise.resolve(bytes) };
   }
 
   async #run<T>(
@@ -117,16 +136,21 @@ export class Session {
     call: (clients: Clients) => Promise<T>,
   ): Promise<T> {
     const clients = this.#made();
-    const running: Running = { caller, name };
+    // The SDK does not pass every error on unchanged.
+    let error: DriverError | undefined;
+    const send: Running['send'] = (url, init) =>
+      this.#send(caller, name, url, init).catch((thrown: unknown) => {
+        error = DriverError.from(thrown);
+        throw new Error(error.message);
+      });
     try {
-      return await this.#running.run(running, () => call(clients));
+      return await running.run({ send }, () => call(clients));
     } catch (thrown) {
-      if (running.error) throw running.error;
-      const { message } = thrown as Error;
+      if (error) throw error;
       // The SDK could not read the answer.
       throw new DriverError(
         changes ? 'Timeout' : 'Unavailable',
-        `the answer to ${name} has an unexpected form: ${message}`,
+        `the answer to ${name} has an unexpected form: ${(thrown as Error).message}`,
         { cause: thrown },
       );
     }

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
 import {
   type CallContext,
@@ -17,6 +18,7 @@ import { seededRandom } from 'kedge';
 import type { Delivery, Emulator } from '../core/emulator.js';
 import { createEmulator, type EmulatorOptions, type ProviderName } from '../index.js';
 import { specifiedScopes } from '../cloud1/machine.js';
+import { emulatedProject, testAccount } from '../cloud4/test-account.js';
 import { DrivenClock } from './driven-clock.js';
 import { KeptDisks } from './kept-disks.js';
 
@@ -34,6 +36,22 @@ export const places = {
   cloud3: 'eu-central-1a',
   cloud4: 'europe-west3-a',
 } as const;
+
+/** The driver of each provider. */
+export const driverNames = {
+  cloud1: 'cloud1-volume',
+  cloud2: 'cloud2-volume',
+  cloud3: 'cloud3-block',
+  cloud4: 'cloud4-disk',
+} as const satisfies Readonly<Record<ProviderName, string>>;
+
+/** The service account of cloud4, whose key the tests share. */
+export const sweepAccount = testAccount('sweep');
+
+/** Loads the SDK of a provider's driver, which takes seconds on a loaded machine. No-op for drivers without one. */
+export function loadedSdk(provider: ProviderName): void {
+  if (provider === 'cloud4') createRequire(import.meta.url)('@google-cloud/compute');
+}
 
 /** Options of {@link EmulatedCloud}. */
 export type CloudChoice = Pick<
@@ -65,18 +83,20 @@ export class EmulatedCloud {
         { name: elsewhere, place },
       ],
       tokens: [
-        {
-          name: 'sweep',
-          secret: testToken,
-          ...(provider === 'cloud1' ? { scopes: specifiedScopes } : {}),
-        },
+        provider === 'cloud4'
+          ? sweepAccount.token
+          : {
+              name: 'sweep',
+              secret: testToken,
+              ...(provider === 'cloud1' ? { scopes: specifiedScopes } : {}),
+            },
       ],
       ...choice,
     }).emulator;
   }
 
   get driverName(): string {
-    return `${this.provider}-volume`;
+    return driverNames[this.provider];
   }
 
   /** Creates an instance of the driver, as after a restart of the node. */
@@ -97,7 +117,10 @@ export class EmulatedCloud {
 
   /** The parameters of a storage class. */
   get parameters(): Readonly<Record<string, string>> {
-    return { region: places[this.provider], apiToken: testToken };
+    const place = places[this.provider];
+    if (this.provider !== 'cloud4') return { region: place, apiToken: testToken };
+    const { credentialsJSON } = sweepAccount;
+    return { zone: place, project: emulatedProject, credentialsJSON };
   }
 
   /** Repeats a call until it is no longer pending. Its waits take no real time. */
