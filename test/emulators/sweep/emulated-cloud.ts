@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
 import {
   type CallContext,
@@ -47,11 +46,6 @@ export const driverNames = {
 
 /** The service account of cloud4, whose key the tests share. */
 export const sweepAccount = testAccount('sweep');
-
-/** Loads the SDK of a provider's driver, which takes seconds on a loaded machine. No-op for drivers without one. */
-export function loadedSdk(provider: ProviderName): void {
-  if (provider === 'cloud4') createRequire(import.meta.url)('@google-cloud/compute');
-}
 
 /** Options of {@link EmulatedCloud}. */
 export type CloudChoice = Pick<
@@ -113,6 +107,14 @@ export class EmulatedCloud {
     }).get(this.driverName);
     if (!found) throw new Error(`no driver ${this.driverName}`);
     return found;
+  }
+
+  /** Makes a first call, which loads the SDK of a driver that has one. It takes many seconds on a loaded machine. */
+  async loadSdk(): Promise<void> {
+    const driver = await this.driver();
+    const { signal } = new AbortController();
+    const request = { parameters: this.parameters, node: here, signal, handle: 'none' };
+    await driver.find?.(request).catch(() => undefined);
   }
 
   /** The parameters of a storage class. */
