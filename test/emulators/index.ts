@@ -8,7 +8,10 @@ import { Cloud1 } from './cloud1/machine.js';
 import type { SavedState as SavedCloud1 } from './cloud1/state.js';
 import { Cloud2 } from './cloud2/machine.js';
 import type { SavedState as SavedCloud2 } from './cloud2/state.js';
+import { Cloud3 } from './cloud3/machine.js';
+import type { SavedState as SavedCloud3 } from './cloud3/state.js';
 import { Cloud4 } from './cloud4/machine.js';
+import { type MetadataOptions, MetadataServer } from './cloud4/metadata.js';
 import type { SavedState as SavedCloud4 } from './cloud4/state.js';
 import { type Devices, RecordedDevices } from './core/devices.js';
 import { Emulator } from './core/emulator.js';
@@ -16,14 +19,12 @@ import type { Instance, Machine, Token } from './core/machine.js';
 import { serveEmulator } from './core/server.js';
 import { checkOf, requestSchemas } from './schema/index.js';
 
-export type ProviderName = 'cloud1' | 'cloud2' | 'cloud4';
-
-type SchemaName = keyof typeof requestSchemas;
+export type ProviderName = 'cloud1' | 'cloud2' | 'cloud3' | 'cloud4';
 
 /** Options of an emulator. */
 export interface EmulatorOptions {
   readonly provider: ProviderName;
-  /** Droplets or servers. Default: none. */
+  /** Droplets, servers or instances. Default: none. */
   readonly instances?: readonly Instance[];
   /** Default: one token with the name "test", the secret "test-token" and all rights. */
   readonly tokens?: readonly Token[];
@@ -37,10 +38,21 @@ export interface EmulatorOptions {
   readonly actionMs?: number;
   /** Maximum number of volumes of the account or project; default 100. */
   readonly volumesMax?: number;
-  /** Maximum number of requests per token (cloud1) or project (cloud2). Default: the provider's limits. */
+  /**
+   * Maximum number of requests per token (cloud1) or project (cloud2); at cloud3, `minute` is the capacity of the bucket
+   * of each action, and `hour` its refill. Default: the provider's limits.
+   */
   readonly requestsMax?: { readonly hour: number; readonly minute: number };
-  /** The largest page of a list of cloud4; default 2. */
-  readonly pageMax?: number;
+  /** Maximum number of items of a page of cloud3 and cloud4. Default: 2. */
+  readonly perPage?: number;
+  /** Maximum number of snapshots of cloud3. Default: 1000. */
+  readonly snapshotsMax?: number;
+  /** The keys for encryption that exist at cloud3. Default: every one. */
+  readonly kmsKeys?: readonly string[];
+  /** The clock of the clients that sign requests or tokens (cloud3, cloud4). Default: the machine's clock. */
+  readonly signatureClock?: Clock;
+  /** The instance of cloud4 for which a metadata server listens too. Default: none. */
+  readonly metadata?: MetadataOptions;
   /** Default: a free port. */
   readonly port?: number;
   /** A state that {@link RunningEmulator.save} returned. */
@@ -58,6 +70,8 @@ export interface RunningEmulator {
   readonly faults: Emulator['faults'];
   /** The log of requests. */
   readonly requests: Emulator['requests'];
+  /** The listening metadata server; absent without the option. */
+  readonly metadata?: { readonly endpoint: string; readonly server: MetadataServer };
   inventory(): Promise<readonly string[]>;
   /** Returns the complete state as JSON data, for a restart. */
   save(): unknown;
@@ -76,10 +90,18 @@ function machineOf(options: EmulatorOptions, clock: Clock): Machine {
   };
   if (provider === 'cloud1')
     return new Cloud1({ ...common, random, ...(saved ? { saved: saved as SavedCloud1 } : {}) });
+  const { perPage, snapshotsMax, kmsKeys, signatureClock = systemClock } = options;
+  const pages = perPage === undefined ? {} : { perPage };
+  if (provider === 'cloud3')
+    return new Cloud3({
+      ...{ ...common, ...pages, signatureClock },
+      ...(snapshotsMax === undefined ? {} : { snapshotsMax }),
+      ...(kmsKeys ? { kmsKeys } : {}),
+      ...(saved ? { saved: saved as SavedCloud3 } : {}),
+    });
   if (provider === 'cloud4')
     return new Cloud4({
-      ...{ ...common, credentialsNow: () => systemClock.now() },
-      ...(options.pageMax === undefined ? {} : { pageMax: options.pageMax }),
+      ...{ ...common, ...pages, signatureClock },
       ...(saved ? { saved: saved as SavedCloud4 } : {}),
     });
   return new Cloud2({ ...common, ...(saved ? { saved: saved as SavedCloud2 } : {}) });
@@ -102,8 +124,10 @@ export function createEmulator(options: EmulatorOptions): {
 export async function startEmulator(options: EmulatorOptions): Promise<RunningEmulator> {
   const { emulator, machine } = createEmulator(options);
   const server = await serveEmulator(emulator, options.port ?? 0);
+  const metadata = await metadataOf(machine, options);
   return {
     endpoint: server.endpoint,
+    ...(metadata ? { metadata } : {}),
     emulator,
     clock: emulator.clock,
     faults: emulator.faults,
@@ -111,8 +135,16 @@ export async function startEmulator(options: EmulatorOptions): Promise<RunningEm
     inventory: () => emulator.inventory(),
     save: () => machine.save(),
     close: async () => {
+      await metadata?.close();
       await server.close();
       await emulator.close();
     },
   };
+}
+
+async function metadataOf(machine: Machine, options: EmulatorOptions) {
+  const { metadata, signatureClock = systemClock } = options;
+  if (!metadata || !(machine instanceof Cloud4)) return undefined;
+  const server = new MetadataServer(machine, metadata, signatureClock);
+  return { server, ...(await serveEmulator(server, 0)) };
 }

@@ -1,3 +1,4 @@
+import type { Clock } from 'kedge';
 import type { ActionFailure, ActionFate } from '../core/actions.js';
 import type { DeviceChange } from '../core/devices.js';
 import type { Handled, Instance, Machine, Token } from '../core/machine.js';
@@ -31,9 +32,9 @@ export interface Cloud4Options {
   /** Maximum number of requests of the project; default 1500 a minute. */
   readonly requestsMax?: { readonly minute: number };
   /** The largest page of a list; default 2, so that tests always walk through pages. */
-  readonly pageMax?: number;
-  /** The time by which credentials are judged. Clients sign with the machine's clock. */
-  readonly credentialsNow: () => number;
+  readonly perPage?: number;
+  /** The clock of the clients that sign tokens. */
+  readonly signatureClock: Clock;
   readonly saved?: SavedState;
   readonly startedAt: number;
 }
@@ -65,7 +66,7 @@ export class Cloud4 implements Machine {
   }
 
   handle(request: WireRequest, now: number, fate: ActionFate): Handled {
-    const caller = this.accounts.callerOf(request, this.#options.credentialsNow());
+    const caller = this.accounts.callerOf(request, this.#options.signatureClock.now());
     if (typeof caller === 'string') return { reply: refusalReply(caller), startedAction: false };
     const named = { token: caller.name, startedAction: false };
     if (!allowedBy(caller.scopes, request.method))
@@ -79,7 +80,7 @@ export class Cloud4 implements Machine {
       const [project = '', ...parts] = found;
       try {
         this.#admit(route, { request, caller, project, parts });
-        const { pageMax = 2 } = this.#options;
+        const { perPage: pageMax = 2 } = this.#options;
         const call: Call = { state: this.#state, request, parts, caller, now, fate, pageMax };
         const answer = route.answer(call);
         if ('at' in answer) return { ...named, reply: answer.answer(now), later: answer };

@@ -4,7 +4,7 @@ import type { Devices } from './devices.js';
 import { type Fault, fateOf, FaultScript } from './faults.js';
 import type { Instance, Later, Machine, Token } from './machine.js';
 import type { LoggedRequest } from './requests.js';
-import type { Reply, WireRequest } from './wire.js';
+import { actionOf, type Reply, type WireRequest } from './wire.js';
 
 /** The emulator's reaction to a request. */
 export type Delivery =
@@ -119,7 +119,7 @@ export class Emulator {
   }
 
   async removeInstance(name: string): Promise<void> {
-    this.#machine.removeInstance(name);
+    this.#machine.removeInstance(name, this.#clock.now());
     await this.settle();
   }
 
@@ -188,8 +188,10 @@ export class Emulator {
     const number = this.#number;
     const log = (part: Partial<LoggedRequest>): void => {
       const { method, path, query, body } = request;
+      const action = actionOf(request);
       this.#requests.push({
         ...{ number, at: now, method, path, query, body, requestId: requestIdOf(number) },
+        ...(action === undefined ? {} : { action }),
         violations: this.#check(request),
         unknownRoute: false,
         ...(fault ? { fault: fault.type } : {}),
@@ -199,7 +201,7 @@ export class Emulator {
     const early = this.#before(fault, now);
     if (early) {
       log(early.type === 'reply' ? { status: early.reply.status } : {});
-      return named(early, number);
+      return this.#named(early, number);
     }
     const handled = this.#machine.handle(request, now, fateOf(fault));
     const shown = this.#after(fault, handled.reply, handled.startedAction);
@@ -210,7 +212,14 @@ export class Emulator {
       ...(handled.token === undefined ? {} : { token: handled.token }),
       unknownRoute: handled.unknownRoute ?? false,
     });
-    return named(delivery, number);
+    return this.#named(delivery, number);
+  }
+
+  /** Adds the id of the request to its answer. */
+  #named(delivery: Delivery, number: number): Delivery {
+    if (delivery.type !== 'reply' && delivery.type !== 'endless') return delivery;
+    const identify = this.#machine.identify?.bind(this.#machine) ?? withHeaders;
+    return { ...delivery, reply: identify(delivery.reply, requestIdOf(number)) };
   }
 
   /** Returns the reaction of a fault that replaces the execution of the request; undefined for other faults. */
@@ -267,11 +276,8 @@ function requestIdOf(number: number): string {
   return `emulated-${String(number).padStart(6, '0')}`;
 }
 
-/** Adds the headers with the request's id, as both providers do. */
-function named(delivery: Delivery, number: number): Delivery {
-  if (delivery.type !== 'reply' && delivery.type !== 'endless') return delivery;
-  const id = requestIdOf(number);
-  const { reply } = delivery;
+/** Adds the headers with the request's id, as cloud1 and cloud2 do. */
+function withHeaders(reply: Reply, id: string): Reply {
   const headers = { ...reply.headers, 'x-request-id': id, 'x-correlation-id': id };
-  return { ...delivery, reply: { ...reply, headers } };
+  return { ...reply, headers };
 }

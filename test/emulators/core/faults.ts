@@ -1,5 +1,5 @@
 import type { ActionFate } from './actions.js';
-import { pathParts, type WireRequest } from './wire.js';
+import { actionOf, pathParts, type WireRequest } from './wire.js';
 
 /** The fault of one request. */
 export type Fault =
@@ -41,7 +41,10 @@ export const eightFaults = {
   'never finishing': { type: 'neverFinish' },
 } as const satisfies Readonly<Record<string, Fault>>;
 
-/** A method and a path, such as `GET /v2/actions/*`, in which a star matches one segment; or a function. */
+/**
+ * A method and a path, such as `GET /v2/actions/*`, in which a star matches one segment; the action of a form, such as
+ * `CreateVolume`; or a function.
+ */
 export type RequestMatcher = string | ((request: WireRequest) => boolean);
 
 /** One line of the script. */
@@ -56,9 +59,10 @@ export interface FaultLine {
 
 function fits(matcher: RequestMatcher, request: WireRequest): boolean {
   if (typeof matcher === 'function') return matcher(request);
+  if (/^[A-Z][A-Za-z]+$/.test(matcher)) return matcher === actionOf(request);
   const [method, pattern] = matcher.split(' ');
   if (method === undefined || pattern === undefined)
-    throw new TypeError(`"${matcher}" is not a method and a path`);
+    throw new TypeError(`"${matcher}" is not a method and a path, nor an action`);
   return method === request.method && pathParts(pattern, request.path) !== undefined;
 }
 

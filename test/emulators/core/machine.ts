@@ -27,15 +27,25 @@ export interface Token {
   readonly secret: string;
   /** The rights of the token, in the provider's terms. Default: all rights. */
   readonly scopes?: readonly string[];
+  /** Id of an access key of cloud3, whose secret signs requests; default its name. */
+  readonly keyId?: string;
+  /** The session token that requests with a temporary access key of cloud3 have. */
+  readonly sessionToken?: string;
+  /** End of a temporary access key, in milliseconds since the epoch. */
+  readonly expiresAt?: number;
 }
 
 /** A machine on which volumes can be attached: the provider's droplet or server. */
 export interface Instance {
   readonly name: string;
-  /** Region or location. */
+  /** Region, location or zone. */
   readonly place: string;
   /** Whether it has a GPU. Lists of cloud1 without a type omit such droplets. */
   readonly gpu?: boolean;
+  /** Its private DNS name at cloud3; default one that follows from its address. */
+  readonly dnsName?: string;
+  /** Its type at cloud3, which decides how many volumes it can have. */
+  readonly type?: string;
 }
 
 /** The behaviour of a provider, without HTTP and without a clock. Times are milliseconds of the caller's clock. */
@@ -56,7 +66,7 @@ export interface Machine {
   forgetAction(id: number): void;
   addInstance(instance: Instance): void;
   /** Removes an instance, and detaches its volumes. */
-  removeInstance(name: string): void;
+  removeInstance(name: string, now: number): void;
   addToken(token: Token): void;
   revokeToken(name: string): void;
   /** Makes each volume that is created later missing from this many lists. */
@@ -66,6 +76,8 @@ export interface Machine {
   /** Returns the answer of a reached rate limit. */
   rateLimited(retryAfterSeconds: number | undefined, now: number): Reply;
   serverError(status: number): Reply;
+  /** Adds the id of a request to its answer. Default: the headers of cloud1 and cloud2. */
+  identify?(reply: Reply, requestId: string): Reply;
   /** Returns the complete state as JSON data, for a restart. */
   save(): unknown;
 }

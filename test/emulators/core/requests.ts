@@ -9,6 +9,8 @@ export interface LoggedRequest {
   readonly method: string;
   readonly path: string;
   readonly query: readonly (readonly [name: string, value: string])[];
+  /** The action that the form in the body names, at cloud3. */
+  readonly action?: string;
   /** The unparsed body. */
   readonly body: string;
   /** Status of the answer; absent if there was no complete answer. */

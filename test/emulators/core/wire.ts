@@ -46,6 +46,12 @@ export function bodyObject({ body }: WireRequest): Readonly<Record<string, unkno
   return isObject ? (value as Record<string, unknown>) : undefined;
 }
 
+/** Returns the value of `Action` in a body with a form; undefined for other bodies. */
+export function actionOf({ headers, body }: WireRequest): string | undefined {
+  const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded') ?? false;
+  return isForm ? (new URLSearchParams(body).get('Action') ?? undefined) : undefined;
+}
+
 /** Returns the secret of an `Authorization: Bearer` header; undefined without such a header. */
 export function bearerOf({ headers }: WireRequest): string | undefined {
   return /^Bearer (\S+)$/.exec(headers['authorization'] ?? '')?.[1];

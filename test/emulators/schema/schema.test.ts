@@ -5,7 +5,8 @@ import { FakeClock } from 'kedge/testing';
 import { root } from '../../acceptance/daemon.js';
 import { ask } from '../core/client.js';
 import { createEmulator } from '../index.js';
-import { checkOf, requestSchemas } from './index.js';
+import { sourcesOfForm } from './form.js';
+import { checkOf, formSchemas, requestSchemas } from './index.js';
 import { sourcesOf } from './row.js';
 import { specifiedCalls, unspecifiedCalls } from './specified-calls.js';
 
@@ -28,8 +29,11 @@ function objections(provider: 'cloud1' | 'cloud2', { call, body, headers = usual
 
 describe('the request schemas', () => {
   it('say where each row was seen; the rows that were seen nowhere are counted', () => {
-    for (const [provider, schema] of Object.entries(requestSchemas)) {
-      const all = sourcesOf(schema);
+    const schemas = [
+      ...Object.entries(requestSchemas).map(([name, one]) => [name, sourcesOf(one)] as const),
+      ...Object.entries(formSchemas).map(([name, one]) => [name, sourcesOfForm(one)] as const),
+    ];
+    for (const [provider, all] of schemas) {
       const unseen = all.filter(({ source }) => source === undefined).map(({ row }) => row);
       console.log(`      ${provider}: ${all.length} rows, ${unseen.length} without a source`);
       for (const row of new Set(unseen)) console.log(`        ${row}`);
@@ -48,7 +52,7 @@ describe('the request schemas', () => {
         ])
         .map(([, target = '']) => target);
     expect(imports('schema').filter((target) => !target.startsWith('./'))).to.deep.equal([]);
-    for (const below of ['core', 'cloud1', 'cloud2', 'cloud4'])
+    for (const below of ['core', 'cloud1', 'cloud2', 'cloud3', 'cloud4'])
       expect(imports(below).filter((target) => target.includes('schema'))).to.deep.equal([]);
   });
 

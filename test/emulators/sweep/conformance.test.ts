@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ConformanceOptions, driverConformance } from '@kedge/driver-sdk/conformance';
 import { unspecifiedCalls } from '../schema/specified-calls.js';
-import { driverNames, type EmulatedCloud, loadedSdk } from './emulated-cloud.js';
+import { driverNames, type EmulatedCloud } from './emulated-cloud.js';
 import { EmulatedSubject } from './emulated-subject.js';
 
 /** For the names of the checks; the subject does not exist before the tests run. */
@@ -19,11 +19,11 @@ for (const provider of ['cloud1', 'cloud2', 'cloud4'] as const)
     const leftOut: string[] = [];
     before(async function () {
       this.timeout(120_000);
-      // The first call of a check would take longer than the suite permits.
-      loadedSdk(provider);
       folder = await mkdtemp(join(tmpdir(), 'kedge-emulated-'));
       subject = new EmulatedSubject(provider, folder);
       ({ cloud } = subject);
+      // The first call of a check would take longer than the suite permits.
+      await cloud.loadSdk();
       emptyInventory = await cloud.emulator.inventory();
     });
     after(async () => {

@@ -30,22 +30,23 @@ export const here = 'worker-1';
 export const elsewhere = 'worker-2';
 
 /** The region, location or zone of each provider's instances in the tests. */
-export const places = { cloud1: 'fra1', cloud2: 'fsn1', cloud4: 'europe-west3-a' } as const;
+export const places = {
+  cloud1: 'fra1',
+  cloud2: 'fsn1',
+  cloud3: 'eu-central-1a',
+  cloud4: 'europe-west3-a',
+} as const;
 
 /** The driver of each provider. */
 export const driverNames = {
   cloud1: 'cloud1-volume',
   cloud2: 'cloud2-volume',
+  cloud3: 'cloud3-block',
   cloud4: 'cloud4-disk',
 } as const satisfies Readonly<Record<ProviderName, string>>;
 
 /** The service account of cloud4, whose key the tests share. */
 export const sweepAccount = testAccount('sweep');
-
-/** Loads the SDK of a provider's driver, which takes seconds on a loaded machine. No-op for drivers without one. */
-export function loadedSdk(provider: ProviderName): void {
-  if (provider === 'cloud4') createRequire(import.meta.url)('@google-cloud/compute');
-}
 
 /** Options of {@link EmulatedCloud}. */
 export type CloudChoice = Pick<
@@ -107,6 +108,14 @@ export class EmulatedCloud {
     }).get(this.driverName);
     if (!found) throw new Error(`no driver ${this.driverName}`);
     return found;
+  }
+
+  /** Makes a first call, which loads the SDK of a driver that has one. It takes many seconds on a loaded machine. */
+  async loadSdk(): Promise<void> {
+    const driver = await this.driver();
+    const { signal } = new AbortController();
+    const request = { parameters: this.parameters, node: here, signal, handle: 'none' };
+    await driver.find?.(request).catch(() => undefined);
   }
 
   /** The parameters of a storage class. */
