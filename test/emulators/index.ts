@@ -146,5 +146,5 @@ async function metadataOf(machine: Machine, options: EmulatorOptions) {
   const { metadata, signatureClock = systemClock } = options;
   if (!metadata || !(machine instanceof Cloud4)) return undefined;
   const server = new MetadataServer(machine, metadata, signatureClock);
-  return { server, ...(await serveEmulator(server, 0)) };
+  return { server, ...(await serveEmulator(server, metadata.port ?? 0)) };
 }

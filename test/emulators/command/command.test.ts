@@ -18,6 +18,8 @@ describe('the options of npm run emulators', () => {
         cloud2Port: 9702,
         cloud3Port: 9703,
         cloud3MetadataPort: 9713,
+        cloud4Port: 9704,
+        cloud4MetadataPort: 9714,
         directory: resolve('emulated-clouds'),
       },
       ...{ node: hostname(), withoutDevices: false, remove: false },
@@ -60,9 +62,14 @@ describe('npm run emulators', function () {
     await cleanUp(folder);
   });
 
-  const ports = ['cloud1', 'cloud2', 'cloud3', 'cloud3-metadata'].flatMap((name) => [
-    ...[`--${name}-port`, '0'],
-  ]);
+  const ports = [
+    'cloud1',
+    'cloud2',
+    'cloud3',
+    'cloud3-metadata',
+    'cloud4',
+    'cloud4-metadata',
+  ].flatMap((name) => [`--${name}-port`, '0']);
   const start = async (): Promise<Readonly<Record<string, string>>> => {
     const args = [main, ...ports, '--directory', directory, '--node', 'here'];
     const started = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -115,6 +122,11 @@ describe('npm run emulators', function () {
     expect(buffer.toString()).to.equal('kept');
     const settings = await readFile(join(directory, 'drivers.toml'), 'utf8');
     expect(settings).to.contain(`[drivers.cloud2-volume]\nendpoint = "${two['cloud2']}"`);
+    const key = join(directory, 'cloud4/key.json');
+    expect((await stat(key)).mode & 0o777).to.equal(0o600);
+    expect(JSON.parse(await readFile(key, 'utf8'))).to.include({ type: 'service_account' });
+    const zones = '/compute/v1/projects/emulated-project/zones';
+    expect(await send(`${two['cloud4']}${zones}`, 'emulated-cloud4')).to.have.property('items');
     await stop('SIGTERM');
     const removed = await finish(process.execPath, [main, '--directory', directory, '--remove']);
     expect(removed).to.include({ code: 0, stdout: `removed ${directory}\n` });
