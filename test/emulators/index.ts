@@ -42,6 +42,8 @@ export interface EmulatorOptions {
   readonly requestsMax?: { readonly hour: number; readonly minute: number };
   /** Maximum number of items of a page of cloud3. Default: 2. */
   readonly perPage?: number;
+  /** Maximum number of snapshots of cloud3. Default: 1000. */
+  readonly snapshotsMax?: number;
   /** The keys for encryption that exist at cloud3. Default: every one. */
   readonly kmsKeys?: readonly string[];
   /** The clock of the clients that sign requests (cloud3). Default: the machine's clock. */
@@ -82,10 +84,11 @@ function machineOf(options: EmulatorOptions, clock: Clock): Machine {
   if (provider === 'cloud1')
     return new Cloud1({ ...common, random, ...(saved ? { saved: saved as SavedCloud1 } : {}) });
   if (provider === 'cloud3') {
-    const { perPage, kmsKeys, signatureClock = systemClock } = options;
+    const { perPage, snapshotsMax, kmsKeys, signatureClock = systemClock } = options;
     return new Cloud3({
       ...{ ...common, signatureClock },
       ...(perPage === undefined ? {} : { perPage }),
+      ...(snapshotsMax === undefined ? {} : { snapshotsMax }),
       ...(kmsKeys ? { kmsKeys } : {}),
       ...(saved ? { saved: saved as SavedCloud3 } : {}),
     });

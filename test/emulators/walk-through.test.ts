@@ -77,7 +77,7 @@ describe('the guide to cloud classes on a laptop', function () {
     ports = await replacedPorts();
     const [grpc, port] = [await freePort(), (of: string): string => ports.get(of) ?? of];
     const emulators = join(root, 'test/dist/emulators/command/main.js');
-    const given = `--cloud1-port ${port('9701')} --cloud2-port ${port('9702')}`;
+    const given = `--cloud1-port ${port('9701')} --cloud2-port ${port('9702')} --cloud3-port 0 --cloud3-metadata-port 0`;
     const mark = '=== next step';
     const script = steps
       .map(({ commands }) => {

@@ -257,7 +257,9 @@ export class State {
     );
     if (!running) return { code: 'IncorrectModificationState', message: 'nothing is modified' };
     const { to } = running;
-    this.put({ ...volume, ...to });
+    // Another type may have no provisioned speed.
+    const { iops: _, throughput: __, ...kept } = volume;
+    this.put({ ...kept, ...to });
     if (to.sizeGib !== volume.sizeGib)
       this.change({ type: 'resized', volume: volume.id, sizeBytes: to.sizeGib * gib });
     this.#endModification(volume.id, 'modifying', 'optimizing');

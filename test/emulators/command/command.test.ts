@@ -13,7 +13,13 @@ import { commandOptions } from './options.js';
 describe('the options of npm run emulators', () => {
   it('have defaults', () => {
     expect(commandOptions([])).to.deep.equal({
-      ...{ cloud1Port: 9701, cloud2Port: 9702, directory: resolve('emulated-clouds') },
+      ...{
+        cloud1Port: 9701,
+        cloud2Port: 9702,
+        cloud3Port: 9703,
+        cloud3MetadataPort: 9713,
+        directory: resolve('emulated-clouds'),
+      },
       ...{ node: hostname(), withoutDevices: false, remove: false },
     });
   });
@@ -54,7 +60,9 @@ describe('npm run emulators', function () {
     await cleanUp(folder);
   });
 
-  const ports = ['--cloud1-port', '0', '--cloud2-port', '0'];
+  const ports = ['cloud1', 'cloud2', 'cloud3', 'cloud3-metadata'].flatMap((name) => [
+    ...[`--${name}-port`, '0'],
+  ]);
   const start = async (): Promise<Readonly<Record<string, string>>> => {
     const args = [main, ...ports, '--directory', directory, '--node', 'here'];
     const started = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -38,12 +38,11 @@ async function serve(options: CommandOptions): Promise<void> {
   const all = await Promise.all(providers.map((provider) => startProvider(provider, options)));
   const settings = join(options.directory, 'drivers.toml');
   await writeFile(settings, kedgedSettings(all));
-  for (const { name, running, place, token } of all)
-    console.log(`${name}: ${running.endpoint}, ${place}, node ${options.node}, token ${token}`);
+  for (const { name, says } of all) console.log(`${name}: ${says}`);
   console.log(`settings of kedged: ${settings}`);
   console.log('ready');
   const end = (): void => {
-    Promise.all(all.map(({ running }) => running.close())).then(
+    Promise.all(all.map((one) => one.close())).then(
       () => process.exit(0),
       (error: unknown) => fail(String(error)),
     );

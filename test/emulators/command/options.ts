@@ -6,6 +6,9 @@ import { parseArgs } from 'node:util';
 export interface CommandOptions {
   readonly cloud1Port: number;
   readonly cloud2Port: number;
+  readonly cloud3Port: number;
+  /** Port of the metadata service of the node at cloud3. */
+  readonly cloud3MetadataPort: number;
   /** Absolute path of the directory for state and disks. */
   readonly directory: string;
   readonly node: string;
@@ -16,9 +19,11 @@ export interface CommandOptions {
 }
 
 export const usage = `usage: npm run emulators -- [OPTION...]
-Runs providers that behave like DigitalOcean (cloud1) and Hetzner Cloud (cloud2) on this machine.
+Runs providers that behave like DigitalOcean (cloud1), Hetzner Cloud (cloud2) and Amazon EC2 (cloud3) on this machine.
   --cloud1-port N     port of cloud1, default 9701
   --cloud2-port N     port of cloud2, default 9702
+  --cloud3-port N     port of cloud3, default 9703
+  --cloud3-metadata-port N  port of the instance metadata of cloud3, default 9713
   --directory D       state and disks, default emulated-clouds
   --node NAME         name of the node that attaches volumes, default the name of this machine
   --without-devices   the APIs alone; needs no root
@@ -40,6 +45,8 @@ export function commandOptions(args: readonly string[]): CommandOptions | undefi
     options: {
       'cloud1-port': text('9701'),
       'cloud2-port': text('9702'),
+      'cloud3-port': text('9703'),
+      'cloud3-metadata-port': text('9713'),
       directory: text('emulated-clouds'),
       node: text(hostname()),
       'without-devices': flag,
@@ -51,6 +58,8 @@ export function commandOptions(args: readonly string[]): CommandOptions | undefi
   return {
     cloud1Port: port(values['cloud1-port'], 'cloud1-port'),
     cloud2Port: port(values['cloud2-port'], 'cloud2-port'),
+    cloud3Port: port(values['cloud3-port'], 'cloud3-port'),
+    cloud3MetadataPort: port(values['cloud3-metadata-port'], 'cloud3-metadata-port'),
     directory: resolve(values.directory),
     node: values.node,
     withoutDevices: values['without-devices'],

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { systemClock } from 'kedge';
+import { serveMetadata } from '../cloud3/metadata/serve.js';
 import type { Token } from '../core/machine.js';
 import { RecordedDevices } from '../core/devices.js';
 import { LoopDevices } from '../devices/loop-devices.js';
@@ -7,13 +8,45 @@ import { type ProviderName, type RunningEmulator, startEmulator } from '../index
 import type { CommandOptions } from './options.js';
 import { SavedState } from './saved-state.js';
 
+/** Name of each provider's token, and id of its access key. */
+const tokenName = 'emulated';
+
+/** The temporary access key of the role of the node at cloud3. The metadata service renews it in time. */
+const role: Token = {
+  ...{ name: 'emulated-role', keyId: 'ASIAEMULATED', secret: 'emulated-role' },
+  sessionToken: 'emulated-session',
+};
+
+/** What a provider has beside its API. */
+interface Beside {
+  /** Words for the line that describes the provider. */
+  readonly says: string;
+  close(): Promise<void>;
+}
+
+async function withMetadata(
+  running: RunningEmulator,
+  { node, cloud3MetadataPort: port }: CommandOptions,
+): Promise<Beside> {
+  const metadata = await serveMetadata({ running, node, role: () => role, port });
+  return {
+    says: `, key ${tokenName}, instance metadata ${metadata.endpoint}`,
+    close: () => metadata.close(),
+  };
+}
+
 /** A provider that `npm run emulators` starts. */
 export interface Provider {
   readonly name: ProviderName;
   readonly driver: string;
   /** Region or location of the node. */
   readonly place: string;
+  /** Its token, or the secret of its access key. */
   readonly token: string;
+  /** Further tokens. */
+  readonly others?: readonly Token[];
+  /** Starts what the provider has beside its API. */
+  readonly beside?: (running: RunningEmulator, options: CommandOptions) => Promise<Beside>;
   readonly port: (options: CommandOptions) => number;
 }
 
@@ -32,12 +65,24 @@ export const providers: readonly Provider[] = [
     token: 'emulated-cloud2',
     port: ({ cloud2Port }) => cloud2Port,
   },
+  {
+    name: 'cloud3',
+    driver: 'cloud3-block',
+    place: 'eu-central-1a',
+    token: 'emulated-cloud3',
+    port: ({ cloud3Port }) => cloud3Port,
+    others: [role],
+    beside: withMetadata,
+  },
 ];
 
 /** A running emulator, with the directory of the links to its attached volumes. */
 export interface RunningProvider extends Provider {
   readonly running: RunningEmulator;
   readonly deviceDirectory: string;
+  /** Its place, its node and its token, as one line. */
+  readonly says: string;
+  close(): Promise<void>;
 }
 
 /** Duration of a provider action, milliseconds: long enough that pending actions can be observed. */
@@ -55,7 +100,10 @@ export async function startProvider(
   const devices = options.withoutDevices
     ? new RecordedDevices()
     : new LoopDevices({ directory, deviceDirectory: () => deviceDirectory, clock });
-  const tokens: readonly Token[] = [{ name: 'emulated', secret: provider.token }];
+  const tokens: readonly Token[] = [
+    { name: tokenName, secret: provider.token },
+    ...(provider.others ?? []),
+  ];
   let save = (): void => undefined;
   const running = await startEmulator({
     provider: provider.name,
@@ -66,7 +114,16 @@ export async function startProvider(
   save = () => saved.write(running.save());
   // Devices that were lost with the machine are attached again.
   await running.emulator.settle();
-  return { ...provider, running, deviceDirectory };
+  const beside = await provider.beside?.(running, options);
+  const { place, token } = provider;
+  return {
+    ...{ ...provider, running, deviceDirectory },
+    says: `${running.endpoint}, ${place}, node ${options.node}, token ${token}${beside?.says ?? ''}`,
+    close: async () => {
+      await beside?.close();
+      await running.close();
+    },
+  };
 }
 
 /** Returns the lines of kedged's configuration file for these providers. */

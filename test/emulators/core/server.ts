@@ -60,7 +60,10 @@ function send(delivery: Delivery, response: ServerResponse): void {
 }
 
 /** Serves an emulator on the loopback address. Port 0 means any free port. */
-export async function serveEmulator(emulator: Emulator, port: number): Promise<EmulatorServer> {
+export async function serveEmulator(
+  emulator: Pick<Emulator, 'exchange'>,
+  port: number,
+): Promise<EmulatorServer> {
   const answer = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const request = await received(incoming);
     const delivery: Delivery = request
