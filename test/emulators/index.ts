@@ -10,13 +10,15 @@ import { Cloud2 } from './cloud2/machine.js';
 import type { SavedState as SavedCloud2 } from './cloud2/state.js';
 import { Cloud3 } from './cloud3/machine.js';
 import type { SavedState as SavedCloud3 } from './cloud3/state.js';
+import { Cloud4 } from './cloud4/machine.js';
+import type { SavedState as SavedCloud4 } from './cloud4/state.js';
 import { type Devices, RecordedDevices } from './core/devices.js';
 import { Emulator } from './core/emulator.js';
 import type { Instance, Machine, Token } from './core/machine.js';
 import { serveEmulator } from './core/server.js';
 import { checkOf } from './schema/index.js';
 
-export type ProviderName = 'cloud1' | 'cloud2' | 'cloud3';
+export type ProviderName = 'cloud1' | 'cloud2' | 'cloud3' | 'cloud4';
 
 /** Options of an emulator. */
 export interface EmulatorOptions {
@@ -40,13 +42,13 @@ export interface EmulatorOptions {
    * of each action, and `hour` its refill. Default: the provider's limits.
    */
   readonly requestsMax?: { readonly hour: number; readonly minute: number };
-  /** Maximum number of items of a page of cloud3. Default: 2. */
+  /** Maximum number of items of a page of cloud3 and cloud4. Default: 2. */
   readonly perPage?: number;
   /** Maximum number of snapshots of cloud3. Default: 1000. */
   readonly snapshotsMax?: number;
   /** The keys for encryption that exist at cloud3. Default: every one. */
   readonly kmsKeys?: readonly string[];
-  /** The clock of the clients that sign requests (cloud3). Default: the machine's clock. */
+  /** The clock of the clients that sign requests or tokens (cloud3, cloud4). Default: the machine's clock. */
   readonly signatureClock?: Clock;
   /** Default: a free port. */
   readonly port?: number;
@@ -83,16 +85,22 @@ function machineOf(options: EmulatorOptions, clock: Clock): Machine {
   };
   if (provider === 'cloud1')
     return new Cloud1({ ...common, random, ...(saved ? { saved: saved as SavedCloud1 } : {}) });
+  const { perPage, signatureClock = systemClock } = options;
+  const pages = perPage === undefined ? {} : { perPage };
   if (provider === 'cloud3') {
-    const { perPage, snapshotsMax, kmsKeys, signatureClock = systemClock } = options;
+    const { snapshotsMax, kmsKeys } = options;
     return new Cloud3({
-      ...{ ...common, signatureClock },
-      ...(perPage === undefined ? {} : { perPage }),
+      ...{ ...common, ...pages, signatureClock },
       ...(snapshotsMax === undefined ? {} : { snapshotsMax }),
       ...(kmsKeys ? { kmsKeys } : {}),
       ...(saved ? { saved: saved as SavedCloud3 } : {}),
     });
   }
+  if (provider === 'cloud4')
+    return new Cloud4({
+      ...{ ...common, ...pages, signatureClock },
+      ...(saved ? { saved: saved as SavedCloud4 } : {}),
+    });
   return new Cloud2({ ...common, ...(saved ? { saved: saved as SavedCloud2 } : {}) });
 }
 

@@ -2,13 +2,13 @@ import type { Clock, Timer } from 'kedge';
 import type { Action, ActionFailure } from './actions.js';
 import type { Devices } from './devices.js';
 import { type Fault, fateOf, FaultScript } from './faults.js';
-import type { Instance, Machine, Token } from './machine.js';
+import type { Instance, Later, Machine, Token } from './machine.js';
 import type { LoggedRequest } from './requests.js';
 import { actionOf, type Reply, type WireRequest } from './wire.js';
 
 /** The emulator's reaction to a request. */
 export type Delivery =
-  | { readonly type: 'reply'; readonly reply: Reply }
+  | { readonly type: 'reply'; readonly reply: Reply; readonly later?: Later }
   /** The connection is reset without an answer. */
   | { readonly type: 'reset' }
   /** The connection stays open, and nothing is ever sent. */
@@ -162,7 +162,11 @@ export class Emulator {
     const done = this.#perform(request, fault, now);
     await this.settle();
     if (fault?.type === 'delay') await this.#wait(fault.ms);
-    return done;
+    if (done.type !== 'reply' || !done.later) return done;
+    await this.#wait(done.later.at - now);
+    await this.settle();
+    const { body } = done.later.answer(this.#clock.now());
+    return { type: 'reply', reply: { ...done.reply, body } };
   }
 
   /** Waits for changes of disks in progress, and ends no further action. The disks stay. */
@@ -200,7 +204,9 @@ export class Emulator {
       return this.#named(early, number);
     }
     const handled = this.#machine.handle(request, now, fateOf(fault));
-    const delivery = this.#after(fault, handled.reply, handled.startedAction);
+    const shown = this.#after(fault, handled.reply, handled.startedAction);
+    const { later } = handled;
+    const delivery = later && !fault && shown.type === 'reply' ? { ...shown, later } : shown;
     log({
       ...(delivery.type === 'reply' ? { status: delivery.reply.status } : {}),
       ...(handled.token === undefined ? {} : { token: handled.token }),

@@ -10,6 +10,14 @@ export interface Handled {
   readonly token?: string;
   /** Whether the emulator has no route for the method and path. The provider may have one. */
   readonly unknownRoute?: boolean;
+  /** The answer of a call that waits, instead of `reply`. */
+  readonly later?: Later;
+}
+
+/** An answer that the provider gives at a later time, in milliseconds of the clock. */
+export interface Later {
+  readonly at: number;
+  readonly answer: (now: number) => Reply;
 }
 
 /** A token of the provider. */

@@ -28,7 +28,12 @@ export const here = 'worker-1';
 export const elsewhere = 'worker-2';
 
 /** The region, location or zone of each provider's instances in the tests. */
-export const places = { cloud1: 'fra1', cloud2: 'fsn1', cloud3: 'eu-central-1a' } as const;
+export const places = {
+  cloud1: 'fra1',
+  cloud2: 'fsn1',
+  cloud3: 'eu-central-1a',
+  cloud4: 'europe-west3-a',
+} as const;
 
 /** Options of {@link EmulatedCloud}. */
 export type CloudChoice = Pick<
