@@ -1,0 +1,65 @@
+import { generateKeyPairSync } from 'node:crypto';
+import type { Token } from '../core/machine.js';
+
+/** A service account with a key that was made for a test. */
+export interface ServiceAccount {
+  /** For {@link Token} of an emulator: it has only the public half of the key. */
+  readonly token: Token;
+  /** The text of the key file: the class's `credentialsJSON`. */
+  readonly credentialsJson: string;
+  /** The private half of the key. It must not appear in logs. */
+  readonly privateKey: string;
+}
+
+/**
+ * Makes a service account with a new key.
+ * @param permissions its IAM permissions, such as `compute.disks.get`; absent for all
+ */
+export function makeServiceAccount(
+  name: string,
+  {
+    project = 'emulated-project',
+    permissions,
+  }: {
+    readonly project?: string;
+    readonly permissions?: readonly string[];
+  } = {},
+): ServiceAccount {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+  const email = `${name}@${project}.iam.gserviceaccount.com`;
+  const file = {
+    ...{ type: 'service_account', project_id: project, private_key_id: `key-of-${name}` },
+    ...{ private_key: privateKey, client_email: email, client_id: '100000000000000000001' },
+    auth_uri: 'https://accounts.google.com/o/oauth2/auth',
+    token_uri: 'https://oauth2.googleapis.com/token',
+    universe_domain: 'googleapis.com',
+  };
+  const scopes = permissions ? { scopes: permissions } : {};
+  return {
+    token: { name: email, secret: publicKey, ...scopes },
+    credentialsJson: JSON.stringify(file),
+    privateKey,
+  };
+}
+
+/** The permissions in the specification's list for cloud4-disk (2.5). */
+export const specifiedPermissions: readonly string[] = [
+  'compute.disks.create',
+  'compute.disks.delete',
+  'compute.disks.get',
+  'compute.disks.resize',
+  'compute.disks.use',
+  'compute.disks.useReadOnly',
+  'compute.instances.attachDisk',
+  'compute.instances.detachDisk',
+  'compute.instances.get',
+  'compute.snapshots.create',
+  'compute.snapshots.delete',
+  'compute.snapshots.get',
+  'compute.zoneOperations.get',
+  'compute.globalOperations.get',
+];
