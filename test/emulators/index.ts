@@ -11,6 +11,7 @@ import type { SavedState as SavedCloud2 } from './cloud2/state.js';
 import { Cloud3 } from './cloud3/machine.js';
 import type { SavedState as SavedCloud3 } from './cloud3/state.js';
 import { Cloud4 } from './cloud4/machine.js';
+import { type MetadataOptions, MetadataServer } from './cloud4/metadata.js';
 import type { SavedState as SavedCloud4 } from './cloud4/state.js';
 import { type Devices, RecordedDevices } from './core/devices.js';
 import { Emulator } from './core/emulator.js';
@@ -50,6 +51,8 @@ export interface EmulatorOptions {
   readonly kmsKeys?: readonly string[];
   /** The clock of the clients that sign requests or tokens (cloud3, cloud4). Default: the machine's clock. */
   readonly signatureClock?: Clock;
+  /** The instance of cloud4 for which a metadata server listens too. Default: none. */
+  readonly metadata?: MetadataOptions;
   /** Default: a free port. */
   readonly port?: number;
   /** A state that {@link RunningEmulator.save} returned. */
@@ -67,6 +70,8 @@ export interface RunningEmulator {
   readonly faults: Emulator['faults'];
   /** The log of requests. */
   readonly requests: Emulator['requests'];
+  /** The listening metadata server; absent without the option. */
+  readonly metadata?: { readonly endpoint: string; readonly server: MetadataServer };
   inventory(): Promise<readonly string[]>;
   /** Returns the complete state as JSON data, for a restart. */
   save(): unknown;
@@ -120,8 +125,10 @@ export function createEmulator(options: EmulatorOptions): {
 export async function startEmulator(options: EmulatorOptions): Promise<RunningEmulator> {
   const { emulator, machine } = createEmulator(options);
   const server = await serveEmulator(emulator, options.port ?? 0);
+  const metadata = await metadataOf(machine, options);
   return {
     endpoint: server.endpoint,
+    ...(metadata ? { metadata } : {}),
     emulator,
     clock: emulator.clock,
     faults: emulator.faults,
@@ -129,8 +136,16 @@ export async function startEmulator(options: EmulatorOptions): Promise<RunningEm
     inventory: () => emulator.inventory(),
     save: () => machine.save(),
     close: async () => {
+      await metadata?.close();
       await server.close();
       await emulator.close();
     },
   };
+}
+
+async function metadataOf(machine: Machine, options: EmulatorOptions) {
+  const { metadata, signatureClock = systemClock } = options;
+  if (!metadata || !(machine instanceof Cloud4)) return undefined;
+  const server = new MetadataServer(machine, metadata, signatureClock);
+  return { server, ...(await serveEmulator(server, 0)) };
 }

@@ -1,5 +1,6 @@
 import { createSign } from 'node:crypto';
 import { expect } from 'chai';
+import { FakeClock } from 'kedge/testing';
 import { ask, type Answer } from '../core/client.js';
 import type { Token } from '../core/machine.js';
 import type { WireRequest } from '../core/wire.js';
@@ -143,12 +144,12 @@ describe('the permissions of cloud4', () => {
 });
 
 describe('the metadata server of cloud4', () => {
-  let time = now;
+  const clock = new FakeClock(now);
   const cloud = new Cloud4({
     instances: [{ name: 'node-1', place: 'europe-west3-a' }],
-    ...{ tokens: [account], takesMs: () => 1, startedAt: 0, credentialsNow: () => time },
+    ...{ tokens: [account], takesMs: () => 1, startedAt: 0, signatureClock: clock },
   });
-  const server = new MetadataServer(cloud, { instance: 'node-1' }, () => time);
+  const server = new MetadataServer(cloud, { instance: 'node-1' }, clock);
   const get = async (path: string, headers: object = { 'metadata-flavor': 'Google' }) => {
     const [head = '', search = ''] = path.split('?');
     const query = [...new URLSearchParams(search)];
@@ -182,14 +183,13 @@ describe('the metadata server of cloud4', () => {
     expect(Number(left)).to.equal(3_599);
     const call = () => cloud.handle({ ...bearer(String(token)), path }, now, {}).reply.status;
     expect(call()).to.equal(200);
-    time = now + 3_600_000;
+    await clock.advance(3_600_000);
     expect(call()).to.equal(401);
-    time = now;
   });
 
   it('gives out tokens with no more scopes than the instance has', async () => {
     const scopes = ['https://www.googleapis.com/auth/compute.readonly'];
-    const bounded = new MetadataServer(cloud, { instance: 'node-1', scopes }, () => now);
+    const bounded = new MetadataServer(cloud, { instance: 'node-1', scopes }, clock);
     const path = '/computeMetadata/v1/instance/service-accounts/default/token';
     const delivery = await bounded.exchange({
       ...{ method: 'GET', path, query: [['scopes', wholePlatform]], body: '' },

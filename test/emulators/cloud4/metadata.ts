@@ -1,3 +1,4 @@
+import type { Clock } from 'kedge';
 import type { Delivery } from '../core/emulator.js';
 import { FaultScript } from '../core/faults.js';
 import { jsonReply, queryValue, type Reply, type WireRequest } from '../core/wire.js';
@@ -28,16 +29,16 @@ function text(status: number, body: string): Reply {
 export class MetadataServer {
   readonly #cloud: Cloud4;
   readonly #options: MetadataOptions;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly faults = new FaultScript();
   /** The paths that were asked for. */
   readonly requests: string[] = [];
 
-  /** @param now the time by which tokens expire */
-  constructor(cloud: Cloud4, options: MetadataOptions, now: () => number) {
+  /** @param clock the clock of the clients */
+  constructor(cloud: Cloud4, options: MetadataOptions, clock: Clock) {
     this.#cloud = cloud;
     this.#options = options;
-    this.#now = now;
+    this.#clock = clock;
   }
 
   /** Returns the reaction to a request. Faults that change what a request does are not for this server. */
@@ -97,7 +98,7 @@ export class MetadataServer {
     const granted = scopes.includes(wholePlatform)
       ? wanted
       : wanted.filter((scope) => scopes.includes(scope));
-    const now = this.#now();
+    const now = this.#clock.now();
     const { token, expiresAt } = this.#cloud.accounts.issue(
       account,
       granted.length === 0 ? scopes : granted,

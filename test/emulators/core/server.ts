@@ -59,7 +59,7 @@ function send(delivery: Delivery, response: ServerResponse): void {
   }
 }
 
-/** Serves an emulator on the loopback address. Port 0 means any free port. */
+/** Serves an emulator, or the metadata of an instance, on the loopback address. Port 0 means any free port. */
 export async function serveEmulator(
   emulator: Pick<Emulator, 'exchange'>,
   port: number,
