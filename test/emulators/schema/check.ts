@@ -75,7 +75,9 @@ function queryProblems(call: CallSchema, request: CheckedRequest): readonly stri
 function bodyProblems(call: CallSchema, request: CheckedRequest): readonly string[] {
   const own = call.rows.filter((row) => row.in === 'body');
   if (own.length === 0 && !call.variants)
-    return request.body === '' ? [] : ['the call has no body, and one was sent'];
+    return request.body === '' || request.body === call.emptyBody
+      ? []
+      : ['the call has no body, and one was sent'];
   const body = objectOf(request.body);
   if (!body) return ['the body is not a JSON object'];
   const rows = [...own, ...variantRows(call, body)];

@@ -5,12 +5,14 @@
 import { checkRequest, type CheckedRequest } from './check.js';
 import { cloud1Requests } from './cloud1.js';
 import { cloud2Requests } from './cloud2.js';
+import { cloud4Requests } from './cloud4.js';
 import type { RequestSchema } from './row.js';
 
 /** The schemas by provider. */
 export const requestSchemas = {
   cloud1: cloud1Requests,
   cloud2: cloud2Requests,
+  cloud4: cloud4Requests,
 } as const satisfies Readonly<Record<string, RequestSchema>>;
 
 /**

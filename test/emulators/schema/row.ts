@@ -31,6 +31,8 @@ export interface CallSchema {
   /** The path. `{name}` stands for any segment. */
   readonly path: string;
   readonly rows: readonly Row[];
+  /** A body that stands for none; default: only no body does. */
+  readonly emptyBody?: string;
   /** Additional rows of the body for each value of its field `by`. */
   readonly variants?: {
     readonly by: string;

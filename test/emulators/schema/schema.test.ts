@@ -48,7 +48,7 @@ describe('the request schemas', () => {
         ])
         .map(([, target = '']) => target);
     expect(imports('schema').filter((target) => !target.startsWith('./'))).to.deep.equal([]);
-    for (const below of ['core', 'cloud1', 'cloud2', 'cloud4'])
+    for (const below of ['core', 'cloud1', 'cloud2', 'cloud3', 'cloud4'])
       expect(imports(below).filter((target) => target.includes('schema'))).to.deep.equal([]);
   });
 

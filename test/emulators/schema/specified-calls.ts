@@ -31,6 +31,26 @@ export const specifiedCalls = {
     'GET /v1/servers',
     'GET /v1/volumes',
   ],
+  /**
+   * The calls of the permissions disk create/delete/get, resize, use, attach and detach, snapshot create/delete/get,
+   * instance get and operation get.
+   */
+  cloud4: [
+    'POST /compute/v1/projects/*/zones/*/disks',
+    'GET /compute/v1/projects/*/zones/*/disks/*',
+    'DELETE /compute/v1/projects/*/zones/*/disks/*',
+    'POST /compute/v1/projects/*/zones/*/disks/*/resize',
+    'POST /compute/v1/projects/*/zones/*/instances/*/attachDisk',
+    'POST /compute/v1/projects/*/zones/*/instances/*/detachDisk',
+    'GET /compute/v1/projects/*/zones/*/instances/*',
+    'POST /compute/v1/projects/*/global/snapshots',
+    'GET /compute/v1/projects/*/global/snapshots/*',
+    'DELETE /compute/v1/projects/*/global/snapshots/*',
+    'GET /compute/v1/projects/*/zones/*/operations/*',
+    'GET /compute/v1/projects/*/global/operations/*',
+    'POST /compute/v1/projects/*/zones/*/operations/*/wait',
+    'POST /compute/v1/projects/*/global/operations/*/wait',
+  ],
 } as const;
 
 type Asked = readonly { readonly method: string; readonly path: string }[];
