@@ -90,15 +90,17 @@ function machineOf(options: EmulatorOptions, clock: Clock): Machine {
   };
   if (provider === 'cloud1')
     return new Cloud1({ ...common, random, ...(saved ? { saved: saved as SavedCloud1 } : {}) });
-  const { perPage, snapshotsMax, kmsKeys, signatureClock = systemClock } = options;
+  const { perPage, signatureClock = systemClock } = options;
   const pages = perPage === undefined ? {} : { perPage };
-  if (provider === 'cloud3')
+  if (provider === 'cloud3') {
+    const { snapshotsMax, kmsKeys } = options;
     return new Cloud3({
       ...{ ...common, ...pages, signatureClock },
       ...(snapshotsMax === undefined ? {} : { snapshotsMax }),
       ...(kmsKeys ? { kmsKeys } : {}),
       ...(saved ? { saved: saved as SavedCloud3 } : {}),
     });
+  }
   if (provider === 'cloud4')
     return new Cloud4({
       ...{ ...common, ...pages, signatureClock },
@@ -146,5 +148,5 @@ async function metadataOf(machine: Machine, options: EmulatorOptions) {
   const { metadata, signatureClock = systemClock } = options;
   if (!metadata || !(machine instanceof Cloud4)) return undefined;
   const server = new MetadataServer(machine, metadata, signatureClock);
-  return { server, ...(await serveEmulator(server, metadata.port ?? 0)) };
+  return { server, ...(await serveEmulator(server, 0)) };
 }

@@ -32,6 +32,10 @@ export interface CloudWorldOptions {
   readonly nodeToken?: string;
   readonly actionMs?: number;
   readonly volumesMax?: number;
+  /** Default: cluster-1. */
+  readonly clusterId?: string;
+  /** A world with the same provider and clock; default: a provider of its own. */
+  readonly beside?: CloudWorld;
 }
 
 /** The complete system with a cloud driver and its provider, in one process on one clock. */
@@ -39,6 +43,7 @@ export class CloudWorld {
   readonly world: World;
   readonly emulator: Emulator;
   readonly provider: ProviderName;
+  readonly #disks: SeenDisks;
   readonly #logger: RecordingLogger;
   readonly #engine: MemoryEngine;
   /** Every answer of the API. */
@@ -46,32 +51,22 @@ export class CloudWorld {
 
   private constructor(
     provider: ProviderName,
-    parts: Pick<CloudWorld, 'world' | 'emulator'>,
+    parts: Pick<CloudWorld, 'world' | 'emulator'> & { readonly disks: SeenDisks },
     told: { readonly logger: RecordingLogger; readonly engine: MemoryEngine },
   ) {
     this.provider = provider;
     this.world = parts.world;
     this.emulator = parts.emulator;
+    this.#disks = parts.disks;
     this.#logger = told.logger;
     this.#engine = told.engine;
   }
 
-  static async start(
-    provider: ProviderName,
-    { nodeToken, actionMs = 1_000, volumesMax = 100 }: CloudWorldOptions = {},
-  ): Promise<CloudWorld> {
-    const clock = new FakeClock();
-    const disks = new SeenDisks();
-    const { emulator } = createEmulator({
-      provider,
-      clock,
-      devices: disks,
-      random: seededRandom(1),
-      actionMs,
-      volumesMax,
-      instances: nodeNames.map((name) => ({ name, place: places[provider] })),
-      tokens: Object.entries(tokens).map(([name, secret]) => tokenOf(provider, name, secret)),
-    });
+  static async start(provider: ProviderName, options: CloudWorldOptions = {}): Promise<CloudWorld> {
+    const { nodeToken, clusterId = 'cluster-1', beside } = options;
+    const clock = beside?.world.clock ?? new FakeClock();
+    const disks = beside ? beside.#disks : new SeenDisks();
+    const emulator = beside?.emulator ?? emulatorOf(provider, options, { clock, disks });
     const driverName = `${provider}-volume`;
     const registry = (part: Part): DriverRegistry => {
       const drivers = builtinDrivers({
@@ -79,7 +74,7 @@ export class CloudWorld {
         hostPathAllowlist: [],
         allowCreateMissing: false,
         node: part,
-        clusterId: 'cluster-1',
+        clusterId,
         host: hostSeeing((link) => disks.linked(part, link)),
         drivers: {
           [driverName]: {
@@ -98,9 +93,10 @@ export class CloudWorld {
     const labels = { 'svc.io/region': places[provider] };
     const logger = new RecordingLogger();
     const engine = new MemoryEngine();
-    const options = { clock, registry, labels, logger, engine, usedInFiles: true };
-    const world = await World.start(options);
-    const cloud = new CloudWorld(provider, { world, emulator }, { logger, engine });
+    const world = await World.start({
+      ...{ clock, registry, labels, logger, engine, usedInFiles: true },
+    });
+    const cloud = new CloudWorld(provider, { world, emulator, disks }, { logger, engine });
     await cloud.ok('POST', '/namespaces', { name: 'shop' });
     return cloud;
   }
@@ -249,6 +245,23 @@ export class CloudWorld {
       for (const record of records) found.push(Buffer.from(record.bytes).toString('latin1'));
     return found;
   }
+}
+
+function emulatorOf(
+  provider: ProviderName,
+  { actionMs = 1_000, volumesMax = 100 }: CloudWorldOptions,
+  { clock, disks }: { readonly clock: FakeClock; readonly disks: SeenDisks },
+): Emulator {
+  return createEmulator({
+    provider,
+    clock,
+    devices: disks,
+    random: seededRandom(1),
+    actionMs,
+    volumesMax,
+    instances: nodeNames.map((name) => ({ name, place: places[provider] })),
+    tokens: Object.entries(tokens).map(([name, secret]) => tokenOf(provider, name, secret)),
+  }).emulator;
 }
 
 function withErrors(_: string, value: unknown): unknown {

@@ -37,17 +37,6 @@ export const places = {
   cloud4: 'europe-west3-a',
 } as const;
 
-/** The driver of each provider. */
-export const driverNames = {
-  cloud1: 'cloud1-volume',
-  cloud2: 'cloud2-volume',
-  cloud3: 'cloud3-block',
-  cloud4: 'cloud4-disk',
-} as const satisfies Readonly<Record<ProviderName, string>>;
-
-/** The service account of cloud4, whose key the tests share. */
-export const sweepAccount = testAccount('sweep');
-
 /** Options of {@link EmulatedCloud}. */
 export type CloudChoice = Pick<
   EmulatorOptions,
