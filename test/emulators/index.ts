@@ -17,7 +17,7 @@ import { type Devices, RecordedDevices } from './core/devices.js';
 import { Emulator } from './core/emulator.js';
 import type { Instance, Machine, Token } from './core/machine.js';
 import { serveEmulator } from './core/server.js';
-import { checkOf, requestSchemas } from './schema/index.js';
+import { checkOf } from './schema/index.js';
 
 export type ProviderName = 'cloud1' | 'cloud2' | 'cloud3' | 'cloud4';
 
@@ -90,17 +90,15 @@ function machineOf(options: EmulatorOptions, clock: Clock): Machine {
   };
   if (provider === 'cloud1')
     return new Cloud1({ ...common, random, ...(saved ? { saved: saved as SavedCloud1 } : {}) });
-  const { perPage, signatureClock = systemClock } = options;
+  const { perPage, snapshotsMax, kmsKeys, signatureClock = systemClock } = options;
   const pages = perPage === undefined ? {} : { perPage };
-  if (provider === 'cloud3') {
-    const { snapshotsMax, kmsKeys } = options;
+  if (provider === 'cloud3')
     return new Cloud3({
       ...{ ...common, ...pages, signatureClock },
       ...(snapshotsMax === undefined ? {} : { snapshotsMax }),
       ...(kmsKeys ? { kmsKeys } : {}),
       ...(saved ? { saved: saved as SavedCloud3 } : {}),
     });
-  }
   if (provider === 'cloud4')
     return new Cloud4({
       ...{ ...common, ...pages, signatureClock },
@@ -116,8 +114,7 @@ export function createEmulator(options: EmulatorOptions): {
 } {
   const { clock = systemClock, devices = new RecordedDevices(), changed } = options;
   const machine = machineOf(options, clock);
-  const { provider } = options;
-  const check = provider in requestSchemas ? checkOf(provider as SchemaName) : () => [];
+  const check = checkOf(options.provider);
   const parts = { machine, clock, devices, check, ...(changed ? { changed } : {}) };
   return { emulator: new Emulator(parts), machine };
 }
@@ -148,5 +145,5 @@ async function metadataOf(machine: Machine, options: EmulatorOptions) {
   const { metadata, signatureClock = systemClock } = options;
   if (!metadata || !(machine instanceof Cloud4)) return undefined;
   const server = new MetadataServer(machine, metadata, signatureClock);
-  return { server, ...(await serveEmulator(server, 0)) };
+  return { server, ...(await serveEmulator(server, metadata.port ?? 0)) };
 }

@@ -12,6 +12,8 @@ export interface MetadataOptions {
   readonly account?: string;
   /** The access scopes of the instance; default the whole platform. */
   readonly scopes?: readonly string[];
+  /** Default: a free port. */
+  readonly port?: number;
 }
 
 const root = '/computeMetadata/v1';

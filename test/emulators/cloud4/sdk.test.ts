@@ -95,6 +95,7 @@ describe("cloud4 and the provider's own client", function () {
     const jwt = new auth.JWT({ email, key, scopes });
     Object.assign(jwt, { useJWTAccessWithScope: true });
     await lifeWith(jwt, 'key-');
+    expect(running.emulator.violations).to.deep.equal([]);
     expect(running.requests.every(({ token }) => token === account.token.name)).to.equal(true);
   });
 

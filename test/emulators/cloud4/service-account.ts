@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import type { Token } from '../core/machine.js';
 
 /** A service account with a key that was made for a test. */
@@ -44,6 +44,13 @@ export function makeServiceAccount(
     credentialsJson: JSON.stringify(file),
     privateKey,
   };
+}
+
+/** Returns the service account of a key file, with all permissions. @throws SyntaxError */
+export function accountOf(credentialsJson: string): Token {
+  const file = JSON.parse(credentialsJson) as { client_email: string; private_key: string };
+  const key = createPublicKey(file.private_key).export({ type: 'spki', format: 'pem' });
+  return { name: file.client_email, secret: key.toString() };
 }
 
 /** The permissions in the specification's list for cloud4-disk (2.5). */

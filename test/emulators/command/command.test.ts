@@ -18,6 +18,8 @@ describe('the options of npm run emulators', () => {
         cloud2Port: 9702,
         cloud3Port: 9703,
         cloud3MetadataPort: 9713,
+        cloud4Port: 9704,
+        cloud4MetadataPort: 9714,
         directory: resolve('emulated-clouds'),
       },
       ...{ node: hostname(), withoutDevices: false, remove: false },
@@ -60,9 +62,14 @@ describe('npm run emulators', function () {
     await cleanUp(folder);
   });
 
-  const ports = ['cloud1', 'cloud2', 'cloud3', 'cloud3-metadata'].flatMap((name) => [
-    ...[`--${name}-port`, '0'],
-  ]);
+  const ports = [
+    'cloud1',
+    'cloud2',
+    'cloud3',
+    'cloud3-metadata',
+    'cloud4',
+    'cloud4-metadata',
+  ].flatMap((name) => [`--${name}-port`, '0']);
   const start = async (): Promise<Readonly<Record<string, string>>> => {
     const args = [main, ...ports, '--directory', directory, '--node', 'here'];
     const started = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });

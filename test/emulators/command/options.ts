@@ -9,6 +9,9 @@ export interface CommandOptions {
   readonly cloud3Port: number;
   /** Port of the metadata service of the node at cloud3. */
   readonly cloud3MetadataPort: number;
+  readonly cloud4Port: number;
+  /** Port of the metadata server of the node at cloud4. */
+  readonly cloud4MetadataPort: number;
   /** Absolute path of the directory for state and disks. */
   readonly directory: string;
   readonly node: string;
@@ -19,11 +22,14 @@ export interface CommandOptions {
 }
 
 export const usage = `usage: npm run emulators -- [OPTION...]
-Runs providers that behave like DigitalOcean (cloud1), Hetzner Cloud (cloud2) and Amazon EC2 (cloud3) on this machine.
+Runs providers that behave like DigitalOcean (cloud1), Hetzner Cloud (cloud2), Amazon EC2 (cloud3) and Google Compute
+Engine (cloud4) on this machine.
   --cloud1-port N     port of cloud1, default 9701
   --cloud2-port N     port of cloud2, default 9702
   --cloud3-port N     port of cloud3, default 9703
   --cloud3-metadata-port N  port of the instance metadata of cloud3, default 9713
+  --cloud4-port N     port of cloud4, default 9704
+  --cloud4-metadata-port N  port of the instance metadata of cloud4, default 9714
   --directory D       state and disks, default emulated-clouds
   --node NAME         name of the node that attaches volumes, default the name of this machine
   --without-devices   the APIs alone; needs no root
@@ -47,6 +53,8 @@ export function commandOptions(args: readonly string[]): CommandOptions | undefi
       'cloud2-port': text('9702'),
       'cloud3-port': text('9703'),
       'cloud3-metadata-port': text('9713'),
+      'cloud4-port': text('9704'),
+      'cloud4-metadata-port': text('9714'),
       directory: text('emulated-clouds'),
       node: text(hostname()),
       'without-devices': flag,
@@ -60,6 +68,8 @@ export function commandOptions(args: readonly string[]): CommandOptions | undefi
     cloud2Port: port(values['cloud2-port'], 'cloud2-port'),
     cloud3Port: port(values['cloud3-port'], 'cloud3-port'),
     cloud3MetadataPort: port(values['cloud3-metadata-port'], 'cloud3-metadata-port'),
+    cloud4Port: port(values['cloud4-port'], 'cloud4-port'),
+    cloud4MetadataPort: port(values['cloud4-metadata-port'], 'cloud4-metadata-port'),
     directory: resolve(values.directory),
     node: values.node,
     withoutDevices: values['without-devices'],

@@ -2,6 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from 'kedge';
 import { serveMetadata } from '../cloud3/metadata/serve.js';
+import type { MetadataOptions } from '../cloud4/metadata.js';
+import { accountOf, makeServiceAccount } from '../cloud4/service-account.js';
 import type { Token } from '../core/machine.js';
 import { RecordedDevices } from '../core/devices.js';
 import { LoopDevices } from '../devices/loop-devices.js';
@@ -36,6 +38,17 @@ async function withMetadata(
   };
 }
 
+/** The file with the key of cloud4's service account, below the provider's directory. */
+const keyFile = 'key.json';
+
+/** Returns the service account whose key is in the directory. The first start makes the key. */
+function accountIn(directory: string): Token {
+  const path = join(directory, keyFile);
+  if (!existsSync(path))
+    writeFileSync(path, makeServiceAccount('kedge').credentialsJson, { mode: 0o600 });
+  return accountOf(readFileSync(path, 'utf8'));
+}
+
 /** A provider that `npm run emulators` starts. */
 export interface Provider {
   readonly name: ProviderName;
@@ -46,6 +59,10 @@ export interface Provider {
   readonly token: string;
   /** Further tokens. */
   readonly others?: readonly Token[];
+  /** Returns further tokens, which are kept in the directory. */
+  readonly kept?: (directory: string) => readonly Token[];
+  /** The metadata server of the node that the emulator has. */
+  readonly metadata?: (options: CommandOptions) => MetadataOptions;
   /** Starts what the provider has beside its API. */
   readonly beside?: (running: RunningEmulator, options: CommandOptions) => Promise<Beside>;
   readonly port: (options: CommandOptions) => number;
@@ -74,6 +91,19 @@ export const providers: readonly Provider[] = [
     port: ({ cloud3Port }) => cloud3Port,
     others: [role],
     beside: withMetadata,
+  },
+  {
+    name: 'cloud4',
+    driver: 'cloud4-disk',
+    place: 'europe-west3-a',
+    token: 'emulated-cloud4',
+    port: ({ cloud4Port }) => cloud4Port,
+    kept: (directory) => [accountIn(directory)],
+    metadata: ({ node, cloud4MetadataPort: port }) => ({ instance: node, port }),
+    beside: async ({ metadata }, { directory }) => ({
+      says: `, key file ${join(directory, 'cloud4', keyFile)}, instance metadata ${metadata?.endpoint}`,
+      close: () => Promise.resolve(),
+    }),
   },
 ];
 
@@ -104,7 +134,9 @@ export async function startProvider(
   const tokens: readonly Token[] = [
     { name: tokenName, secret: provider.token },
     ...(provider.others ?? []),
+    ...(provider.kept?.(directory) ?? []),
   ];
+  const metadata = provider.metadata?.(options);
   let save = (): void => undefined;
   const running = await startEmulator({
     provider: provider.name,

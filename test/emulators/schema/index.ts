@@ -5,7 +5,9 @@
 import { checkRequest, type CheckedRequest } from './check.js';
 import { cloud1Requests } from './cloud1.js';
 import { cloud2Requests } from './cloud2.js';
+import { cloud3Requests } from './cloud3.js';
 import { cloud4Requests } from './cloud4.js';
+import { checkForm, type FormSchema } from './form.js';
 import type { RequestSchema } from './row.js';
 
 /** The schemas by provider. */

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
 import {
   type CallContext,
@@ -36,6 +35,17 @@ export const places = {
   cloud3: 'eu-central-1a',
   cloud4: 'europe-west3-a',
 } as const;
+
+/** The driver of each provider. */
+export const driverNames = {
+  cloud1: 'cloud1-volume',
+  cloud2: 'cloud2-volume',
+  cloud3: 'cloud3-block',
+  cloud4: 'cloud4-disk',
+} as const satisfies Readonly<Record<ProviderName, string>>;
+
+/** The service account of cloud4, whose key the tests share. */
+export const sweepAccount = testAccount('sweep');
 
 /** Options of {@link EmulatedCloud}. */
 export type CloudChoice = Pick<
