@@ -121,5 +121,5 @@ export class Paths {
 }
 
 export function operationName({ id, startedAt }: Pick<Started, 'id' | 'startedAt'>): string {
-  return `operation-${startedAt}-${id.toString(16)}`;
+  return `operation-${Math.floor(startedAt)}-${id.toString(16)}`;
 }
