@@ -59,7 +59,7 @@ export interface AgentOptions {
 }
 
 /** Concurrent reconciles: of all instances, and of those with volumes of one class or without volumes. */
-const workers = { all: 64, perClass: 16 };
+const workers = { all: 512, perClass: 16 };
 
 /** Runs the instances bound to this node: volumes first, then the workload; in reverse to stop. */
 export class Agent implements Runnable {

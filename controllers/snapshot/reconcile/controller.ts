@@ -11,7 +11,7 @@ import { controllerName, keyOfSnapshot, type SnapshotControllerOptions } from '.
 import { SnapshotReconciler } from './reconciler.js';
 
 /** Concurrent reconciles: of all snapshots, and of those of one class. */
-const workers = { all: 64, perClass: 8 };
+const workers = { all: 512, perClass: 8 };
 
 /**
  * The snapshot controller: creation, retries and deletion; it watches snapshots, their sources, classes and

@@ -22,8 +22,11 @@ import { nodesOf } from '../../provisioned/owner.js';
 import { isUnverified } from './verification.js';
 import { VolumeReconciler } from './reconciler.js';
 
-/** Concurrent reconciles: of all volumes, and of those of one class. */
-const workers = { all: 128, perClass: 16 };
+/**
+ * Concurrent reconciles: of all volumes, and of those of one class. 64 classes may hang and delay no other, such as those
+ * of all regions of a provider that does not answer. An idle worker is one promise.
+ */
+const workers = { all: 1_024, perClass: 16 };
 
 /** The volume controller: provisioning, retries, reclaim; it watches volumes, classes, services and secrets. */
 export function volumeController(options: VolumeControllerOptions): Controller {
