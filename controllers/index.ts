@@ -1,6 +1,7 @@
 /** Kinds, admission rules, controllers and the node agent of Kedge. */
 export * from './access/index.js';
 export * from './agent/index.js';
+export { AgentConnection, type AgentConnectionOptions } from './agent-requests/index.js';
 export * from './backup/index.js';
 export * from './api/index.js';
 export * from './event/index.js';

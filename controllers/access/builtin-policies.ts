@@ -53,6 +53,8 @@ export const accessPolicies: BuiltinPolicies = {
         namespaces: all,
       },
       { resources: ofNodes('record'), verbs: ['create', 'update'], namespaces: all },
+      // Commands, output and images of its own node, for callers of the server.
+      { resources: ['noderequests'], verbs: ['serve'], namespaces: all },
       {
         resources: (['status', 'finalizers'] as const).flatMap((part) =>
           ofNodes(part).map((plural) => `${plural}/${part}`),

@@ -1,5 +1,6 @@
 import type { Controller } from 'kedge';
 import { type ApiParts, type CustomMethod, serve, type ServedKind } from 'kedge/server';
+import { agentVerbs, ConnectedAgents } from '../agent-requests/index.js';
 import { backupVerbs } from '../backup/index.js';
 import { execVerbs } from '../exec/index.js';
 import { healthVerbs } from '../health/index.js';
@@ -32,17 +33,22 @@ export async function loadKindsApi(): Promise<KindsApi> {
   return {
     servedKinds: (options) =>
       loaded.map(({ kind, api }) => serve(kind, `api.${kind.kind}`, api.rules?.(options))),
-    customMethods: (parts, options) => [
-      ...loaded.flatMap(({ api }) => api.verbs?.(parts, options) ?? []),
-      ...logVerbs(parts, options),
-      ...execVerbs(parts, options),
-      ...healthVerbs(parts),
-      ...imageVerbs(parts, options),
-      ...keyVerbs(options.rotation),
-      ...backupVerbs(options.backups),
-      ...inspectionVerbs(parts, options),
-      ...storageRootVerbs(options),
-    ],
+    customMethods: (parts, options) => {
+      const agents = new ConnectedAgents(parts);
+      const sources = { ...options, agents };
+      return [
+        ...loaded.flatMap(({ api }) => api.verbs?.(parts, options) ?? []),
+        ...agentVerbs(agents),
+        ...logVerbs(parts, sources),
+        ...execVerbs(parts, sources),
+        ...healthVerbs(parts),
+        ...imageVerbs(parts, sources),
+        ...keyVerbs(options.rotation),
+        ...backupVerbs(options.backups),
+        ...inspectionVerbs(parts, options),
+        ...storageRootVerbs(options),
+      ];
+    },
     controllers: (options) => {
       const made = loaded.map(({ api }) => ({
         calls: api.callsDrivers === true,

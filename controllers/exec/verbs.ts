@@ -1,22 +1,21 @@
 import { constants } from 'node:os';
-import { failedPrecondition, invalid, messageOf, notFound, StatusError } from 'kedge';
+import { invalid, notFound, StatusError } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import {
-  type ExecProcess,
-  type ExecSpec,
-  type Runtime,
-  runtimeFailure,
-  type TerminalSize,
-} from '../agent/index.js';
+import type { ExecProcess, ExecSpec, Runtime, TerminalSize } from '../agent/index.js';
+import type { ConnectedAgents } from '../agent-requests/connected-agents.js';
+import { remoteCommand } from '../agent-requests/remote-command.js';
 import { instances } from '../instance/kind.js';
-import { onOtherNode, otherNodeOf } from '../node/other-node.js';
+import { otherNodeOf } from '../node/other-node.js';
+import { startCommand, targetOf } from './start-command.js';
 
 /** Options of the exec methods. */
 export interface ExecVerbOptions {
   readonly runtimes: readonly Runtime[];
   /** The node of the runtimes. Absent: they are those of all nodes. */
   readonly node?: string;
+  /** The agents of other nodes. */
+  readonly agents: ConnectedAgents;
 }
 
 const defaultSize: TerminalSize = { columns: 80, rows: 24 };
@@ -76,6 +75,7 @@ class Running {
 async function start(
   parts: ApiParts,
   options: ExecVerbOptions,
+  { signal }: Pick<CallContext, 'signal'>,
   request: JsonObject,
 ): Promise<ExecProcess> {
   const spec = specOf(request);
@@ -83,43 +83,15 @@ async function start(
   const name = textOf(request, 'name');
   const instance = await parts.store.get(instances, { namespace, name });
   if (!instance) throw notFound({ kind: 'Instance', namespace, name });
-  const wanted = instance.template.runtime ?? 'container';
-  const runtime = options.runtimes.find((r) => r.name === wanted);
-  const resource = { kind: 'Instance', namespace, name };
   const node = otherNodeOf(instance, options.node);
-  if (node !== undefined && options.node !== undefined) {
-    const remedy =
-      instance.containerId === undefined
-        ? 'run the command yourself'
-        : `type: docker exec -it ${instance.containerId} COMMAND`;
-    const what = `the processes of "${namespace}/${name}"`;
-    throw onOtherNode({ node, here: options.node, what, remedy }, resource);
-  }
-  if (!runtime?.exec)
-    throw failedPrecondition(
-      'RuntimeUnavailable',
-      `commands can't be run in "${namespace}/${name}": runtime ${wanted} is not available on this node`,
-      resource,
-    );
-  const state = await runtime.observe(instance.metadata.uid).catch(async (error: unknown) => {
-    const what = `commands can't be run in "${namespace}/${name}"`;
-    throw await runtimeFailure(runtime, what, resource, error);
-  });
-  if (state.state !== 'running')
-    throw failedPrecondition(
-      'NotRunning',
-      `instance "${namespace}/${name}" is ${instance.status ?? 'Pending'}; commands can be run only in a Running instance`,
-      resource,
-    );
-  try {
-    return await runtime.exec(instance.metadata.uid, spec);
-  } catch (error) {
-    throw failedPrecondition(
-      'ExecFailed',
-      `the command could not be started in "${namespace}/${name}": ${messageOf(error)}`,
-      resource,
-    );
-  }
+  if (node === undefined) return startCommand(options.runtimes, targetOf(instance), spec);
+  const remedy =
+    instance.containerId === undefined
+      ? 'run the command yourself'
+      : `type: docker exec -it ${instance.containerId} COMMAND`;
+  const what = `the processes of "${namespace}/${name}"`;
+  const place = { node, what, remedy, signal };
+  return remoteCommand(options.agents, place, targetOf(instance), spec);
 }
 
 function stopping(): StatusError {
@@ -173,7 +145,7 @@ async function* interactive(
   request: JsonObject,
   further: AsyncIterable<JsonObject>,
 ): AsyncIterable<JsonObject> {
-  const command = await start(parts, options, request);
+  const command = await start(parts, options, { signal }, request);
   let failure: Error | undefined;
   const feeding = (async () => {
     try {
@@ -199,7 +171,7 @@ async function* plain(
   { signal }: CallContext,
   request: JsonObject,
 ): AsyncIterable<JsonObject> {
-  const command = await start(parts, options, request);
+  const command = await start(parts, options, { signal }, request);
   command.closeInput();
   yield* answers(command, signal);
 }

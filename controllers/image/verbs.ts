@@ -1,14 +1,18 @@
 import { failedPrecondition, notFound, StatusError } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import { EngineError, type NodeImage, type NodeImages } from '../agent/index.js';
+import type { NodeImages } from '../agent/index.js';
+import type { ConnectedAgents } from '../agent-requests/connected-agents.js';
+import { remoteImages } from '../agent-requests/remote-images.js';
 import { nodes } from '../node/kind.js';
-import { onOtherNode } from '../node/other-node.js';
+import { type ImageAccess, imagesHere } from './image-access.js';
 import { uploadOf } from './upload.js';
 
 /** Options of the image methods. */
 export interface ImageVerbOptions {
   readonly images?: NodeImages | undefined;
+  /** The agents of other nodes. */
+  readonly agents: ConnectedAgents;
 }
 
 /** Concurrent loads of a node: each causes disk I/O of the engine. */
@@ -16,54 +20,34 @@ const loadsMax = 2;
 /** Bytes between two progress messages. */
 const progressBytes = 1_048_576;
 
-function shown({ users, usedAt, origin, ...image }: NodeImage): JsonObject {
-  const { id, tags, digests, sizeBytes, createdAt } = image;
-  return {
-    ...{ id, tags, digests, sizeBytes: `${sizeBytes}` },
-    createdAt: new Date(createdAt * 1_000).toISOString(),
-    ...(origin && { origin }),
-    ...(usedAt !== undefined && { usedAt: new Date(usedAt).toISOString() }),
-    instances: users,
-  };
+/** The node of a request, and its images. */
+interface Requested {
+  readonly node: string;
+  readonly images: ImageAccess;
 }
 
 /**
- * Checks that a request is for the node of this server.
- * @param remedy what to type on another node
- * @throws StatusError for another node, NotFound if it does not exist
+ * The images that a request is for.
+ * @param remedy what to type on another node whose agent is not connected
+ * @throws StatusError NotFound if the node does not exist
  */
-async function requireThisNode(
+async function requestedImages(
   { store }: ApiParts,
-  { node: here }: NodeImages,
+  { images, agents }: { readonly images: NodeImages; readonly agents: ConnectedAgents },
   request: JsonObject,
   remedy: string,
-): Promise<void> {
-  const name = textOf(request, 'node') || here;
-  if (name === here) return;
-  if (!(await store.get(nodes, { name }))) throw notFound({ kind: 'Node', name });
-  const elsewhere = { node: name, here, what: `the images of node ${name}`, remedy };
-  throw onOtherNode(elsewhere, { kind: 'Node', name });
-}
-
-/** Converts an error of the engine for the caller. */
-function engineFailure({ node }: NodeImages, error: unknown): Error {
-  if (!(error instanceof EngineError)) return StatusError.from(error);
-  const resource = { kind: 'Node', name: node };
-  if (['Unreachable', 'Unsupported', 'Broken', 'Timeout'].includes(error.kind))
-    return failedPrecondition('RuntimeUnavailable', error.message, resource);
-  const full = /no space left on device/.test(error.message)
-    ? '; free disk space with kedge image prune'
-    : '';
-  return failedPrecondition(
-    'EngineRefused',
-    `the container engine of node ${node} rejected the request: ${error.message}${full}`,
-    resource,
-  );
+): Promise<Requested> {
+  const { node: here } = images;
+  const node = textOf(request, 'node') || here;
+  if (node === here) return { node, images: imagesHere(images) };
+  if (!(await store.get(nodes, { name: node }))) throw notFound({ kind: 'Node', name: node });
+  const what = `the images of node ${node}`;
+  return { node, images: remoteImages(agents, { node, what, remedy }) };
 }
 
 async function* load(
   { clock }: ApiParts,
-  images: NodeImages,
+  images: ImageAccess,
   signal: AbortSignal,
   further: AsyncIterable<JsonObject>,
 ): AsyncIterable<JsonObject> {
@@ -83,7 +67,7 @@ async function* load(
     )
     .then(
       (names) => (result = names),
-      (error: unknown) => (failure = upload.failure() ?? engineFailure(images, error)),
+      (error: unknown) => (failure = upload.failure() ?? StatusError.from(error)),
     )
     .finally(() => wake());
   let toldBytes = 0;
@@ -137,37 +121,41 @@ function withoutImages(): readonly CustomMethod[] {
 }
 
 /** `ImageService`. */
-export function imageVerbs(parts: ApiParts, { images }: ImageVerbOptions): readonly CustomMethod[] {
+export function imageVerbs(
+  parts: ApiParts,
+  { images, agents }: ImageVerbOptions,
+): readonly CustomMethod[] {
   if (!images) return withoutImages();
-  const here = images;
-  let loads = 0;
+  const requested = (request: JsonObject, remedy: string): Promise<Requested> =>
+    requestedImages(parts, { images, agents }, request, remedy);
+  /** Running loads by node. */
+  const loads = new Map<string, number>();
   async function* bounded(
     { signal }: CallContext,
     request: JsonObject,
     further: AsyncIterable<JsonObject>,
   ): AsyncIterable<JsonObject> {
-    await requireThisNode(parts, here, request, 'load the tar archive: docker load -i FILE');
-    if (loads >= loadsMax)
+    const { node, images: there } = await requested(
+      request,
+      'load the tar archive: docker load -i FILE',
+    );
+    const running = loads.get(node) ?? 0;
+    if (running >= loadsMax)
       throw new StatusError({
         code: 'ResourceExhausted',
         reason: 'TooManyLoads',
         message: `${loadsMax} loads of images are running, which is the limit; retry after the end of one`,
         retryAfterMs: 10_000,
       });
-    loads += 1;
+    loads.set(node, running + 1);
     try {
-      yield* load(parts, here, signal, further);
+      yield* load(parts, there, signal, further);
     } finally {
-      loads -= 1;
+      const left = (loads.get(node) ?? 1) - 1;
+      if (left > 0) loads.set(node, left);
+      else loads.delete(node);
     }
   }
-  const called = async (work: Promise<JsonObject>): Promise<JsonObject> => {
-    try {
-      return await work;
-    } catch (error) {
-      throw engineFailure(images, error);
-    }
-  };
   return [
     {
       id: 'ImageService.List',
@@ -175,8 +163,8 @@ export function imageVerbs(parts: ApiParts, { images }: ImageVerbOptions): reado
       handler: {
         type: 'unary',
         async call({ signal }, request) {
-          await requireThisNode(parts, images, request, 'list them: docker image ls');
-          return called(images.list(signal).then((found) => ({ items: found.map(shown) })));
+          const { images: there } = await requested(request, 'list them: docker image ls');
+          return there.list(signal);
         },
       },
     },
@@ -195,14 +183,8 @@ export function imageVerbs(parts: ApiParts, { images }: ImageVerbOptions): reado
       handler: {
         type: 'unary',
         async call({ signal }, request) {
-          await requireThisNode(parts, images, request, 'remove them: docker image rm IMAGE');
-          const dryRun = request.dryRun === true;
-          return called(
-            images.prune(signal, { dryRun }).then((removed) => ({
-              removed: removed.map(shown),
-              sizeBytes: `${removed.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)}`,
-            })),
-          );
+          const { images: there } = await requested(request, 'remove them: docker image rm IMAGE');
+          return there.prune(signal, request.dryRun === true);
         },
       },
     },

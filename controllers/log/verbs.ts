@@ -1,18 +1,11 @@
-import { invalid, notFound, StatusError } from 'kedge';
+import { type Clock, invalid, notFound, StatusError } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import { type LogCursor, type LogLine, type Runtime, runtimeFailure } from '../agent/index.js';
+import type { LogCursor } from '../agent/index.js';
 import { type Instance, instances } from '../instance/kind.js';
-import { type Elsewhere, elsewhereText, onOtherNode, otherNodeOf } from '../node/other-node.js';
 import { services } from '../service/kind.js';
+import { logOf, type LogSources, previousOf } from './log-sources.js';
 import { merge } from './merge.js';
-
-/** The sources of the log service. */
-export interface LogVerbOptions {
-  readonly runtimes: readonly Runtime[];
-  /** The node of the runtimes. Absent: they are those of all nodes. */
-  readonly node?: string;
-}
 
 /**
  * Returns the instance of that name, otherwise all instances of the service of that name, which may be none.
@@ -87,80 +80,39 @@ function agoOf(field: 'since' | 'until', text: string, now: number): number | un
   ]);
 }
 
-/** Details of an instance whose output another node has; undefined for one of this node. */
-function elsewhereOf({ node: here }: LogVerbOptions, instance: Instance): Elsewhere | undefined {
-  const node = otherNodeOf(instance, here);
-  if (node === undefined || here === undefined) return undefined;
-  const { containerId, metadata, namespace, name } = instance;
-  const remedy =
-    containerId === undefined
-      ? `read the directory instances/${metadata.uid} below the data directory of its agent`
-      : `type: docker logs ${containerId}`;
-  return { node, here, what: `the output of "${namespace}/${name}"`, remedy };
-}
-
-/** Checks that at least one of the instances, if there are any, is on this node. @throws StatusError if none is */
-function requireOneHere(options: LogVerbOptions, found: readonly Instance[]): void {
-  const [first] = found;
-  const elsewhere = first && elsewhereOf(options, first);
-  if (!elsewhere || found.some((each) => !elsewhereOf(options, each))) return;
-  const { namespace, name } = first;
-  throw onOtherNode(elsewhere, { kind: 'Instance', namespace, name });
-}
-
-/** The line in place of the output of an instance on another node. It is not repeated for a reader that resumes. */
-function* placeLine(
-  elsewhere: Elsewhere,
-  positions: Positions,
-  { name, metadata }: Instance,
-): Generator<JsonObject> {
-  if (positions.has(metadata.uid)) return;
-  positions.set(metadata.uid, []);
-  const content = `[kedge] ${elsewhereText(elsewhere)}`;
-  yield { instance: name, content, position: encodePositions(positions), time: '' };
-}
-
 interface Reading {
   readonly since: number | undefined;
   readonly until: number | undefined;
-  readonly options: LogVerbOptions;
+  readonly options: LogSources;
   readonly request: JsonObject;
   readonly positions: Positions;
   readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** Whether only one instance is read. */
+  readonly single: boolean;
 }
 
 async function* linesOf(
-  { options, request, positions, since, until, signal }: Reading,
+  { options, clock, request, positions, since, until, signal, single }: Reading,
   instance: Instance,
 ): AsyncIterable<JsonObject> {
-  const elsewhere = elsewhereOf(options, instance);
-  if (elsewhere) {
-    yield* placeLine(elsewhere, positions, instance);
-    return;
-  }
-  const name = instance.template.runtime ?? 'container';
-  const runtime = options.runtimes.find((r) => r.name === name);
-  if (!runtime) return;
   const tail = typeof request.tail === 'number' ? request.tail : 0;
   const follow = request.follow === true;
   const { uid } = instance.metadata;
+  const known = positions.get(uid);
+  const after = known && known.length > 0 ? known : undefined;
   // The runtime counts lines from the end of the log.
   const isCounted = until === undefined;
   const last = isCounted ? 0 : tail;
-  const range = {
-    ...{ tail: isCounted ? tail : 0, follow, signal },
-    ...{ after: positions.get(uid), since, until },
-  };
-  try {
-    for await (const { content, cursor, time = '' } of lastOf(runtime.readLog(uid, range), last)) {
-      positions.set(uid, cursor);
-      yield { instance: instance.name, content, position: encodePositions(positions), time };
-    }
-  } catch (error) {
-    const { namespace, name: of } = instance;
-    const what = `the log of "${namespace}/${of}" can't be read`;
-    const resource = { kind: 'Instance', namespace, name: of };
-    throw await runtimeFailure(runtime, what, resource, error);
+  const range = { tail: isCounted ? tail : 0, follow, signal, after, since, until };
+  // A reader that resumes waits for an agent that is not connected yet, for example after a restart of the daemon.
+  const reading = { request: range, fails: single && after === undefined, clock };
+  for await (const line of lastOf(logOf(options, instance, reading), last)) {
+    const isRemark = 'remark' in line;
+    if (!isRemark) positions.set(uid, line.cursor);
+    const content = isRemark ? `[kedge] ${line.remark}` : line.content;
+    const time = isRemark ? '' : (line.time ?? '');
+    yield { instance: instance.name, content, position: encodePositions(positions), time };
   }
 }
 
@@ -174,20 +126,18 @@ function refuseWith(other: string, fields: readonly string[], request: JsonObjec
 
 /** Lines of the previous run of each instance. */
 async function* previousLines(
-  { options, request }: Pick<Reading, 'options' | 'request'>,
+  { options, request, signal }: Pick<Reading, 'options' | 'request' | 'signal'>,
   found: readonly Instance[],
 ): AsyncIterable<JsonObject> {
   refuseWith('previous', ['follow', 'after', 'since', 'until'], request);
   const tail = typeof request.tail === 'number' ? request.tail : 0;
   let earlier = false;
-  for (const { name, metadata, template } of found) {
-    const wanted = template.runtime ?? 'container';
-    const runtime = options.runtimes.find((each) => each.name === wanted);
-    const previous = await runtime?.readPrevious(metadata.uid);
+  for (const instance of found) {
+    const previous = await previousOf(options, instance, signal);
     if (!previous) continue;
     earlier = true;
     for await (const { content, time = '' } of lastOf(previous, tail))
-      yield { instance: name, content, position: '', time };
+      yield { instance: instance.name, content, position: '', time };
   }
   if (!earlier)
     throw new StatusError({
@@ -199,23 +149,25 @@ async function* previousLines(
 
 async function* logs(
   parts: ApiParts,
-  options: LogVerbOptions,
+  options: LogSources,
   { signal }: CallContext,
   request: JsonObject,
 ): AsyncIterable<JsonObject> {
   const after = textOf(request, 'after');
   const positions = after === '' ? new Map<string, LogCursor>() : decodePositions(after);
   const found = await targets(parts, request);
-  requireOneHere(options, found);
   if (request.previous === true) {
-    yield* previousLines({ options, request }, found);
+    yield* previousLines({ options, request, signal }, found);
     return;
   }
   const now = parts.clock.now();
   const since = agoOf('since', textOf(request, 'since'), now);
   const until = agoOf('until', textOf(request, 'until'), now);
   if (until !== undefined) refuseWith('until', ['follow', 'after'], request);
-  const reading = { options, request, positions, since, until, signal };
+  const reading = {
+    ...{ options, request, positions, since, until, signal },
+    ...{ clock: parts.clock, single: found.length === 1 },
+  };
   const sources = found.map((instance) => linesOf(reading, instance));
   const follow = request.follow === true;
   yield* follow ? merge(sources) : inTurn(sources);
@@ -229,12 +181,12 @@ async function* logs(
 }
 
 /** The last lines; all if `tail` is 0. */
-async function* lastOf(lines: AsyncIterable<LogLine>, tail: number): AsyncIterable<LogLine> {
+async function* lastOf<T>(lines: AsyncIterable<T>, tail: number): AsyncIterable<T> {
   if (tail === 0) {
     yield* lines;
     return;
   }
-  const last: LogLine[] = [];
+  const last: T[] = [];
   for await (const line of lines) {
     last.push(line);
     if (last.length > tail) last.shift();
@@ -247,7 +199,7 @@ async function* inTurn<T>(sources: readonly AsyncIterable<T>[]): AsyncIterable<T
 }
 
 /** `LogService.Get`: output of an instance or of a service. */
-export function logVerbs(parts: ApiParts, options: LogVerbOptions): readonly CustomMethod[] {
+export function logVerbs(parts: ApiParts, options: LogSources): readonly CustomMethod[] {
   return [
     {
       id: 'LogService.Get',

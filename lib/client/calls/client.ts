@@ -221,12 +221,22 @@ export class ApiClient {
     desc: DescMethod,
     requests: AsyncIterable<JsonObject>,
   ): Promise<void> {
+    let ended = false;
+    let wake: () => void = () => undefined;
+    // A call that ended reports no drain.
+    call.once('status', () => {
+      ended = true;
+      wake();
+    });
     try {
-      for await (const request of requests)
-        if (!call.write(this.#encode(desc, request)))
-          await new Promise<void>((resolve) => {
-            call.once('drain', resolve);
-          });
+      for await (const request of requests) {
+        if (ended) return;
+        if (call.write(this.#encode(desc, request))) continue;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          call.once('drain', resolve);
+        });
+      }
       call.end();
     } catch (error) {
       call.destroy(error as Error);

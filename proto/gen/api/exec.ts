@@ -79,7 +79,11 @@ export const RunExecRequest: Pick<MessageFns<RunExecRequest>, 'encode'> = {
 
 };
 
-export const TerminalSize: Pick<MessageFns<TerminalSize>, 'encode'> = {
+function createBaseTerminalSize(): TerminalSize {
+  return { columns: 0, rows: 0 };
+}
+
+export const TerminalSize: MessageFns<TerminalSize> = {
   encode(message: TerminalSize, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.columns !== 0) {
       writer.uint32(8).int32(message.columns);
@@ -90,6 +94,46 @@ export const TerminalSize: Pick<MessageFns<TerminalSize>, 'encode'> = {
     return writer;
   },
 
+  decode(input: BinaryReader | Uint8Array, length?: number): TerminalSize {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTerminalSize();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.columns = reader.int32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.rows = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
 };
 
 export const ExecRequest: Pick<MessageFns<ExecRequest>, 'encode'> = {
@@ -173,7 +217,17 @@ function createBaseExecResponse_Exit(): ExecResponse_Exit {
   return { code: 0, signal: "" };
 }
 
-export const ExecResponse_Exit: Pick<MessageFns<ExecResponse_Exit>, 'decode'> = {
+export const ExecResponse_Exit: MessageFns<ExecResponse_Exit> = {
+  encode(message: ExecResponse_Exit, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.code !== 0) {
+      writer.uint32(8).int32(message.code);
+    }
+    if (message.signal !== "") {
+      writer.uint32(18).string(message.signal);
+    }
+    return writer;
+  },
+
   decode(input: BinaryReader | Uint8Array, length?: number): ExecResponse_Exit {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;

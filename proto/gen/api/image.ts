@@ -8,7 +8,7 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 
 export interface ListImagesRequest {
-  /** Empty, or the node of the server. */
+  /** Empty for the node of the server. */
   node: string;
 }
 
@@ -82,7 +82,7 @@ export interface LoadImageRequest {
 }
 
 export interface LoadImageRequest_Start {
-  /** Empty, or the node of the server. */
+  /** Empty for the node of the server. */
   node: string;
 }
 
@@ -107,7 +107,7 @@ export interface LoadImageResponse_Loaded {
 }
 
 export interface PruneImagesRequest {
-  /** Empty, or the node of the server. */
+  /** Empty for the node of the server. */
   node: string;
   /** Returns the images that would be removed, and removes nothing. */
   dryRun: boolean;
@@ -134,7 +134,14 @@ function createBaseListImagesResponse(): ListImagesResponse {
   return { items: [] };
 }
 
-export const ListImagesResponse: Pick<MessageFns<ListImagesResponse>, 'decode'> = {
+export const ListImagesResponse: MessageFns<ListImagesResponse> = {
+  encode(message: ListImagesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.items) {
+      Image.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
   decode(input: BinaryReader | Uint8Array, length?: number): ListImagesResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -182,7 +189,38 @@ function createBaseImage(): Image {
   };
 }
 
-export const Image: Pick<MessageFns<Image>, 'decode'> = {
+export const Image: MessageFns<Image> = {
+  encode(message: Image, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    for (const v of message.tags) {
+      writer.uint32(18).string(v!);
+    }
+    for (const v of message.digests) {
+      writer.uint32(26).string(v!);
+    }
+    if (message.sizeBytes !== 0n) {
+      if (BigInt.asIntN(64, message.sizeBytes) !== message.sizeBytes) {
+        throw new globalThis.Error("value provided for field message.sizeBytes of type int64 too large");
+      }
+      writer.uint32(32).int64(message.sizeBytes);
+    }
+    if (message.createdAt !== "") {
+      writer.uint32(42).string(message.createdAt);
+    }
+    if (message.origin !== Image_Origin.ORIGIN_UNSPECIFIED) {
+      writer.uint32(48).int32(image_OriginToNumber(message.origin));
+    }
+    if (message.usedAt !== "") {
+      writer.uint32(58).string(message.usedAt);
+    }
+    for (const v of message.instances) {
+      writer.uint32(66).string(v!);
+    }
+    return writer;
+  },
+
   decode(input: BinaryReader | Uint8Array, length?: number): Image {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -394,7 +432,14 @@ function createBaseLoadImageResponse_Loaded(): LoadImageResponse_Loaded {
   return { images: [] };
 }
 
-export const LoadImageResponse_Loaded: Pick<MessageFns<LoadImageResponse_Loaded>, 'decode'> = {
+export const LoadImageResponse_Loaded: MessageFns<LoadImageResponse_Loaded> = {
+  encode(message: LoadImageResponse_Loaded, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.images) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
   decode(input: BinaryReader | Uint8Array, length?: number): LoadImageResponse_Loaded {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -446,7 +491,20 @@ function createBasePruneImagesResponse(): PruneImagesResponse {
   return { removed: [], sizeBytes: 0n };
 }
 
-export const PruneImagesResponse: Pick<MessageFns<PruneImagesResponse>, 'decode'> = {
+export const PruneImagesResponse: MessageFns<PruneImagesResponse> = {
+  encode(message: PruneImagesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.removed) {
+      Image.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.sizeBytes !== 0n) {
+      if (BigInt.asIntN(64, message.sizeBytes) !== message.sizeBytes) {
+        throw new globalThis.Error("value provided for field message.sizeBytes of type int64 too large");
+      }
+      writer.uint32(16).int64(message.sizeBytes);
+    }
+    return writer;
+  },
+
   decode(input: BinaryReader | Uint8Array, length?: number): PruneImagesResponse {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
@@ -490,8 +548,8 @@ export const PruneImagesResponse: Pick<MessageFns<PruneImagesResponse>, 'decode'
 };
 
 /**
- * Images of containers on the node of the server. Requests for another node fail with WrongNode: its agent accepts no
- * connections, and the message has the command to type on that node.
+ * Images of containers on a node. The agent of another node must be connected to the server; otherwise requests fail with
+ * AgentNotConnected, and the message has the command to type on that node.
  */
 export type ImageServiceService = typeof ImageServiceService;
 export const ImageServiceService = {

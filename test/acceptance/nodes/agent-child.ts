@@ -15,9 +15,17 @@ import {
 import { RemoteStore } from 'kedge/client';
 import {
   Agent,
+  AgentConnection,
+  availableNames,
+  ContainerRuntime,
   DataFiles,
   dataFilesDirectory,
   defaultPolicy,
+  EngineClient,
+  ImageRecords,
+  Images,
+  instances,
+  NodeImages,
   NodeRegistration,
   openAgentDirectory,
   parameterResolver,
@@ -30,6 +38,7 @@ import {
   volumeController,
   VolumeManager,
 } from '@kedge/controllers';
+import { kedgeClient } from '@kedge/api/client';
 import { directoryJournal } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { withHeldCalls } from '../../fixtures/held-calls.js';
@@ -44,6 +53,8 @@ export interface AgentSettings {
   readonly heartbeatMs: number;
   /** A file that holds calls of drivers; see `withHeldCalls`. */
   readonly held?: string;
+  /** The socket of a container engine; absent: the agent runs processes only. */
+  readonly dockerSocket?: string;
 }
 
 const settings = JSON.parse(process.argv[2] ?? '{}') as AgentSettings;
@@ -55,6 +66,7 @@ const {
   hostPathAllowlist,
   heartbeatMs,
   held: heldCalls,
+  dockerSocket,
 } = settings;
 const clock = systemClock;
 const random = systemRandom;
@@ -111,6 +123,35 @@ const processes = new ProcessRuntime({
   volumeDirectories: hostPathAllowlist,
   clock,
 });
+const client = kedgeClient({ server, token });
+
+/** The containers and images of the node's engine. */
+function engineParts(socketPath: string) {
+  const engine = new EngineClient({ socketPath, clock });
+  const records = new ImageRecords(join(directory, 'images'));
+  const credentialsOf = () => undefined;
+  const containers = new ContainerRuntime({
+    engine,
+    images: new Images({ images: engine.images, credentialsOf, records, clock }),
+    cluster: remote.storeId,
+    directory: join(directory, 'containers'),
+    hostPortAddress: '127.0.0.1',
+    ownDirectories: [directory, dataFiles.directory],
+    clock,
+    logger,
+    policy,
+  });
+  const images = new NodeImages({
+    node,
+    images: engine.images,
+    records,
+    instances: () => Promise.resolve(manager.informer(instances).lister.list()),
+    clock,
+  });
+  return { containers, images };
+}
+const engine = dockerSocket === undefined ? undefined : engineParts(dockerSocket);
+const runtimes = [processes, ...(engine ? [engine.containers] : [])];
 const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
 const volumeManager = new VolumeManager({
   ...common,
@@ -133,7 +174,7 @@ manager
       address: '127.0.0.1',
       version: 'test',
       drivers: drivers.names,
-      runtimes: async () => ((await processes.availability()).available ? [processes.name] : []),
+      runtimes: () => availableNames(runtimes),
       life: held.life,
       callers: controllers,
       // Ends like a kill: the resources here belong to the other process.
@@ -143,7 +184,16 @@ manager
       },
     }),
   )
-  .addRunnable(new Agent({ ...common, runtimes: [processes], volumeManager, sealer, dataFiles }));
+  .addRunnable(new Agent({ ...common, runtimes, volumeManager, sealer, dataFiles }))
+  .addRunnable(
+    new AgentConnection({
+      ...common,
+      calls: client.api,
+      agentId: held.life.id,
+      runtimes,
+      images: engine?.images,
+    }),
+  );
 await thawLeftovers({ ...common, journal });
 await manager.start();
 for (const controller of controllers) manager.addController(controller);

@@ -141,7 +141,7 @@ export function addImage(program: Command): void {
   const image = program.command('image').description('manage the container images of a node');
   const node = [
     '--node <name>',
-    'the node of the daemon (default); for another node, the error has the command to type there',
+    'the node; default: that of the daemon',
   ] as const;
   withExamples(
     image

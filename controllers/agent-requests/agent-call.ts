@@ -1,0 +1,150 @@
+import { type StatusCode, StatusError } from 'kedge';
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+
+/** Maximum length of a failure's message, in characters. */
+const messageCharactersMax = 4_096;
+
+/** The error of a request whose agent disconnected. */
+export function agentLost(node: string): StatusError {
+  return new StatusError({
+    code: 'Unavailable',
+    reason: 'AgentLost',
+    message: `the connection to the agent of node ${node} was lost during the request; retry once the agent is connected again`,
+  });
+}
+
+/** Codes that an agent can report. Others, such as Unauthenticated, are about the call of the server's own caller. */
+const reportable: readonly StatusCode[] = [
+  ...(['InvalidArgument', 'NotFound', 'FailedPrecondition', 'Aborted', 'Cancelled'] as const),
+  ...(['ResourceExhausted', 'DeadlineExceeded', 'Unavailable', 'Internal'] as const),
+];
+
+/** The error that an agent reported. */
+function failureOf(failure: JsonObject): StatusError {
+  const named = textOf(failure, 'code');
+  return new StatusError({
+    code: reportable.find((code) => code === named) ?? 'Unknown',
+    reason: textOf(failure, 'reason') || 'Unknown',
+    message: textOf(failure, 'message').slice(0, messageCharactersMax),
+  });
+}
+
+/** A message for the agent, with the function to call once it was taken. */
+interface Outgoing {
+  readonly message: JsonObject;
+  readonly taken: () => void;
+}
+
+/**
+ * A request to an agent and the stream over which the agent answers it. One message for the agent is buffered at a time,
+ * and answers are read only on demand: a slow side blocks the other.
+ */
+export class AgentCall {
+  readonly node: string;
+  readonly #outgoing: Outgoing[] = [];
+  readonly #ended = new AbortController();
+  #answers: AsyncIterator<JsonObject> | undefined;
+  #opened: () => void = () => undefined;
+  #wake: () => void = () => undefined;
+  /** Resolves when the agent opened the stream of its answers, or the call ended. */
+  readonly opened: Promise<void>;
+
+  /** @param opening the message with the request */
+  constructor(node: string, opening: JsonObject) {
+    this.node = node;
+    this.#outgoing.push({ message: opening, taken: () => undefined });
+    this.opened = new Promise((resolve) => {
+      this.#opened = resolve;
+    });
+  }
+
+  /** Aborts when the call ended: the caller closed it, or the agent disconnected. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Whether the agent opened the stream of its answers. */
+  get isOpen(): boolean {
+    return this.#answers !== undefined;
+  }
+
+  /** Sends input. Resolves when the stream took it, or the call ended. */
+  send(message: JsonObject): Promise<void> {
+    if (this.ended.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#outgoing.push({ message, taken: resolve });
+      this.#wake();
+    });
+  }
+
+  /**
+   * The answers until the agent's last one.
+   * @throws StatusError that the agent reported; Unavailable (AgentLost) if it disconnected
+   */
+  async *answers(): AsyncIterable<JsonObject> {
+    for (;;) {
+      const answer = await this.#next();
+      if (!answer) throw agentLost(this.node);
+      if (isJsonObject(answer.failure)) throw failureOf(answer.failure);
+      yield answer;
+    }
+  }
+
+  /** Ends the call. The agent then ends its work for it. */
+  close(): void {
+    if (this.ended.aborted) return;
+    this.#ended.abort();
+    this.#opened();
+    this.#wake();
+    for (const { taken } of this.#outgoing.splice(0)) taken();
+  }
+
+  /**
+   * The messages for the agent, as the stream over which it answers takes them.
+   * @param answers the messages of the agent
+   * @param signal aborts when the agent disconnects
+   */
+  async *serve(answers: AsyncIterable<JsonObject>, signal: AbortSignal): AsyncIterable<JsonObject> {
+    this.#answers = answers[Symbol.asyncIterator]();
+    this.#opened();
+    const gone = (): void => this.close();
+    signal.addEventListener('abort', gone, { once: true });
+    if (signal.aborted) gone();
+    try {
+      while (!this.ended.aborted) {
+        const next = this.#outgoing.shift();
+        if (next) {
+          yield next.message;
+          next.taken();
+        } else
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+      }
+    } finally {
+      signal.removeEventListener('abort', gone);
+      this.close();
+    }
+  }
+
+  /** The next answer; undefined if the call ended or the agent disconnected. */
+  #next(): Promise<JsonObject | undefined> {
+    const { ended } = this;
+    const answers = this.#answers;
+    if (!answers || ended.aborted) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      // One listener per answer, removed after it: a race with one promise would keep memory for each answer.
+      const finish = (answer: JsonObject | undefined): void => {
+        ended.removeEventListener('abort', lost);
+        resolve(answer);
+      };
+      const lost = (): void => finish(undefined);
+      ended.addEventListener('abort', lost, { once: true });
+      answers.next().then(
+        (result) => finish(result.done === true ? undefined : result.value),
+        // The stream broke.
+        lost,
+      );
+    });
+  }
+}

@@ -1,0 +1,245 @@
+import { Readable } from 'node:stream';
+import { failedPrecondition, invalid, StatusError } from 'kedge';
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+import type { ExecProcess, LogLine, NodeImages, Runtime, TerminalSize } from '../agent/index.js';
+import { type CommandTarget, startCommand } from '../exec/start-command.js';
+import { imagesHere } from '../image/image-access.js';
+import { localLog, localPrevious } from '../log/local-log.js';
+import { cursorOf } from './remote-log.js';
+
+/** What an agent answers requests with. */
+export interface AnswerSources {
+  readonly node: string;
+  readonly runtimes: readonly Runtime[];
+  /** Absent: requests about images are refused. */
+  readonly images?: NodeImages | undefined;
+}
+
+/** A request with its input. */
+interface Received {
+  readonly request: JsonObject;
+  /** Ends when the caller or the server is gone. */
+  readonly input: AsyncIterable<JsonObject>;
+  /** Aborted by whoever first sees that the caller or the server is gone. */
+  readonly gone: AbortController;
+}
+
+/** Maximum bytes of output in one message. */
+const pieceBytesMax = 1_048_576;
+
+/** A workload's uid names a directory. */
+const uidPattern = /^[0-9a-zA-Z-]{1,64}$/;
+
+function targetIn(request: JsonObject): CommandTarget {
+  const target = isJsonObject(request.target) ? request.target : {};
+  const uid = textOf(target, 'uid');
+  if (!uidPattern.test(uid))
+    throw invalid([{ field: 'target.uid', description: `${JSON.stringify(uid)} is not a uid` }]);
+  const text = (field: string): string => textOf(target, field);
+  return {
+    uid,
+    runtime: text('runtime'),
+    namespace: text('namespace'),
+    name: text('name'),
+    status: text('status'),
+  };
+}
+
+function sizeIn(value: unknown): TerminalSize {
+  const { columns, rows } = isJsonObject(value) ? value : {};
+  return { columns: Number(columns) || 80, rows: Number(rows) || 24 };
+}
+
+/** Reads input that the request does not need, to notice its end. */
+async function untilGone({ input, gone }: Received): Promise<void> {
+  try {
+    for await (const _ of input);
+  } finally {
+    gone.abort();
+  }
+}
+
+async function feed(command: ExecProcess, message: JsonObject): Promise<void> {
+  const data = textOf(message, 'data');
+  if (data !== '') await command.write(Buffer.from(data, 'base64'));
+  if (message.dataEnd === true) command.closeInput();
+  if (isJsonObject(message.resize)) await command.resize(sizeIn(message.resize));
+  const name = textOf(message, 'signal');
+  if (name !== '') await command.signal(name as NodeJS.Signals);
+}
+
+async function* exec(
+  { runtimes }: AnswerSources,
+  request: JsonObject,
+  { input, gone }: Received,
+): AsyncIterable<JsonObject> {
+  const words = Array.isArray(request.command) ? request.command.map(String) : [];
+  const terminal = request.tty === true ? sizeIn(request.size) : undefined;
+  const command = await startCommand(runtimes, targetIn(request), { command: words, terminal });
+  const kill = (): void => command.kill();
+  gone.signal.addEventListener('abort', kill, { once: true });
+  if (gone.signal.aborted) kill();
+  const feeding = (async () => {
+    try {
+      for await (const message of input) await feed(command, message);
+    } finally {
+      gone.abort();
+    }
+  })();
+  feeding.catch(() => undefined);
+  try {
+    yield { begun: true };
+    for await (const { stream, data } of command.output)
+      for (let at = 0; at < data.length; at += pieceBytesMax)
+        yield { [stream]: data.subarray(at, at + pieceBytesMax).toString('base64') };
+    const { code, signal } = await command.exited;
+    yield { exit: { code, signal } };
+  } finally {
+    gone.signal.removeEventListener('abort', kill);
+    kill();
+  }
+}
+
+async function* linesOf(lines: AsyncIterable<LogLine>): AsyncIterable<JsonObject> {
+  yield { begun: true };
+  for await (const { content, cursor, time = '' } of lines)
+    yield { line: { content, cursor: { numbers: cursor.map(String) }, time } };
+  yield { end: true };
+}
+
+function timeIn(request: JsonObject, field: 'since' | 'until'): number | undefined {
+  const ms = Number(request[field]);
+  return ms > 0 ? ms : undefined;
+}
+
+async function* readLog(
+  { runtimes }: AnswerSources,
+  request: JsonObject,
+  received: Received,
+): AsyncIterable<JsonObject> {
+  untilGone(received).catch(() => undefined);
+  const target = targetIn(request);
+  if (request.previous === true) {
+    const previous = await localPrevious(runtimes, target);
+    if (previous) yield* linesOf(previous);
+    else yield { end: true };
+    return;
+  }
+  yield* linesOf(
+    localLog(runtimes, target, {
+      tail: Number(request.tail) || 0,
+      follow: request.follow === true,
+      signal: received.gone.signal,
+      after: isJsonObject(request.after) ? cursorOf(request.after) : undefined,
+      since: timeIn(request, 'since'),
+      until: timeIn(request, 'until'),
+    }),
+  );
+}
+
+/** The archive in the input, with backpressure. */
+async function* archiveIn({ input, gone }: Received): AsyncIterable<Buffer> {
+  const iterator = input[Symbol.asyncIterator]();
+  for (;;) {
+    const next = await iterator.next();
+    if (next.done === true) {
+      gone.abort();
+      throw new StatusError({
+        code: 'Cancelled',
+        reason: 'Cancelled',
+        message: 'the archive broke off before its end',
+      });
+    }
+    if (next.value.dataEnd === true) break;
+    const piece = Buffer.from(textOf(next.value, 'data'), 'base64');
+    if (piece.length > 0) yield piece;
+  }
+  untilGone({ request: {}, input: { [Symbol.asyncIterator]: () => iterator }, gone }).catch(
+    () => undefined,
+  );
+}
+
+function requireImages({ images, node }: AnswerSources): NodeImages {
+  if (images) return images;
+  throw failedPrecondition(
+    'RuntimeUnavailable',
+    `node ${node} has no container runtime and therefore no images`,
+    { kind: 'Node', name: node },
+  );
+}
+
+async function* loadImages(sources: AnswerSources, received: Received): AsyncIterable<JsonObject> {
+  const { gone } = received;
+  const images = imagesHere(requireImages(sources));
+  const tar = Readable.from(archiveIn(received), { objectMode: false });
+  // The engine's messages are kept to the newest: a reader that is slow needs no other.
+  let text = '';
+  let wake: () => void = () => undefined;
+  let outcome: JsonObject | undefined;
+  let failure: StatusError | undefined;
+  const loading = images
+    .load(
+      tar,
+      (told) => {
+        text = told;
+        wake();
+      },
+      gone.signal,
+    )
+    .then(
+      (names) => (outcome = { loaded: { images: names } }),
+      (error: unknown) => (failure = StatusError.from(error)),
+    )
+    .finally(() => wake());
+  try {
+    while (outcome === undefined && failure === undefined) {
+      if (text === '')
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      const progress = text;
+      text = '';
+      if (progress !== '') yield { progress };
+    }
+    if (failure !== undefined) throw failure;
+    if (outcome) yield outcome;
+  } finally {
+    tar.destroy();
+    await loading;
+  }
+}
+
+function dispatched(sources: AnswerSources, received: Received): AsyncIterable<JsonObject> {
+  const { request, gone } = received;
+  if (isJsonObject(request.exec)) return exec(sources, request.exec, received);
+  if (isJsonObject(request.readLog)) return readLog(sources, request.readLog, received);
+  if (isJsonObject(request.loadImages)) return loadImages(sources, received);
+  const { listImages, pruneImages } = request;
+  untilGone(received).catch(() => undefined);
+  return (async function* () {
+    if (isJsonObject(listImages))
+      yield { images: await imagesHere(requireImages(sources)).list(gone.signal) };
+    else if (isJsonObject(pruneImages)) {
+      const images = imagesHere(requireImages(sources));
+      yield { pruned: await images.prune(gone.signal, pruneImages.dryRun === true) };
+    } else
+      throw new StatusError({
+        code: 'Unimplemented',
+        reason: 'Unimplemented',
+        message: `the agent of node ${sources.node} does not know this request; upgrade it`,
+      });
+  })();
+}
+
+/** The answers to a request; a failure is the last one. Ends when the caller or the server is gone. */
+export async function* answersTo(
+  sources: AnswerSources,
+  received: Received,
+): AsyncIterable<JsonObject> {
+  try {
+    yield* dispatched(sources, received);
+  } catch (error) {
+    const { code, reason, message } = StatusError.from(error);
+    yield { failure: { code, reason, message } };
+  }
+}
