@@ -23,6 +23,8 @@ import { joinHolders, type NodeHost, thisNode } from '@kedge/driver-sdk';
 import type { DaemonConfig } from './config/settings.js';
 import { privatePaths } from './config/private-paths.js';
 
+/** Time in which the engine reports its data directory at the start of kedged. */
+const engineAnswerMs = 2_000;
 /** Deadline of the removal of a directory in a container. */
 const removalMs = 600_000;
 
@@ -45,12 +47,25 @@ interface RuntimeParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Called with the data directory of the engine whenever the engine reports it. */
+  readonly onEngineDirectory: (path: string) => void;
+}
+
+/**
+ * Asks the engine for its data directory before volumes are mounted. An engine that does not answer is asked again by
+ * the watch of its events and of its disk.
+ */
+async function askForDirectory(engine: EngineClient, clock: Clock): Promise<void> {
+  const limit = new AbortController();
+  const timer = clock.setTimer(() => limit.abort(), engineAnswerMs);
+  await engine.rootDirectory(limit.signal).catch(() => undefined);
+  timer.cancel();
 }
 
 /** Creates the configured runtimes, and adds their background work to the manager. */
 export async function nodeRuntimes(
   config: DaemonConfig,
-  { dataFiles, store, manager, resolver, clock, random, logger }: RuntimeParts,
+  { dataFiles, store, manager, resolver, clock, random, logger, onEngineDirectory }: RuntimeParts,
 ): Promise<NodeRuntimes> {
   const { dataDirectory, policy } = config;
   const processes = new ProcessRuntime({
@@ -66,7 +81,9 @@ export async function nodeRuntimes(
     clock,
     policy,
   });
-  const engine = new EngineClient({ socketPath: config.dockerSocket, clock });
+  const onRootDirectory = onEngineDirectory;
+  const engine = new EngineClient({ socketPath: config.dockerSocket, clock, onRootDirectory });
+  await askForDirectory(engine, clock);
   const records = new ImageRecords(join(dataDirectory, 'images'));
   const credentialsOf = registryCredentials({
     registries: manager.informer(registries).lister,

@@ -42,7 +42,7 @@ import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
 import { AuditLog, auditFileAt } from './telemetry/audit-log.js';
 import { type DaemonData, openDaemonData } from './data/data-directory.js';
-import { deniedHostPaths } from './config/denied-host-paths.js';
+import { deniedHostPaths, denyEngineDirectory } from './config/denied-host-paths.js';
 import { type DaemonKeys, keyPlace } from './config/key-file.js';
 import { PrometheusMetrics } from './telemetry/prometheus-metrics.js';
 import { providerPorts } from './telemetry/provider-metrics.js';
@@ -144,7 +144,9 @@ async function assemble(
   const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
   const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
   const parts = { dataFiles, store, manager, resolver, clock, random, logger };
-  const runtimes = await nodeRuntimes(config, parts);
+  const hostPathDenylist = [...(await deniedHostPaths(config, dataFiles.directory))];
+  const onEngineDirectory = denyEngineDirectory(hostPathDenylist);
+  const runtimes = await nodeRuntimes(config, { ...parts, onEngineDirectory });
   const { host, changeOwner } = runtimes;
   const storageRoot = new StorageRootKeeper({
     store,
@@ -154,7 +156,6 @@ async function assemble(
     logger: logger.child({ part: 'storage root' }),
     holders: host.holders,
   });
-  const hostPathDenylist = await deniedHostPaths(config, dataFiles.directory);
   const journal = directoryJournal(join(dataDirectory, 'node-journal'));
   const { clusterId } = store;
   const providers = providerPorts(metrics, clock);

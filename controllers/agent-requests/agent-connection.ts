@@ -15,7 +15,7 @@ import { type AnswerSources, answersTo } from './answers.js';
 /** Options of {@link AgentConnection}. */
 export interface AgentConnectionOptions extends AnswerSources {
   /** A client of the server's API with the token of the node: `kedgeClient(...).api`. */
-  readonly calls: Pick<ApiClient, 'stream' | 'duplex'>;
+  readonly calls: Pick<ApiClient, 'duplex'>;
   /** The id with which this process registered the node: `AgentLife.id`. */
   readonly agentId: string;
   readonly clock: Clock;
@@ -104,8 +104,12 @@ export class AgentConnection implements Runnable {
   /** Serves requests until the connection ends; returns the cause. */
   async #connection(onConnected: () => void): Promise<string> {
     const { calls, node, agentId } = this.#options;
+    // eslint-disable-next-line @typescript-eslint/require-await -- a stream of one message
+    const start = async function* (): AsyncIterable<JsonObject> {
+      yield { start: { node, agentId } };
+    };
     try {
-      const announced = calls.stream('AgentService.Connect', { node, agentId }, this.#stop.signal);
+      const announced = calls.duplex('AgentService.Connect', start(), this.#stop.signal);
       for await (const call of announced) {
         const id = textOf(call, 'id');
         if (id === '') onConnected();

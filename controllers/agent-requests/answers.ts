@@ -5,6 +5,7 @@ import type { ExecProcess, LogLine, NodeImages, Runtime, TerminalSize } from '..
 import { type CommandTarget, startCommand } from '../exec/start-command.js';
 import { imagesHere } from '../image/image-access.js';
 import { localLog, localPrevious } from '../log/local-log.js';
+import { agentLost } from './agent-call.js';
 import { cursorOf } from './remote-log.js';
 
 /** What an agent answers requests with. */
@@ -20,7 +21,7 @@ interface Received {
   readonly request: JsonObject;
   /** Ends when the caller or the server is gone. */
   readonly input: AsyncIterable<JsonObject>;
-  /** Aborted by whoever first sees that the caller or the server is gone. */
+  /** Aborted as soon as the caller or the server is gone. */
   readonly gone: AbortController;
 }
 
@@ -138,17 +139,16 @@ async function* readLog(
 }
 
 /** The archive in the input, with backpressure. */
-async function* archiveIn({ input, gone }: Received): AsyncIterable<Buffer> {
+async function* archiveIn(
+  { node }: AnswerSources,
+  { input, gone }: Received,
+): AsyncIterable<Buffer> {
   const iterator = input[Symbol.asyncIterator]();
   for (;;) {
     const next = await iterator.next();
     if (next.done === true) {
       gone.abort();
-      throw new StatusError({
-        code: 'Cancelled',
-        reason: 'Cancelled',
-        message: 'the archive broke off before its end',
-      });
+      throw agentLost(node);
     }
     if (next.value.dataEnd === true) break;
     const piece = Buffer.from(textOf(next.value, 'data'), 'base64');
@@ -171,7 +171,7 @@ function requireImages({ images, node }: AnswerSources): NodeImages {
 async function* loadImages(sources: AnswerSources, received: Received): AsyncIterable<JsonObject> {
   const { gone } = received;
   const images = imagesHere(requireImages(sources));
-  const tar = Readable.from(archiveIn(received), { objectMode: false });
+  const tar = Readable.from(archiveIn(sources, received), { objectMode: false });
   // The engine's messages are kept to the newest: a reader that is slow needs no other.
   let text = '';
   let wake: () => void = () => undefined;

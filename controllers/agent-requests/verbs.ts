@@ -34,7 +34,8 @@ export function agentVerbs(agents: ConnectedAgents): readonly CustomMethod[] {
       id: 'AgentService.Connect',
       access,
       handler: {
-        type: 'stream',
+        type: 'bidi',
+        opening: (first) => (isJsonObject(first.start) ? first.start : {}),
         async *call(context, request) {
           const node = requireOwnNode(context, request);
           yield* agents.connect(node, textOf(request, 'agentId'), context.signal);

@@ -20,7 +20,7 @@ export interface LogSources {
 /** What to read, and how to go on without the agent of another node. */
 export interface LogReading {
   readonly request: LogRequest;
-  /** Whether an agent that is not connected is an error: for a single instance that nobody has read yet. */
+  /** Whether an agent that is not connected is an error: for a single instance that has not been read yet. */
   readonly fails: boolean;
   readonly clock: Clock;
 }

@@ -82,7 +82,9 @@ describe('every kind', () => {
 
   it('built-in policies name resources that exist or are planned', () => {
     // Not kinds: the answers of their services have other sources.
-    const planned = ['logs', 'health', 'images', 'exec', 'keys', 'driverchecks'];
+    const planned = [
+      ...['logs', 'health', 'images', 'exec', 'keys', 'driverchecks', 'noderequests'],
+    ];
     const parts = ['', '/status', '/finalizers'];
     const known = [...allKinds, effectRecords].flatMap((k) => parts.map((part) => k.plural + part));
     for (const policy of Object.values(accessPolicies))

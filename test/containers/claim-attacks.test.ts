@@ -77,7 +77,8 @@ describe('attacks by claims of local-host volumes', function () {
       prepare: async (data) => {
         const home = dirname(data);
         environment['KEDGE_RUNTIME_DOCKER_SOCKET'] = socketPath;
-        environment['KEDGE_STORAGE_HOST_PATH_ALLOWLIST'] = `${home},${sockets}`;
+        const allowed = [home, sockets, engine.directory];
+        environment['KEDGE_STORAGE_HOST_PATH_ALLOWLIST'] = allowed.join(',');
         await mkdir(join(home, 'host'));
         if (!isRoot) for (const path of [home, join(home, 'host')]) await chown(path, uid, uid);
       },
@@ -170,6 +171,43 @@ describe('attacks by claims of local-host volumes', function () {
           }
         });
     });
+
+  it("the engine's data directory is denied as the engine reports it, directly and by a link", async () => {
+    const daemon = await daemonOf('root');
+    const claim = async (name: string, hostPath: string) => {
+      const parameters = { hostPath };
+      const { status, body } = await daemon.rest('POST', `${base}/volumes`, {
+        ...{ name, storageClassName: 'local-host', size: '1Gi', parameters },
+        accessMode: 'ReadWriteOnce',
+      });
+      if (status !== 200) return String(body.message);
+      return eventually(
+        `the outcome of ${name}`,
+        async () => {
+          const found = await daemon.ok('GET', `${base}/volumes/${name}`);
+          if (found.status === 'Available') return 'provisioned';
+          const { message = '' } = (found.lastOperation ?? {}) as { message?: string };
+          return message;
+        },
+        60_000,
+      );
+    };
+    try {
+      const data = join(engine.directory, 'data');
+      const link = join(daemon.home, 'host', 'link');
+      await symlink(join(data, 'containers'), link);
+      for (const [name, path] of [
+        ['own', data],
+        ['below', join(data, 'containers')],
+        ['link', link],
+      ] as const)
+        expect(await claim(name, path)).to.contain('the data directory of the container engine');
+    } finally {
+      await daemon.end('SIGTERM');
+      await cleanUp(daemon.home);
+      await daemon.dispose();
+    }
+  });
 
   it('a source that was replaced by a link is followed by the engine, and refused by Kedge', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-swap-'));

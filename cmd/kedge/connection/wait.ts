@@ -21,7 +21,8 @@ export interface CastResult {
 
 /** The progress of a cast object. */
 type Progress =
-  | { readonly state: 'settled' }
+  /** `completed`: its processes ended with exit code 0 and are not started again. */
+  | { readonly state: 'settled'; readonly completed?: true }
   | { readonly state: 'going'; readonly detail: string }
   /** The object is blocked until an operator acts. */
   | { readonly state: 'stuck'; readonly detail: string };
@@ -38,11 +39,20 @@ function storageProgress(object: JsonObject): Progress {
 /** An instance with this many consecutive short runs counts as crash-looping. */
 const crashesMax = 2;
 
+/** Whether the workload of an instance ended with exit code 0, and its restart policy does not start it again. */
+function hasCompleted(instance: Instance): boolean {
+  const { restartPolicy } = instance.template;
+  const staysEnded = restartPolicy === 'Never' || restartPolicy === 'OnFailure';
+  const ended = instance.status === 'Exited' && (instance.exitCode ?? 0) === 0;
+  return staysEnded && ended && !isDeleting(instance);
+}
+
 /** The progress of an instance; it is `stuck` if an operator must act. */
 function instanceProgress(object: JsonObject): Progress {
   const instance = object as unknown as Instance;
   const ready = findCondition(instance.conditions, 'Ready');
   if (ready?.status === 'True') return { state: 'settled' };
+  if (hasCompleted(instance)) return { state: 'settled', completed: true };
   const cause = causeOf({ kind: 'Instance', object: instance }, emptyWorld);
   const detail = cause?.message ?? '';
   if (isDeleting(instance)) return { state: 'going', detail };
@@ -53,6 +63,10 @@ function instanceProgress(object: JsonObject): Progress {
     instance.status === 'Exited' ||
     (instance.backoff?.crashes ?? 0) >= crashesMax;
   return { state: stuck ? 'stuck' : 'going', detail };
+}
+
+function isCompleted(progress: Progress): boolean {
+  return progress.state === 'settled' && progress.completed === true;
 }
 
 /** Waits for the objects of one cast and prints every status change meanwhile. */
@@ -130,6 +144,8 @@ class CastWatch {
       ...this.#volumesOf(result).map((object) => storageProgress(object)),
     ];
     const scale = typeof service.scale === 'number' ? service.scale : 1;
+    const isOver = parts.every(({ state }) => state === 'settled') && instances.length >= scale;
+    if (current && isOver && parts.some(isCompleted)) return { state: 'settled', completed: true };
     // A stuck object ends the wait only when all others have settled.
     const going = parts.some(({ state }) => state === 'going');
     const stuck = parts.some(({ state }) => state === 'stuck');
@@ -199,7 +215,11 @@ class CastWatch {
   async conclude(client: ApiClient, timedOut: boolean): Promise<void> {
     const verdict = this.#verdict();
     if (verdict?.length === 0) {
-      print(pc.green('All objects are ready.'));
+      const completed = [...this.#wanted].filter(([label, result]) =>
+        isCompleted(this.#progressOf(label, result)),
+      );
+      for (const [label] of completed) print(pc.green(`${label} completed (exit code 0).`));
+      if (completed.length < this.#wanted.size) print(pc.green('All objects are ready.'));
       return;
     }
     if (verdict)

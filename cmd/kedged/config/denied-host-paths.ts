@@ -3,6 +3,15 @@ import type { DeniedPath } from '@kedge/driver-sdk';
 import { privatePaths } from './private-paths.js';
 import type { DaemonConfig } from './settings.js';
 
+/** Denies the data directory of the container engine once the engine has reported it. */
+export function denyEngineDirectory(denied: DeniedPath[]): (path: string) => void {
+  return (path) => {
+    const name = 'the data directory of the container engine (its DockerRootDir)';
+    if (!denied.some((each) => each.path === resolve(path)))
+      denied.push({ path: resolve(path), name });
+  };
+}
+
 /**
  * The paths that no directory of driver local-host may be, contain or lie in: with them a workload would control the
  * node or this daemon.

@@ -53,12 +53,15 @@ export function spreadOf(uid: string, run: number): number {
   return digest.readUInt32BE(0) / 0xffff_ffff;
 }
 
-/** Number of restarts of a workload, from the number of its present run. Runs that the engine ended are not counted. */
+/**
+ * Number of restarts of a workload, from the number of its present run. As with the kubelet, a run whose image could not
+ * be pulled is not counted, and a run whose command could not be started is. Runs that the engine ended are not counted.
+ */
 export function restartsOf(
   { run }: { readonly run: number },
   backoff: InstanceBackoff | undefined,
 ): number {
-  return Math.max(0, run - 1 - (backoff?.engineEnds ?? 0));
+  return Math.max(0, run - 1 - (backoff?.engineEnds ?? 0) - (backoff?.failedPulls ?? 0));
 }
 
 /** Whether a run was long enough to reset the crash count. */

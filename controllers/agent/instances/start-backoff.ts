@@ -40,8 +40,12 @@ export class StartBackoff {
     return left > 0 ? Math.min(left, backoffOf(policy, 'start').maxMs) : 0;
   }
 
-  /** The backoff after a failed start. @param run the runtime's run, if there is one */
-  failed({ backoff, metadata }: Instance, run?: number): FailedStart {
+  /**
+   * The backoff after a failed start.
+   * @param run the runtime's run, if there is one
+   * @param isPull whether the image of the run could not be pulled
+   */
+  failed({ backoff, metadata }: Instance, run?: number, isPull = false): FailedStart {
     const { clock, random, policy } = this.#options;
     const { generation } = metadata;
     const before = backoff?.generation === generation ? (backoff.failedStarts ?? 0) : 0;
@@ -49,6 +53,7 @@ export class StartBackoff {
     const next = {
       ...backoff,
       ...(run === undefined ? {} : { run }),
+      ...(isPull ? { failedPulls: (backoff?.failedPulls ?? 0) + 1 } : {}),
       failedStarts: before + 1,
       nextStartAt: new Date(clock.now() + delayMs).toISOString(),
       generation,
@@ -76,11 +81,12 @@ export class StartBackoff {
   /** Returns the backoff to store for a running workload: without failed starts, but with short runs. */
   running({ backoff }: Instance): InstanceBackoff | undefined {
     if (backoff?.failedStarts === undefined) return backoff;
-    const { crashes, run, engineEnds } = backoff;
+    const { crashes, run, engineEnds, failedPulls } = backoff;
     return {
       ...(crashes === undefined ? {} : { crashes }),
       ...(run === undefined ? {} : { run }),
       ...(engineEnds === undefined ? {} : { engineEnds }),
+      ...(failedPulls === undefined ? {} : { failedPulls }),
     };
   }
 }

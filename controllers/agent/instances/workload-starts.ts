@@ -168,7 +168,7 @@ export class WorkloadStarts {
   ): Promise<Result> {
     const message = `can't be started: ${why}`;
     const { backoff, notes } = this.#options;
-    const failed = backoff.failed(instance, run);
+    const failed = backoff.failed(instance, run, reason === 'ImagePullFailed');
     await notes.note(
       instance,
       'Failed',

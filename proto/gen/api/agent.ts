@@ -10,6 +10,10 @@ import { ExecResponse_Exit, TerminalSize } from "./exec.js";
 import { ListImagesResponse, LoadImageResponse_Loaded, PruneImagesResponse } from "./image.js";
 
 export interface ConnectAgentRequest {
+  start?: ConnectAgentRequest_Start | undefined;
+}
+
+export interface ConnectAgentRequest_Start {
   /** The node of the token. */
   node: string;
   /** status.agentId of the node: only its agent answers requests. */
@@ -141,6 +145,16 @@ export interface AgentAnswer_Failure {
 
 export const ConnectAgentRequest: Pick<MessageFns<ConnectAgentRequest>, 'encode'> = {
   encode(message: ConnectAgentRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.start !== undefined) {
+      ConnectAgentRequest_Start.encode(message.start, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+};
+
+export const ConnectAgentRequest_Start: Pick<MessageFns<ConnectAgentRequest_Start>, 'encode'> = {
+  encode(message: ConnectAgentRequest_Start, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.node !== "") {
       writer.uint32(10).string(message.node);
     }
@@ -785,12 +799,12 @@ export const AgentAnswer_Failure: Pick<MessageFns<AgentAnswer_Failure>, 'encode'
 export type AgentServiceService = typeof AgentServiceService;
 export const AgentServiceService = {
   /**
-   * Streams the ids of requests to the agent of a node. The first message has no id: the agent is connected. A second
-   * call of the same agent ends the first one.
+   * Streams the ids of requests to the agent of a node. The first message must be start; it is the only one. The first
+   * answer has no id: the agent is connected. A second call of the same agent ends the first one.
    */
   connect: {
     path: "/api.AgentService/Connect" as const,
-    requestStream: false as const,
+    requestStream: true as const,
     responseStream: true as const,
     requestSerialize: (value: ConnectAgentRequest): Buffer => Buffer.from(ConnectAgentRequest.encode(value).finish()),
     requestDeserialize: (): ConnectAgentRequest => notServed(),

@@ -209,6 +209,8 @@ export interface Instance_Backoff {
    * workload.
    */
   engineEnds: number;
+  /** Number of runs whose image could not be pulled. No workload existed, so they do not count as restarts either. */
+  failedPulls: number;
 }
 
 export interface Instance_LabelsEntry {
@@ -1222,7 +1224,7 @@ export const Instance_Mount: MessageFns<Instance_Mount> = {
 };
 
 function createBaseInstance_Backoff(): Instance_Backoff {
-  return { crashes: 0, failedStarts: 0, run: 0, nextStartAt: "", generation: 0, engineEnds: 0 };
+  return { crashes: 0, failedStarts: 0, run: 0, nextStartAt: "", generation: 0, engineEnds: 0, failedPulls: 0 };
 }
 
 export const Instance_Backoff: MessageFns<Instance_Backoff> = {
@@ -1244,6 +1246,9 @@ export const Instance_Backoff: MessageFns<Instance_Backoff> = {
     }
     if (message.engineEnds !== 0) {
       writer.uint32(48).int32(message.engineEnds);
+    }
+    if (message.failedPulls !== 0) {
+      writer.uint32(56).int32(message.failedPulls);
     }
     return writer;
   },
@@ -1307,6 +1312,14 @@ export const Instance_Backoff: MessageFns<Instance_Backoff> = {
             }
 
             message.engineEnds = reader.int32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.failedPulls = reader.int32();
             continue;
           }
         }

@@ -58,6 +58,8 @@ export interface InstanceBackoff {
   readonly generation?: number;
   /** Number of runs that the container engine ended when it was restarted. They do not count as restarts of the workload. */
   readonly engineEnds?: number;
+  /** Number of runs whose image could not be pulled. No workload existed, so they do not count as restarts either. */
+  readonly failedPulls?: number;
 }
 
 /** A port of the node that is forwarded to a port of the workload. */

@@ -215,6 +215,11 @@ describe('commands and output of a node whose agent is another process', functio
     expect(await refused('image', 'list', '--node', node)).to.contain('has no container runtime');
   });
 
+   
+  async function* starts(start: Record<string, string>) {
+    yield { start };
+  }
+
   it('are served by the agent of their node only: no other token, no other process', async () => {
     const { agentId } = await daemon.ok('GET', `/v1/nodes/${node}`);
     const attempts: readonly (readonly [string, string, string])[] = [
@@ -227,7 +232,7 @@ describe('commands and output of a node whose agent is another process', functio
       const client = kedgeClient({ server: address, token: by });
       const { signal } = new AbortController();
       const connecting = client.api
-        .stream('AgentService.Connect', { node, agentId: id }, signal)
+        .duplex('AgentService.Connect', starts({ node, agentId: id }), signal)
         [Symbol.asyncIterator]()
         .next();
       expect(await connecting.catch((error: unknown) => error)).to.include({ code });

@@ -139,10 +139,7 @@ async function load(file: string, { node = '' }: NodeOptions): Promise<void> {
 /** Adds `kedge image load|list|prune`. */
 export function addImage(program: Command): void {
   const image = program.command('image').description('manage the container images of a node');
-  const node = [
-    '--node <name>',
-    'the node; default: that of the daemon',
-  ] as const;
+  const node = ['--node <name>', 'the node; default: that of the daemon'] as const;
   withExamples(
     image
       .command('load')

@@ -1,5 +1,5 @@
 import type { Clock } from 'kedge';
-import { textOf } from 'kedge/rpc';
+import { type JsonObject, textOf } from 'kedge/rpc';
 import { inside, objectOf, requireText, tableOf, timeOf } from './answer-fields.js';
 import { EngineApi } from './engine-api.js';
 import type { EngineVersion } from './api-window.js';
@@ -25,6 +25,8 @@ export interface EngineClientOptions {
   /** Unix socket of the engine. */
   readonly socketPath: string;
   readonly clock: Clock;
+  /** Called with the engine's data directory (DockerRootDir) whenever the engine reports it. */
+  readonly onRootDirectory?: (path: string) => void;
 }
 
 /**
@@ -37,8 +39,10 @@ export class EngineClient {
   readonly images: EngineImages;
   readonly exec: EngineExec;
   readonly #api: EngineApi;
+  readonly #onRootDirectory: (path: string) => void;
 
-  constructor({ socketPath, clock }: EngineClientOptions) {
+  constructor({ socketPath, clock, onRootDirectory = () => undefined }: EngineClientOptions) {
+    this.#onRootDirectory = onRootDirectory;
     this.#api = new EngineApi(socketPath, clock);
     this.containers = new EngineContainers(this.#api);
     this.images = new EngineImages(this.#api);
@@ -57,16 +61,20 @@ export class EngineClient {
 
   /** The directory in which the engine keeps its images, on its machine. */
   async rootDirectory(signal: AbortSignal): Promise<string> {
-    const path = '/info';
-    const answer = await this.#api.call({ method: 'GET', path, signal });
-    return requireText(objectOf(answer, path), 'DockerRootDir');
+    return requireText(await this.#info(signal), 'DockerRootDir');
   }
 
   /** Whether containers keep running while the engine is restarted (live-restore). */
   async keepsContainers(signal: AbortSignal): Promise<boolean> {
+    return (await this.#info(signal)).LiveRestoreEnabled === true;
+  }
+
+  async #info(signal: AbortSignal): Promise<JsonObject> {
     const path = '/info';
     const info = objectOf(await this.#api.call({ method: 'GET', path, signal }), path);
-    return info.LiveRestoreEnabled === true;
+    const directory = textOf(info, 'DockerRootDir');
+    if (directory !== '') this.#onRootDirectory(directory);
+    return info;
   }
 
   /**
