@@ -44,7 +44,8 @@ describe('the requests to agents of other nodes', () => {
     return ids;
   }
   const request = (node: string, type: NodeRequest['type'] = 'exec'): NodeRequest => ({
-    ...{ node, type, opening: { exec: {} }, what: 'it', remedy: 'do it there', signal: never },
+    ...{ node, type, opening: { exec: {} }, what: 'it', remedy: 'do it there' },
+    signal: new AbortController().signal,
   });
   const errorOf = (work: Promise<unknown>): Promise<unknown> =>
     work.then(

@@ -3,5 +3,5 @@
  * stream (decision 0086), so that it needs no port. One process answers for a node: the one that registered it.
  */
 export { AgentConnection, type AgentConnectionOptions } from './agent-connection.js';
-export { ConnectedAgents, type ConnectedAgentsOptions } from './connected-agents.js';
+export { ConnectedAgents } from './connected-agents.js';
 export { agentVerbs } from './verbs.js';

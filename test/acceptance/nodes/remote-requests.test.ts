@@ -215,7 +215,6 @@ describe('commands and output of a node whose agent is another process', functio
     expect(await refused('image', 'list', '--node', node)).to.contain('has no container runtime');
   });
 
-   
   async function* starts(start: Record<string, string>) {
     yield { start };
   }
