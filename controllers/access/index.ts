@@ -1,2 +1,2 @@
-/** Access control: the rules of users, policies and tokens, and the policies that every installation has. */
-export { accessPolicies } from './builtin-policies.js';
+/** Access control: the rules of users, policies and tokens, and what a node's token may read and write. */
+export { nodeRestriction } from './node-restriction.js';

@@ -2,7 +2,8 @@ import { type Controller, keyString, type Manager, type ObjectKey } from 'kedge'
 import { configmaps } from '../configmap/kind.js';
 import { type Instance, instances } from '../instance/kind.js';
 import { secrets } from '../secret/kind.js';
-import { mountedVolumes, usedData } from '../service/index.js';
+import { usedData } from '../service/index.js';
+import { mountedVolumes } from '../references/claim.js';
 import { attachmentChanges } from '../volume/index.js';
 import { type Volume, volumes } from '../volume/kind.js';
 import { claimOf, type VolumeManager } from './volumes/volume-manager.js';

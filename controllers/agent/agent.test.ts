@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
-import { readLines } from '../log/log-reader.js';
+import { readLines } from './logs/log-reader.js';
 import { placeInstance } from '../scheduler/index.js';
 import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';

@@ -34,7 +34,7 @@ import { crashPriority, isOver } from './instances/restart.js';
 import { RestartTurns } from './instances/restart-turns.js';
 import type { Runtime, WorkloadState } from './runtime/runtime.js';
 import { RuntimeWaits } from './instances/runtime-waits.js';
-import { lostVolume } from './volumes/taken-volumes.js';
+import { lostVolume } from './volumes/lost-volume.js';
 import { pinnedImage } from './instances/pinned-image.js';
 import { StartBackoff } from './instances/start-backoff.js';
 import { claimOf, type VolumeManager } from './volumes/volume-manager.js';

@@ -7,4 +7,3 @@ export type {
   KindRights,
   NodeRight,
 } from './kind-entry.js';
-export { type KindsApi, loadKindsApi } from './kinds-api.js';

@@ -1,6 +1,10 @@
 import type { Logger, ObjectStore } from 'kedge';
 import { type Driver, DriverError, type DriverRegistry } from '@kedge/driver-sdk';
-import { type ForeignRecord, foreignRecordOf, foreignWords } from './foreign-record.js';
+import {
+  type ForeignRecord,
+  foreignRecordOf,
+  foreignWords,
+} from '../provisioned/foreign-record.js';
 
 /** Dependencies of {@link foreignGuard}. */
 export interface ForeignGuardOptions {

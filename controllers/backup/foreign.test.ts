@@ -10,7 +10,8 @@ import { snapshots } from '../snapshot/kind.js';
 import { volumes } from '../volume/kind.js';
 import { Sealer, unboundPlace } from '../secret/sealer.js';
 import { storageRootRecords } from '../storage-root/record.js';
-import { foreignGuard, foreignRecords, type KeysAtHand, restoreData } from './index.js';
+import { foreignGuard, type KeysAtHand, restoreData } from './index.js';
+import { foreignRecords } from '../provisioned/foreign-record.js';
 
 const key = Buffer.alloc(32, 1);
 const keys: KeysAtHand = { type: 'found', keys: [key], place: '/data/kek' };

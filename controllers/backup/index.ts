@@ -9,7 +9,6 @@
  * Not guaranteed: that workloads of a copy have no external effects. Workloads without volumes start.
  */
 export { foreignGuard, type ForeignGuardOptions } from './foreign-drivers.js';
-export { foreignRecords } from './foreign-record.js';
 export { type CheckedBackup, checkBackup } from './check.js';
 export { type DataRestoreOptions, restoreData } from './restore.js';
 export type { KeysAtHand } from './sealed-check.js';

@@ -5,7 +5,7 @@ import {
   type RestoreReport,
   verifyBackup,
 } from 'kedge';
-import { asCopy } from './foreign-record.js';
+import { asCopy } from './copied-objects.js';
 import { type KeysAtHand, SealedCheck } from './sealed-check.js';
 
 /** Options of a restore of a cluster's data. */

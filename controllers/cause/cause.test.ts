@@ -7,7 +7,7 @@ import type { Volume } from '../volume/kind.js';
 import { emptyWorld } from '../reasons/index.js';
 import { type Cause, causeOf } from './cause.js';
 import { explain } from './explain.js';
-import { saidOfStorage } from './said.js';
+import { saidOfStorage } from './reported-problem.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
 const unmet = (

@@ -7,9 +7,15 @@ import {
   type SubjectOf,
   type World,
 } from '../reasons/index.js';
-import { mountedVolumes } from '../service/claim.js';
+import { mountedVolumes } from '../references/claim.js';
 import { sourceSnapshot } from '../volume/kind.js';
-import { crashOf, degradedCondition, type Said, saidOfStorage, unmetCondition } from './said.js';
+import {
+  crashOf,
+  degradedCondition,
+  type Said,
+  saidOfStorage,
+  unmetCondition,
+} from './reported-problem.js';
 
 /** The cause of a problem. */
 export interface Cause {

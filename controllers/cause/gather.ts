@@ -1,7 +1,7 @@
 import { isDeleting } from 'kedge/objects';
 import type { Instance, Node, Service, Snapshot, StorageClass, Volume } from '@kedge/api/kinds';
 import { emptyWorld, type Subject, type World } from '../reasons/index.js';
-import { mountedVolumes } from '../service/claim.js';
+import { mountedVolumes } from '../references/claim.js';
 import { sourceSnapshot } from '../volume/kind.js';
 
 /** The kinds that explanations read. */

@@ -12,7 +12,7 @@ export {
   type ReportedEvent,
 } from './explain.js';
 export { requestsOf, requestText } from './request-text.js';
-export { saidOfStorage } from './said.js';
+export { saidOfStorage } from './reported-problem.js';
 export { gather, type Readable, type Reader, worldOfNamespace } from './gather.js';
 export {
   emptyWorld,

@@ -1,5 +1,4 @@
 /** Events: changes of objects, for operators. */
 export { eventRules } from './admission.js';
 export { recentEvents } from './recent.js';
-export { TransitionEvents, type TransitionEventsOptions } from './transition-events.js';
 export { type Observed, type Transition, transitionsOf } from './transitions.js';

@@ -19,10 +19,10 @@ import { type Node, nodes } from '../node/kind.js';
 import { type Volume, volumes } from '../volume/kind.js';
 import { attachmentChanges } from '../volume/index.js';
 import { type Instance, instances } from './kind.js';
-import { GoneNodes } from '../node/gone.js';
+import { GoneNodes } from '../node/gone-nodes.js';
 import { silentReason } from '../node/controller.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
-import { mountedVolumes } from '../service/index.js';
+import { mountedVolumes } from '../references/claim.js';
 import { type Reason, setCondition } from '../reasons/index.js';
 import { agentFinalizer } from './admission.js';
 

@@ -1,6 +1,6 @@
 import { defineKind } from 'kedge/objects';
 import { type Instance, instanceSchema } from '@kedge/api/kinds';
-import { isNeedy } from '../service/needs/index.js';
+import { isNeedy } from '../resources/index.js';
 
 export type {
   Instance,

@@ -1,14 +1,14 @@
 import { notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import { describeMethod, field } from '../api/describe.js';
-import { requestKey } from '../api/request-key.js';
-import { explainStored, hintsOf } from '../cause/describe-cause.js';
+import { describeMethod, field } from '../description/describe.js';
+import { requestKey } from '../references/request-key.js';
+import { explainStored, hintsOf } from '../description/describe-cause.js';
 import { nodes } from '../node/kind.js';
 import { volumes } from '../volume/kind.js';
 import { type Instance, instances } from './kind.js';
-import { volumeOfMount } from '../service/index.js';
-import { portLabel } from '../service/needs/index.js';
+import { volumeOfMount } from '../references/claim.js';
+import { portLabel } from '../resources/index.js';
 
 async function volumeReferences(parts: ApiParts, instance: Instance): Promise<readonly object[]> {
   const { namespace, service, ordinal, template } = instance;

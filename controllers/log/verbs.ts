@@ -2,10 +2,10 @@ import { type Clock, invalid, notFound, StatusError } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import type { LogCursor } from '../agent/index.js';
+import { merge } from '../agent/logs/merge.js';
 import { type Instance, instances } from '../instance/kind.js';
 import { services } from '../service/kind.js';
 import { logOf, type LogSources, previousOf } from './log-sources.js';
-import { merge } from './merge.js';
 
 /**
  * Returns the instance of that name, otherwise all instances of the service of that name, which may be none.

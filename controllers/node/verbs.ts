@@ -1,8 +1,8 @@
 import { notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CustomMethod } from 'kedge/server';
-import { describeMethod, field } from '../api/describe.js';
-import { explainStored, hintsOf } from '../cause/describe-cause.js';
+import { describeMethod, field } from '../description/describe.js';
+import { explainStored, hintsOf } from '../description/describe-cause.js';
 import { instances } from '../instance/kind.js';
 import { volumes } from '../volume/kind.js';
 import { nodes } from './kind.js';

@@ -6,7 +6,7 @@ import {
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
 import { type StorageClass, storageClasses } from '../storage-class/kind.js';
-import { liveClass } from '../storage-class/live-class.js';
+import { liveClass } from '../references/live-class.js';
 import type { Volume } from '../volume/kind.js';
 import { type Holder, holderOf, type ParameterResolver } from '../secret/index.js';
 

@@ -1,6 +1,6 @@
 import type { ApiObject, Manager } from 'kedge';
 import { secrets } from '../secret/kind.js';
-import { referencedSecrets } from '../secret/index.js';
+import { referencedSecrets } from '../references/secret-reference.js';
 
 /** Versions of the secrets that parameters refer to, because a failure may depend on them. */
 export function secretVersions(

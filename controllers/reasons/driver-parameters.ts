@@ -1,4 +1,4 @@
-import { liveClass } from '../storage-class/live-class.js';
+import { liveClass } from '../references/live-class.js';
 import { castOf, command, deletionOf, patchOf } from './commands.js';
 import { type Remedy, run, set } from './remedy.js';
 import { again, canRetry, type Storage, storageOf } from './storage-subject.js';

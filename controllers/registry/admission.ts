@@ -4,12 +4,12 @@ import { registryAuthSensitive } from '@kedge/api/kinds';
 import { registries, type Registry, type RegistryAuth } from './kind.js';
 import {
   maskParameters,
-  parseReference,
   referenceViolations,
   holderOf,
   sealParameters,
   storedParameters,
 } from '../secret/index.js';
+import { parseReference } from '../references/secret-reference.js';
 import type { Sealer } from '../secret/index.js';
 
 /** Fields that each authentication type needs. */

@@ -22,12 +22,16 @@ import { namedTopology } from '../storage-class/index.js';
 import { type StorageClass, storageClasses } from '../storage-class/kind.js';
 import { type Volume, volumes } from '../volume/kind.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
-import { volumeOfMount } from '../service/index.js';
-import { isNeedy } from '../service/needs/index.js';
+import { volumeOfMount } from '../references/claim.js';
+import { isNeedy } from '../resources/index.js';
 import { type Reason, setCondition } from '../reasons/index.js';
 import { placeInstance } from './plan.js';
-import type { VolumeConstraint } from './reach.js';
-import { changesNodePlacement, changesVolumePlacement, placementWakes } from './wakes.js';
+import type { VolumeConstraint } from './volume-node-affinity.js';
+import {
+  changesNodePlacement,
+  changesVolumePlacement,
+  placementWakes,
+} from './placement-requeues.js';
 
 /** Dependencies of the scheduler. */
 export interface SchedulerOptions {

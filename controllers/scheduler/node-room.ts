@@ -7,7 +7,7 @@ import {
   type ResourceRequests,
   requestsOf,
   takenPorts,
-} from '../service/needs/index.js';
+} from '../resources/index.js';
 
 /** The resources that placed instances request of a node, and their host ports. */
 export interface NodeUse extends ResourceRequests {

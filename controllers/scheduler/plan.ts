@@ -1,9 +1,9 @@
 import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
-import { isNeedy } from '../service/needs/index.js';
+import { isNeedy } from '../resources/index.js';
 import { fullnessWith, type NodeUse, type Shortage, shortageOf, useOf } from './node-room.js';
 import { labelsOf } from '../storage-class/index.js';
-import { reaches, unreachable, type VolumeConstraint } from './reach.js';
+import { reaches, unreachable, type VolumeConstraint } from './volume-node-affinity.js';
 
 /** The node of an instance, or the reason why none fits. */
 export type Placement =

@@ -2,10 +2,10 @@ import { isDeleting, keyString } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
 import { type Snapshot, snapshots } from '../snapshot/kind.js';
 import { storageClasses } from '../storage-class/kind.js';
-import { liveClass } from '../storage-class/live-class.js';
+import { liveClass } from '../references/live-class.js';
 import { type Volume, volumes } from '../volume/kind.js';
 import type { Secret } from './kind.js';
-import { referencedSecrets } from './reference.js';
+import { referencedSecrets } from '../references/secret-reference.js';
 
 /** Whether a volume or snapshot that is being deleted refers to a secret: its driver needs the credential. */
 export async function neededByDeletions(

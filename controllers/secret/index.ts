@@ -14,7 +14,6 @@ export {
   storedParameters,
   retried,
 } from './parameters.js';
-export { parseReference, referencedSecrets } from './reference.js';
 export { keyVerbs } from './verbs.js';
 export { KeyRotation, type KeyRotationOptions, type KeySource } from './key-rotation.js';
 export { type Holder, holderOf, isSealed, mask, sealedBody, Sealer } from './sealer.js';

@@ -3,7 +3,7 @@ import type { AdmissionContext } from 'kedge/server';
 import { type Driver, DriverError, type Parameters } from '@kedge/driver-sdk';
 import type { Secret } from './kind.js';
 import { openSecret } from './admission.js';
-import { parameterReference } from './reference.js';
+import { parameterReference } from '../references/secret-reference.js';
 import { confidentialDriver, openHandle } from './confidential-driver.js';
 import { Redaction } from './redaction.js';
 import { type Holder, isSealed, mask, maskViolation, type Sealer } from './sealer.js';

@@ -6,7 +6,7 @@ import type { Secret } from './kind.js';
 import { openSecret, placeOf, secretRules } from './admission.js';
 import { maskParameters, parameterResolver, sealParameters } from './parameters.js';
 import type { Sealing, StoredParameters } from './parameters.js';
-import { parseReference } from './reference.js';
+import { parseReference } from '../references/secret-reference.js';
 import { isSealed, mask, sealedBody, Sealer } from './sealer.js';
 
 const sealer = new Sealer(randomBytes(32));

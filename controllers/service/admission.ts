@@ -2,13 +2,7 @@ import type { FieldViolation } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import { volumes } from '../volume/kind.js';
-import {
-  type ClaimTemplate,
-  type Service,
-  services,
-  templateVolumeName,
-  type VolumeMount,
-} from './kind.js';
+import { type ClaimTemplate, type Service, services, type VolumeMount } from './kind.js';
 import {
   referenceViolations,
   type Sealer,
@@ -26,7 +20,7 @@ import {
   shapeViolations,
 } from '../storage-class/index.js';
 import { classNameOf } from '../volume/index.js';
-import { claimedVolume } from './claim.js';
+import { claimedVolume, templateVolumeName } from '../references/claim.js';
 import { mountViolations } from './mount-rules.js';
 import { nameMax, requireFreeNames } from './replica-names.js';
 import { runtimeViolations } from './runtime-rules.js';

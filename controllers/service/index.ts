@@ -5,7 +5,6 @@ export {
   type ServiceRuleOptions,
   serviceRules,
 } from './admission.js';
-export { claimedVolume, mountedVolumes, type NamespacedKey, volumeOfMount } from './claim.js';
 export { serviceController, type ServiceControllerOptions } from './controller.js';
 export { isReady, planService, type ServicePlan, type ServiceSituation } from './plan.js';
 export { type UsedData, usedData } from './used-data.js';

@@ -5,7 +5,8 @@ import {
   type Service,
   serviceSchema,
 } from '@kedge/api/kinds';
-import { referredKey } from '../volume/kind.js';
+import { templateStem } from '../references/claim.js';
+import { referredKey } from '../references/object-reference.js';
 
 export type {
   DataMount,
@@ -27,16 +28,6 @@ export function templateOf(service: Service): InstanceTemplate {
       .filter((field) => service[field] !== undefined)
       .map((field) => [field, service[field]]),
   );
-}
-
-/** Name of the volume of a claimTemplate for a replica (specification section 2.4). */
-export function templateVolumeName(mount: string, service: string, ordinal: number): string {
-  return `${mount}-${service}-${ordinal}`;
-}
-
-/** The part before the ordinal in volume names of a claimTemplate, with the namespace. */
-export function templateStem(namespace: string, mount: string, service: string): string {
-  return `${namespace}/${mount}-${service}`;
 }
 
 export const services = kindOf<Service>()({

@@ -1,13 +1,8 @@
 import { findCondition, isDeleting, jsonEqual } from 'kedge';
 import type { Instance, InstanceTemplate } from '../instance/kind.js';
 import type { ReclaimPolicy, Volume } from '../volume/kind.js';
-import {
-  type ClaimTemplate,
-  type Service,
-  templateOf,
-  templateVolumeName,
-  type VolumeMount,
-} from './kind.js';
+import { templateVolumeName } from '../references/claim.js';
+import { type ClaimTemplate, type Service, templateOf, type VolumeMount } from './kind.js';
 import { isSealed, sealedBody } from '../secret/index.js';
 import { isDeletionUnderWay } from '../volume/index.js';
 

@@ -1,7 +1,8 @@
 import { failedPrecondition, parseQuantity } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
 import { replicaName, type Volume, volumes } from '../volume/kind.js';
-import { type ClaimTemplate, type Service, templateStem } from './kind.js';
+import { templateStem } from '../references/claim.js';
+import type { ClaimTemplate, Service } from './kind.js';
 
 /** Names become DNS labels and directory names. */
 export const nameMax = 63;

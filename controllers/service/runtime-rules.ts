@@ -1,7 +1,7 @@
 import type { FieldViolation } from 'kedge';
 import { imageViolations } from './image/image-rules.js';
 import type { Service } from './kind.js';
-import { portViolations, resourceViolations } from './needs/index.js';
+import { portViolations, resourceViolations } from '../resources/index.js';
 import { nameMax } from './replica-names.js';
 import { variableViolations } from './variables.js';
 import { rightsViolations } from './workload-rights.js';

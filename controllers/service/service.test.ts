@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Instance } from '../instance/kind.js';
 import type { Volume } from '../volume/kind.js';
 import { type Service, templateOf, type VolumeMount } from './kind.js';
-import { claimedVolume } from './claim.js';
+import { claimedVolume } from '../references/claim.js';
 import { mountPathProblem, normalMountPath, subPathProblem } from './mount-path.js';
 import { mountViolations } from './mount-rules.js';
 import { planService, type ServiceSituation, statusOf, waitOf } from './plan.js';

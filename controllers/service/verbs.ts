@@ -1,9 +1,9 @@
 import { invalid, notFound, timestamp } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import { describeMethod, field } from '../api/describe.js';
-import { requestKey } from '../api/request-key.js';
-import { explainStored, hintsOf } from '../cause/describe-cause.js';
+import { describeMethod, field } from '../description/describe.js';
+import { requestKey } from '../references/request-key.js';
+import { explainStored, hintsOf } from '../description/describe-cause.js';
 import { instances } from '../instance/kind.js';
 import { volumes } from '../volume/kind.js';
 import { type Service, services } from './kind.js';

@@ -1,6 +1,6 @@
 import { isDeleting, kindOf, type StatusUpdate } from 'kedge/objects';
 import { type Snapshot, snapshotSchema } from '@kedge/api/kinds';
-import { referencedSecrets } from '../secret/reference.js';
+import { referencedSecrets } from '../references/secret-reference.js';
 import type { Reason } from '../reasons/index.js';
 import { type NextSnapshotPhase, snapshotStates } from './phases.js';
 

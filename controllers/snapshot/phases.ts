@@ -1,5 +1,5 @@
 import type { SnapshotPhase } from '@kedge/api/kinds';
-import { type Reached, row, transitionTable } from '../provisioned/transition-table.js';
+import { type Reached, row, transitionTable } from '../states/transition-table.js';
 
 /**
  * The transitions of a snapshot as data: the table S1 to S13, which is also the `states` of the kind. The store

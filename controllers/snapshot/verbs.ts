@@ -9,9 +9,9 @@ import {
 import type { Parameters } from '@kedge/driver-sdk';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { AdmissionContext, ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import { describeMethod, field, operationFields } from '../api/describe.js';
-import { requestKey } from '../api/request-key.js';
-import { explainStored, hintsOf } from '../cause/describe-cause.js';
+import { describeMethod, field, operationFields } from '../description/describe.js';
+import { requestKey } from '../references/request-key.js';
+import { explainStored, hintsOf } from '../description/describe-cause.js';
 import { storageClasses } from '../storage-class/kind.js';
 import { sourceSnapshot, volumes } from '../volume/kind.js';
 import { readableSize } from '../volume/rules/readable-size.js';

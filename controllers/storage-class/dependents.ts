@@ -4,7 +4,7 @@ import type { Driver } from '@kedge/driver-sdk';
 import { services } from '../service/kind.js';
 import { volumes } from '../volume/kind.js';
 import type { StorageClass } from './kind.js';
-import { classBasis, processDriver, processViolations, shapeViolations } from './shape.js';
+import { classBasis, processDriver, processViolations, shapeViolations } from './volume-shape.js';
 
 /** The fields of a class that the rules of its volumes read. */
 function judged({ driver, parameters, reclaimPolicy }: StorageClass): readonly unknown[] {

@@ -8,7 +8,7 @@ export {
   processViolations,
   type ShapeBasis,
   shapeViolations,
-} from './shape.js';
+} from './volume-shape.js';
 export { seedClasses } from './seed.js';
 export {
   chooseTopology,

@@ -12,7 +12,7 @@ import {
 import { DriverError, type Holders, type StorageRoot } from '@kedge/driver-sdk';
 import { describeRoot, makeRootFolder, markRoot, openRoot } from './directory.js';
 import { requireUnused } from './users.js';
-import { isCopy, placedIn } from './placed.js';
+import { isCopy, placedIn } from './placed-data.js';
 import { planRoot, type RootPlan, type RootReason, rootFolder } from './plan.js';
 import { isRecorded, recordRoot } from './record.js';
 

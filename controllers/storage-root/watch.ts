@@ -13,7 +13,7 @@ import { type Volume, volumes } from '../volume/kind.js';
 import type { ControllerPolicy } from '../policy/policy.js';
 import { type NewCondition, setCondition } from '../reasons/index.js';
 import type { RootState, StorageRootKeeper } from './keeper.js';
-import { isPlacedOn } from './placed.js';
+import { isPlacedOn } from './placed-data.js';
 
 /** Condition of a volume whose storage root is refused. */
 export const rootCondition = 'StorageRootReady';

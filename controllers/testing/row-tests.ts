@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { ApiObject, Kind } from 'kedge';
 import { settle } from 'kedge/testing';
-import type { TransitionRow } from '../provisioned/transition-table.js';
+import type { TransitionRow } from '../states/transition-table.js';
 import { StorageWorld } from './storage-world.js';
 
 /** The unique name of a row: number, phase and event. */

@@ -11,7 +11,7 @@ import { type Instance, instances } from '../instance/kind.js';
 import { type Node, nodes } from '../node/kind.js';
 import { defaultPolicy } from '../policy/policy.js';
 import { placeInstance, schedulerController, type VolumeConstraint } from '../scheduler/index.js';
-import { volumeOfMount } from '../service/index.js';
+import { volumeOfMount } from '../references/claim.js';
 import { storageClasses } from '../storage-class/kind.js';
 import { volumes } from '../volume/kind.js';
 import { PlayedDriver } from './played-driver.js';

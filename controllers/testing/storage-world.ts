@@ -18,7 +18,8 @@ import { type Volume, volumes } from '../volume/kind.js';
 import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
 import { defaultPolicy } from '../policy/policy.js';
 import { snapshotController } from '../snapshot/index.js';
-import { type Part, volumeController, volumeFinalizer } from '../volume/index.js';
+import { volumeController, volumeFinalizer } from '../volume/index.js';
+import { type Part } from '../provisioned/turn.js';
 import { PlayedDriver } from './played-driver.js';
 
 /** Options of a world. */

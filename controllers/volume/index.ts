@@ -14,8 +14,6 @@ export { rearm, volumeController } from './reconcile/controller.js';
 export { keyOfVolume, type VolumeControllerOptions } from './reconcile/effects.js';
 export { detached, fileSystemPending } from './reconcile/upkeep.js';
 export { deleteUnused, deletionObstacle } from './rules/in-use.js';
-export { driverCall, identityOf } from '../provisioned/driver-call.js';
-export { operationsOf, releaseObject } from '../provisioned/operations.js';
 export {
   nextPhase,
   type NextVolumePhase,
@@ -24,13 +22,11 @@ export {
   volumeStates,
 } from './states/phases.js';
 export { isDeletionUnderWay } from './states/deletion-report.js';
-export { homeOf, nodesOf, ownerOf, type VolumeOwner } from '../provisioned/owner.js';
 export {
   effectivePolicy,
   planVolume,
   type VolumeAction,
   type VolumeSituation,
 } from './states/plan.js';
-export type { Part } from '../provisioned/turn.js';
 export { reportedConditions, reportedOfVolume } from './states/reported.js';
 export { volumeVerbs } from './verbs.js';

@@ -1,7 +1,8 @@
 import { isDeleting, keyString, kindOf, type StatusUpdate } from 'kedge/objects';
 import { type Volume, volumeSchema } from '@kedge/api/kinds';
 import type { Reason } from '../reasons/index.js';
-import { referencedSecrets } from '../secret/reference.js';
+import { referredKey } from '../references/object-reference.js';
+import { referencedSecrets } from '../references/secret-reference.js';
 import { type NextVolumePhase, volumeStates } from './states/phases.js';
 
 export type {
@@ -12,22 +13,6 @@ export type {
   VolumePhase,
   VolumeReclaimPolicy as ReclaimPolicy,
 } from '@kedge/api/kinds';
-
-const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
-const reference = new RegExp(`^(${label})(?:\\.(${label})\\.svc)?$`);
-
-/**
- * Parses a reference to an object: a bare name in the same namespace, or `<name>.<namespace>.svc` (specification
- * section 2.4). Undefined if it is neither.
- */
-export function referredKey(
-  text: string,
-  namespace: string,
-): { readonly namespace: string; readonly name: string } | undefined {
-  const match = reference.exec(text);
-  if (!match?.[1]) return undefined;
-  return { namespace: match[2] ?? namespace, name: match[1] };
-}
 
 /** The source snapshot of a volume, if any. */
 export function sourceSnapshot(

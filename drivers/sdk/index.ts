@@ -3,7 +3,7 @@
  * nothing of Kedge.
  */
 export * from './contract/driver.js';
-export * from './contract/errors.js';
+export * from './errors/errors.js';
 export * from './contract/operations.js';
 export {
   type AwaitOptions,
@@ -20,7 +20,7 @@ export type * from './contract/provider-report.js';
 export type { ProviderPorts } from './http/provider-client.js';
 export { type SynchronousDriver, synchronousDriver } from './provider/synchronous-driver.js';
 export { declaredDriver, type DriverDeclaration } from './provider/declared-driver.js';
-export { inTurn } from './turns/in-turn.js';
+export { inTurn } from './turns/serial-work.js';
 export {
   type DiskRoom,
   type FileKind,
@@ -44,12 +44,12 @@ export {
   type NodeState,
 } from './journal/node-journal.js';
 export { type NodeUndo, type Recovery, recoverNode } from './journal/node-recovery.js';
-export { detachLoops, nodeUndo, thawDevice } from './journal/node-undo.js';
+export { detachLoops, nodeUndo, thawDevice } from './block/node-undo.js';
 export { isAccessible, isAtOrBelow } from './node/paths.js';
 export { replaceFile, syncFolder } from './node/replace-file.js';
 export { type StorageRoot, uncheckedStorageRoot } from './contract/storage-root.js';
-export { noSnapshots } from './provider/no-snapshots.js';
-export { programReports } from './node/program-reports.js';
+export { noSnapshots } from './contract/no-snapshots.js';
+export { programReports } from './block/program-reports.js';
 export {
   type CommandResult,
   requireCommand,
@@ -91,7 +91,7 @@ export {
   requireUnused,
   unmountTarget,
 } from './block/block-mount.js';
-export { type InstanceLookup, type NodeInstances } from './provider/node-instance.js';
+export { type InstanceLookup, type NodeInstances } from './contract/node-instance.js';
 export {
   type BlockDetachRequest,
   type BlockAttachRequest,

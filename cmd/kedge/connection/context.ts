@@ -45,7 +45,7 @@ export async function readContexts(): Promise<Contexts> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { current: '', contexts: {} };
     throw unusable('read', error);
   }
-  const { parse } = await import('../files/yaml.js');
+  const { parse } = await import('../output/yaml.js');
   const parsed = parse(text) as Partial<Contexts> | null;
   return { current: parsed?.current ?? '', contexts: parsed?.contexts ?? {} };
 }
@@ -57,7 +57,7 @@ export async function readContexts(): Promise<Contexts> {
 async function writeContexts(next: Contexts): Promise<void> {
   const file = contextFile();
   try {
-    const { stringify } = await import('../files/yaml.js');
+    const { stringify } = await import('../output/yaml.js');
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     const fresh = `${file}.${process.pid}.new`;
     await writeFile(fresh, stringify(next), { mode: 0o600 });

@@ -1,4 +1,4 @@
-import { type AnyKind, type ApiObject, keyString, messageOf } from 'kedge/objects';
+import { type AnyKind, type ApiObject, messageOf } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { printable } from '../../terminal-text.js';
@@ -54,11 +54,4 @@ export async function follow(
   } finally {
     stop.abort();
   }
-}
-
-/** Returns kind and key of an object, such as `Volume default/data`. */
-export function labelOf(kind: AnyKind, object: JsonObject): string {
-  const name = String(object.name);
-  const namespace = typeof object.namespace === 'string' ? object.namespace : undefined;
-  return `${kind.kind} ${keyString(namespace ? { namespace, name } : { name })}`;
 }

@@ -1,5 +1,5 @@
 import type { AnyKind } from 'kedge';
-import { usageError } from '../program/usage.js';
+import { usageError } from '../output/usage.js';
 import { kindNamed } from './api.js';
 
 /** An object named on the command line. */

@@ -6,7 +6,8 @@ import { causeOf, emptyWorld, saidOfStorage, type World } from '@kedge/controlle
 import type { Instance, Service } from '@kedge/api/kinds';
 import { kindNamed } from './api.js';
 import { remediesOf, type Stuck } from './cast-remedies.js';
-import { follow, labelOf, type ObservedObject } from './follow.js';
+import { labelOf } from '../output/subjects.js';
+import { follow, type ObservedObject } from './follow.js';
 import { printable, printableLine } from '../../terminal-text.js';
 import { coloured, note, print } from '../output/output.js';
 

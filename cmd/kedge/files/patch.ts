@@ -37,7 +37,7 @@ export async function readPatch(source: string): Promise<JsonObject> {
         ? source
         : await readFile(file, 'utf8');
   const [{ parse }, { tooDeep }] = await Promise.all([
-    import('./yaml.js'),
+    import('../output/yaml.js'),
     import('./yaml-depth.js'),
   ]);
   const deep = tooDeep(text);

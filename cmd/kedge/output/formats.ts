@@ -67,7 +67,7 @@ function tables(groups: readonly Group[], options: TableOptions): string {
 }
 
 async function yamlText(data: unknown): Promise<string> {
-  const { stringify } = await import('../files/yaml.js');
+  const { stringify } = await import('./yaml.js');
   return stringify(data).trimEnd();
 }
 

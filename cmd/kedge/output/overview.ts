@@ -1,9 +1,8 @@
 import type { AnyKind } from 'kedge';
 import { textOf } from 'kedge/rpc';
 import { causeText, explain, isSettledStatus, type World } from '@kedge/controllers/cause';
-import { labelOf } from '../connection/follow.js';
 import type { Group } from './formats.js';
-import { subjectOf } from './subjects.js';
+import { labelOf, subjectOf } from './subjects.js';
 
 /** The number of objects of a kind by status. */
 export interface KindCount {

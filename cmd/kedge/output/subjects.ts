@@ -1,4 +1,4 @@
-import type { AnyKind } from 'kedge';
+import { type AnyKind, keyString } from 'kedge/objects';
 import type { JsonObject } from 'kedge/rpc';
 import { causeOf, causeText, type Subject, type World } from '@kedge/controllers/cause';
 
@@ -26,4 +26,11 @@ export function causeIn(world: World, kind: AnyKind, object: JsonObject): string
   const subject = subjectOf(kind, object);
   const cause = subject && causeOf(subject, world);
   return cause && causeText(cause, cause.path[0] ?? '');
+}
+
+/** Returns kind and key of an object, such as `Volume default/data`. */
+export function labelOf(kind: AnyKind, object: JsonObject): string {
+  const name = String(object.name);
+  const namespace = typeof object.namespace === 'string' ? object.namespace : undefined;
+  return `${kind.kind} ${keyString(namespace ? { namespace, name } : { name })}`;
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from 'kedge/rpc';
-import type { ResourceLimits } from '../../service/needs/index.js';
+import type { ResourceLimits } from '../../resources/index.js';
 import { periodMicroseconds, sharesOf } from '../runtime/cpu-shares.js';
 
 /** Default maximum of processes and threads of a workload. */

@@ -1,5 +1,5 @@
 import type { Instance, InstanceHostPort } from '../../instance/kind.js';
-import { limitsOf, takenPorts } from '../../service/needs/index.js';
+import { limitsOf, takenPorts } from '../../resources/index.js';
 import type { WorkloadSpec, WorkloadState } from '../runtime/runtime.js';
 
 /** The specification of the workload of an instance. */

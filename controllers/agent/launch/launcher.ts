@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { programPath } from '../process/process-table.js';
+import { programPath } from './process-table.js';
 
 /** A file that is written before a supervisor is started. */
 export interface LaunchFile {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { programPath } from './process-table.js';
+import { programPath } from '../launch/process-table.js';
 
 const run = promisify(execFile);
 

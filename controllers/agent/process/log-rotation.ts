@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import { logSize, openLog } from '../../log/log-file.js';
-import { logTimes, readLogTimes } from '../../log/log-times.js';
+import { logSize, openLog } from '../logs/log-file.js';
+import { logTimes, readLogTimes } from '../logs/log-times.js';
 
 /** Bytes of a log before it is rotated, and number of kept old logs. */
 const logBytesMax = 10 * 1024 * 1024;

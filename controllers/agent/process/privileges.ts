@@ -9,7 +9,7 @@ import {
   parseUser,
 } from '../../service/capabilities.js';
 import type { WorkloadRights } from '../runtime/runtime.js';
-import { programPath } from './process-table.js';
+import { programPath } from '../launch/process-table.js';
 
 const run = promisify(execFile);
 

@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
-import { merge } from '../../log/merge.js';
+import { merge } from '../logs/merge.js';
 import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../runtime/exec.js';
 import { type BoxMode, ownerOf, withoutRights } from './privileges.js';
-import { programPath } from './process-table.js';
+import { programPath } from '../launch/process-table.js';
 import { becomeCommand, carriedEnvironment, startedWith } from './workload-environment.js';
 
 const run = promisify(execFile);

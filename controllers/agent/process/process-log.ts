@@ -1,7 +1,7 @@
 import type { Clock } from 'kedge';
-import { type LogPosition, readLines } from '../../log/log-reader.js';
-import { readLogTimes, timesAt } from '../../log/log-times.js';
-import { linesBetween } from '../../log/runs.js';
+import { type LogPosition, readLines } from '../logs/log-reader.js';
+import { readLogTimes, timesAt } from '../logs/log-times.js';
+import { linesBetween } from '../logs/runs.js';
 import type { LogCursor, LogLine, LogRequest } from '../runtime/log.js';
 import { noteSize, rotate } from './log-rotation.js';
 import { runStarts } from './run-log.js';

@@ -23,7 +23,7 @@ import {
   type ProcessId,
   readIfExists,
   readProcessId,
-} from './process-table.js';
+} from '../launch/process-table.js';
 import { keepLogBounded, readPreviousRun, readProcessLog } from './process-log.js';
 import { privilegesOf } from './privileges.js';
 import { Launcher } from '../launch/launcher.js';

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WorkloadState } from '../runtime/runtime.js';
-import { readIfExists } from './process-table.js';
+import { readIfExists } from '../launch/process-table.js';
 import { refusalOf } from './run-start.js';
 
 /** Exit code of a workload that SIGKILL ended. */

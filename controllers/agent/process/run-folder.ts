@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { PreparedGroup } from './cgroup/workload-groups.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
 import type { LaunchFile } from '../launch/launcher.js';
-import { namesIn, readIfExists } from './process-table.js';
+import { namesIn, readIfExists } from '../launch/process-table.js';
 
 /** The input of a supervisor in the folder of its run. */
 export interface RunFolder {

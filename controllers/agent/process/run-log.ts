@@ -1,6 +1,6 @@
-import type { RunStart } from '../../log/runs.js';
+import type { RunStart } from '../logs/runs.js';
 import type { LaunchFile } from '../launch/launcher.js';
-import { readIfExists } from './process-table.js';
+import { readIfExists } from '../launch/process-table.js';
 
 /** The file with the starts of runs. It is stored beside the log, because the next run removes the folder of a run. */
 function notesOf(logFile: string): string {

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from 'kedge';
-import { openLogToRead } from '../../log/log-file.js';
-import { isAlive, readIfExists, readProcessId } from './process-table.js';
+import { openLogToRead } from '../logs/log-file.js';
+import { isAlive, readIfExists, readProcessId } from '../launch/process-table.js';
 
 /** Maximum characters of a log line in a message. */
 const lineLengthMax = 300;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from 'kedge';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
 import type { StopProgress, WorkloadState } from '../runtime/runtime.js';
-import { readIfExists, readProcessId } from './process-table.js';
+import { readIfExists, readProcessId } from '../launch/process-table.js';
 
 /** A killed process ends within this time, unless the kernel blocks it. */
 const killMsMax = 5_000;

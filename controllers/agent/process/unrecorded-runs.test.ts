@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
-import { isAlive, readProcessId } from './process-table.js';
+import { isAlive, readProcessId } from '../launch/process-table.js';
 import { ProcessRuntime } from './process-runtime.js';
 
 const id = '11111111-2222-4333-8444-666666666666';

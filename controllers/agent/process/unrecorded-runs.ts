@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Clock, sleep } from 'kedge';
-import { isAlive, namesIn, type ProcessId, readIfExists } from './process-table.js';
+import { isAlive, namesIn, type ProcessId, readIfExists } from '../launch/process-table.js';
 import type { RunWatches } from './run-watches.js';
 
 /** Maximum time between SIGKILL and the end of the processes, unless the kernel blocks it. */

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { programPath } from './process-table.js';
+import { programPath } from '../launch/process-table.js';
 
 /** Names of the variables that carry those of a workload. They have no meaning for programs. */
 const countName = 'KEDGE_ENV_COUNT';

@@ -1,4 +1,4 @@
-import type { ResourceLimits, TakenPort } from '../../service/needs/index.js';
+import type { ResourceLimits, TakenPort } from '../../resources/index.js';
 import type { ExecProcess, ExecSpec } from './exec.js';
 import type { LogLine, LogRequest } from './log.js';
 

@@ -9,7 +9,8 @@ import {
 import { type StorageClass, storageClasses } from '../../storage-class/kind.js';
 import { type Volume, volumes } from '../../volume/kind.js';
 import { holderOf, type ParameterResolver, type Redaction } from '../../secret/index.js';
-import { driverCall, identityOf, operationsOf } from '../../volume/index.js';
+import { driverCall, identityOf } from '../../provisioned/driver-call.js';
+import { operationsOf } from '../../provisioned/operations.js';
 import type { UsedParameters } from './used-parameters.js';
 
 /** Options of {@link NodeCalls}. */

@@ -11,7 +11,7 @@ import {
 } from '@kedge/driver-sdk';
 import type { VolumeMount } from '../../service/kind.js';
 import type { Volume } from '../../volume/kind.js';
-import { processDriver } from '../../storage-class/shape.js';
+import { processDriver } from '../../storage-class/volume-shape.js';
 import { bindDirectory, openInside } from './bind-mount.js';
 import { type ChangeOwner, giveRoot, namesOwner } from './mount-owner.js';
 

@@ -12,7 +12,7 @@ import type { VolumeMount } from '../../service/kind.js';
 import { type Volume, volumes } from '../../volume/kind.js';
 import type { ControllerPolicy } from '../../policy/policy.js';
 import type { ParameterResolver } from '../../secret/index.js';
-import { volumeOfMount } from '../../service/index.js';
+import { volumeOfMount } from '../../references/claim.js';
 import { fileSystemPending, keyOfVolume } from '../../volume/index.js';
 import { AttachmentRecords } from './attachment-records.js';
 import { CallTimes } from './call-times.js';

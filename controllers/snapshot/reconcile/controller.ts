@@ -4,9 +4,9 @@ import { secrets } from '../../secret/kind.js';
 import { storageClasses } from '../../storage-class/kind.js';
 import { volumes } from '../../volume/kind.js';
 import { type Snapshot, snapshots } from '../kind.js';
-import { GoneNodes } from '../../node/gone.js';
+import { GoneNodes } from '../../node/gone-nodes.js';
 import { backoffOf } from '../../policy/policy.js';
-import { nodesOf } from '../../volume/index.js';
+import { nodesOf } from '../../provisioned/owner.js';
 import { controllerName, keyOfSnapshot, type SnapshotControllerOptions } from './effects.js';
 import { SnapshotReconciler } from './reconciler.js';
 

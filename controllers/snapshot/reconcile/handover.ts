@@ -9,7 +9,7 @@ import {
 import { nodes } from '../../node/kind.js';
 import { volumes } from '../../volume/kind.js';
 import { type Snapshot, snapshots } from '../kind.js';
-import type { GoneNodes } from '../../node/gone.js';
+import type { GoneNodes } from '../../node/gone-nodes.js';
 import {
   deletedCondition,
   isNewWait,

@@ -1,15 +1,15 @@
 import { done, type ReconcileContext, requeueAfter, type Result } from 'kedge';
-import type { GoneNodes } from '../../node/gone.js';
+import type { GoneNodes } from '../../node/gone-nodes.js';
 import { secretVersions } from '../../provisioned/inputs.js';
 import { Probes } from '../../provisioned/probes.js';
 import { driverErrorOf } from '../../provisioned/retries.js';
 import { storageClasses } from '../../storage-class/kind.js';
-import { liveClass } from '../../storage-class/live-class.js';
+import { liveClass } from '../../references/live-class.js';
 import { volumes } from '../../volume/kind.js';
 import { SnapshotEffects, type SnapshotControllerOptions, withHome } from './effects.js';
 import { Handover } from './handover.js';
 import { type Snapshot, snapshots } from '../kind.js';
-import { Making } from './making.js';
+import { Making } from './creation.js';
 import { nextPhase } from '../phases.js';
 import { planSnapshot, type SnapshotSituation } from '../plan.js';
 import { Removal } from './removal.js';

@@ -17,11 +17,11 @@ import {
 import { nodes } from '../../node/kind.js';
 import { snapshots } from '../../snapshot/kind.js';
 import { sourceSnapshot, type Volume, type VolumeStatus, volumes } from '../kind.js';
-import { policyOf } from '../../storage-class/shape.js';
+import { policyOf } from '../../storage-class/volume-shape.js';
 import { classMissing } from '../../provisioned/driver-call.js';
 import type { VolumeEffects } from './effects.js';
 import type { Failure } from '../../provisioned/failure.js';
-import { choosePlace, requireSameDriver } from '../rules/place.js';
+import { choosePlace, requireSameDriver } from '../rules/topology-choice.js';
 import { sourceOf } from '../rules/restore-source.js';
 import { waitsReason } from '../../provisioned/conditions.js';
 import { nextPhase, type NextVolumePhase } from '../states/phases.js';

@@ -1,5 +1,6 @@
 import { isDeleting } from 'kedge';
-import { type Service, templateVolumeName } from '../../service/kind.js';
+import { templateVolumeName } from '../../references/claim.js';
+import type { Service } from '../../service/kind.js';
 import { replicaName, type Volume } from '../kind.js';
 
 /**

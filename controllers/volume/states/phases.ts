@@ -4,7 +4,7 @@ import {
   type Reached,
   row,
   transitionTable,
-} from '../../provisioned/transition-table.js';
+} from '../../states/transition-table.js';
 
 /**
  * The transitions of a volume as data: the table V1 to V32, which is also the `states` of the kind. The store

@@ -1,4 +1,4 @@
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import type { HostFiles, NodeHost } from '../node/node-host.js';
 import { requireCommand, type RunCommand } from '../node/run-command.js';
 

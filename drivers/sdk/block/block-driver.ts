@@ -19,9 +19,9 @@ import type {
   SnapshotRequest,
   SnapshotResult,
 } from '../contract/driver.js';
-import { DriverError } from '../contract/errors.js';
-import { findInstance, type NodeInstances, requireInstance } from '../provider/node-instance.js';
-import { noSnapshots } from '../provider/no-snapshots.js';
+import { DriverError } from '../errors/errors.js';
+import { findInstance, type NodeInstances, requireInstance } from '../contract/node-instance.js';
+import { noSnapshots } from '../contract/no-snapshots.js';
 import type { Pending } from '../contract/operations.js';
 import {
   credentialKeys,

@@ -11,11 +11,11 @@ import {
   waitForDevice,
 } from './block-device.js';
 import type { MountRequest, MountResult, Parameters } from '../contract/driver.js';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import { describeHolders, type Holder } from '../node/holders.js';
 import { isAbsence, mountOn, type NodeHost } from '../node/node-host.js';
 import { requireCommand } from '../node/run-command.js';
-import { shownName } from '../contract/shown-name.js';
+import { shownName } from '../errors/shown-name.js';
 import { thisNode } from '../node/this-node.js';
 
 /** Options of {@link mountBlockDevice}. */

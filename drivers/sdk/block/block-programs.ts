@@ -1,5 +1,5 @@
 import type { ClassRequest, PermissionReport } from '../contract/provider-report.js';
-import { programReports } from '../node/program-reports.js';
+import { programReports } from './program-reports.js';
 import type { RunCommand } from '../node/run-command.js';
 
 const programs = {

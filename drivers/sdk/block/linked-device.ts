@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import type { NodeHost } from '../node/node-host.js';
 import { hasSerial, scsiState } from './scsi-device.js';
 

@@ -1,5 +1,5 @@
 import { requireUnused } from './block-mount.js';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import type { MountEntry } from '../node/mount-table.js';
 import type { NodeHost } from '../node/node-host.js';
 import { requireCommand, type RunCommand } from '../node/run-command.js';

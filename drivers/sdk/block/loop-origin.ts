@@ -1,4 +1,4 @@
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import type { LoopRecord } from '../journal/loop-record.js';
 import type { NodeHost } from '../node/node-host.js';
 import { type LoopEntry, loopOf, loopTable } from './loop-device.js';

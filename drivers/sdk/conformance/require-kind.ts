@@ -1,4 +1,4 @@
-import { DriverError, type DriverErrorKind } from '../contract/errors.js';
+import { DriverError, type DriverErrorKind } from '../errors/errors.js';
 import { assert } from './failure.js';
 
 /** Returns the kind of a call's error; undefined if it succeeds. @throws any other error than a DriverError */

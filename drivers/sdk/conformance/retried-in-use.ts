@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 
 const attemptsMax = 50;
 const pauseMs = 200;

@@ -18,13 +18,13 @@ import type {
   SnapshotResult,
   VolumeIdentity,
 } from '../contract/driver.js';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import { mountAt } from '../node/mount-table.js';
 import { memoryOperations, type Operations } from '../contract/operations.js';
 import { type SynchronousDriver, synchronousDriver } from '../provider/synchronous-driver.js';
 import { ConformanceError, assert, LeftOut } from './failure.js';
 import type { ConformanceOptions } from './options.js';
-import type { Made, MadeSnapshot, MountChoice, Mounted } from './made.js';
+import type { Made, MadeSnapshot, MountChoice, Mounted } from './created-resources.js';
 import { retriedInUse } from './retried-in-use.js';
 import { makeFolder, removeFolder } from './trial-folders.js';
 import { watchedDriver } from './watched-driver.js';

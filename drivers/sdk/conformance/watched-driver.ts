@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import type { Driver, Parameters } from '../contract/driver.js';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import { ConformanceError } from './failure.js';
 import { delegate } from './delegate.js';
 

@@ -4,7 +4,7 @@ import type { Operations, Pending } from './operations.js';
 import type { DriverSettings } from './driver-settings.js';
 import type { ClassInspection } from './provider-report.js';
 import type { StorageRoot } from './storage-root.js';
-import type { JournaledCall } from './errors.js';
+import type { JournaledCall } from '../errors/errors.js';
 import type { ProviderPorts } from '../http/provider-client.js';
 
 /** The access mode of a volume (specification section 2.2). */

@@ -1,4 +1,4 @@
-import type { JournaledCall } from './errors.js';
+import type { JournaledCall } from '../errors/errors.js';
 
 /** Driver calls that a provider may continue after its answer. */
 export const operationKinds = [

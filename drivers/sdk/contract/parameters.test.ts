@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DriverError } from './errors.js';
+import { DriverError } from '../errors/errors.js';
 import { fsTypeRule, requireParameters, validateByRules } from './parameters.js';
 
 describe('parameters by rules', () => {

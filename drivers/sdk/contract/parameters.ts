@@ -1,5 +1,5 @@
 import type { ParameterContext, Parameters, ParameterViolation } from './driver.js';
-import { DriverError } from './errors.js';
+import { DriverError } from '../errors/errors.js';
 
 export { nodeTopologyKey } from './driver.js';
 

@@ -1,4 +1,4 @@
-import { DriverError, type DriverErrorKind } from '../contract/errors.js';
+import { DriverError, type DriverErrorKind } from '../errors/errors.js';
 
 /**
  * Reads typed fields of a provider's answer and ignores other fields. Methods throw DriverError for a field of another

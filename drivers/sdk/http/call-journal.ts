@@ -1,4 +1,4 @@
-import type { JournaledCall } from '../contract/errors.js';
+import type { JournaledCall } from '../errors/errors.js';
 
 const callsMax = 20;
 const objectsMax = 2_000;

@@ -1,4 +1,4 @@
-import type { DriverErrorKind } from '../contract/errors.js';
+import type { DriverErrorKind } from '../errors/errors.js';
 
 /** The refusal of a call by a provider. */
 export interface Refusal {

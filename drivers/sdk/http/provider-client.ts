@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { DriverError, type DriverErrorKind, type DriverErrorOptions } from '../contract/errors.js';
+import { DriverError, type DriverErrorKind, type DriverErrorOptions } from '../errors/errors.js';
 import { CallJournal } from './call-journal.js';
 import { type ErrorRow, kindByStatus, type Refusal, rowOf } from './error-table.js';
 import {

@@ -1,4 +1,4 @@
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 
 /** The clock of provider calls. The `Clock` of the library is one. */
 export interface ProviderClock {

@@ -1,4 +1,4 @@
-import type { DriverErrorKind } from '../contract/errors.js';
+import type { DriverErrorKind } from '../errors/errors.js';
 import { machineClock, type ProviderClock } from './provider-clock.js';
 import type { RequestBudget } from './request-budget.js';
 

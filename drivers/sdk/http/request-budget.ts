@@ -1,4 +1,4 @@
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import { pauseOn, type ProviderClock } from './provider-clock.js';
 
 /** The rate limit of a provider for one credential. */

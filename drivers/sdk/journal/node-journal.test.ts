@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import {
   directoryJournal,
   type JournalFiles,

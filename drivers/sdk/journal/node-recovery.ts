@@ -1,4 +1,4 @@
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import type { NodeJournal, NodePlaces, NodeState } from './node-journal.js';
 
 /**

@@ -1,4 +1,4 @@
-import { shownName } from '../contract/shown-name.js';
+import { shownName } from '../errors/shown-name.js';
 
 /** A volume on the node: its mount, its device, or both. */
 export interface HeldVolume {

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import { runCommand } from './run-command.js';
 
 describe('a program that a driver runs', () => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const outputBytesMax = 1024 * 1024;

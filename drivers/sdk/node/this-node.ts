@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { turns } from '../turns/in-turn.js';
+import { turns } from '../turns/serial-work.js';
 import { deviceNumber, formatDeviceNumber, readMountTable } from './mount-table.js';
 import { type FileKind, type HostFiles, isAbsence, type NodeHost } from './node-host.js';
 import { hasFileSystem, nodeHolders } from './node-holders.js';

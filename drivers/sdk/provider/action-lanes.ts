@@ -1,4 +1,4 @@
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import type { ProviderClock } from '../http/provider-clock.js';
 
 /** Time after {@link ActionLanes.take} at which a lane is free even if its holder has not freed it, milliseconds. */

@@ -6,7 +6,7 @@ import {
   operationIdOf,
   type OperationState,
 } from './await-operation.js';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import { memoryOperations, type OperationKind, type Operations } from '../contract/operations.js';
 
 /** A provider of one thing. It makes a second one whenever it is let. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import {
   answerWithinMs,
   type OperationKind,

@@ -1,5 +1,5 @@
 import type { Capabilities, Driver } from '../contract/driver.js';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import { type ParameterRule, sensitiveKeys, validateByRules } from '../contract/parameters.js';
 
 /** The declaration of a driver without provider calls. */

@@ -1,4 +1,4 @@
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import type { PermissionReport } from '../contract/provider-report.js';
 
 /** Errors without an answer of the provider. */

@@ -1,5 +1,5 @@
 import type { Driver } from '../contract/driver.js';
-import { DriverError, type JournaledCall } from '../contract/errors.js';
+import { DriverError, type JournaledCall } from '../errors/errors.js';
 import { isPending, type OperationKind, type Pending } from '../contract/operations.js';
 
 import type { ProviderClient } from '../http/provider-client.js';

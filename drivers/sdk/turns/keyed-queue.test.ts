@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import { KeyedQueue } from './keyed-queue.js';
 
 describe('work by key', () => {

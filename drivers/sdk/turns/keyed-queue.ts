@@ -1,4 +1,4 @@
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 
 /**
  * Serializes work per key in request order, and runs different keys in parallel: slow work delays only its own key.

@@ -7,7 +7,7 @@ import { connect } from '../../connection/api.js';
 import { note, print, table } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
 import { exitCodes } from '../../program/exit-codes.js';
-import { usageError } from '../../program/usage.js';
+import { usageError } from '../../output/usage.js';
 
 interface CanIOptions {
   readonly namespace: string;

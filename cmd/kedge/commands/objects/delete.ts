@@ -17,7 +17,7 @@ import { note, print } from '../../output/output.js';
 import { installation } from '../../../installation.js';
 import { interruptible } from '../../program/interruption.js';
 import { withExamples } from '../../program/examples.js';
-import { usageError } from '../../program/usage.js';
+import { usageError } from '../../output/usage.js';
 
 interface DeleteOptions {
   readonly filename?: readonly string[];

@@ -14,7 +14,7 @@ import { putObject, readObject } from '../../connection/update.js';
 import { readCastFiles } from '../../files/cast-file.js';
 import { castable, print } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
-import { usageError } from '../../program/usage.js';
+import { usageError } from '../../output/usage.js';
 
 interface EditOptions {
   readonly namespace: string;
@@ -117,7 +117,7 @@ async function editOne(client: ApiClient, target: Target, namespace: string): Pr
   const read = await readObject(client, target, namespace);
   const folder = await mkdtemp(join(tmpdir(), 'kedge-edit-'));
   const file = join(folder, `${target.kind.kind.toLowerCase()}-${target.name}.yaml`);
-  const { stringify } = await import('../../files/yaml.js');
+  const { stringify } = await import('../../output/yaml.js');
   await writeFile(file, `${header(target)}${stringify(castable(target.kind, read))}`, {
     mode: 0o600,
   });

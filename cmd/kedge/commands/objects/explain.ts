@@ -6,7 +6,7 @@ import { kindNamed } from '../../connection/api.js';
 import { type ServedSchema, servedSchema } from '../../connection/served-schema.js';
 import { print, table } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
-import { usageError } from '../../program/usage.js';
+import { usageError } from '../../output/usage.js';
 
 interface ExplainOptions {
   readonly recursive?: boolean;

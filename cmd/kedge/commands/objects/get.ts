@@ -21,7 +21,7 @@ import { note, objectRows, print, type TableOptions } from '../../output/output.
 import { causeIn } from '../../output/subjects.js';
 import { withExamples } from '../../program/examples.js';
 import { exitCodes } from '../../program/exit-codes.js';
-import { usageError } from '../../program/usage.js';
+import { usageError } from '../../output/usage.js';
 
 interface GetOptions {
   readonly namespace: string;

@@ -6,7 +6,7 @@ import { forEachTarget, objectsNamedBy, slashed } from '../../connection/targets
 import { changeObject } from '../../connection/update.js';
 import { print } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
-import { usageError } from '../../program/usage.js';
+import { usageError } from '../../output/usage.js';
 
 interface MarkOptions {
   readonly namespace: string;

@@ -17,7 +17,7 @@ import { note, print } from '../../output/output.js';
 import { interruptible } from '../../program/interruption.js';
 import { withExamples } from '../../program/examples.js';
 import { waitSecondsMax, wholeNumber } from '../../program/number-option.js';
-import { usageError } from '../../program/usage.js';
+import { usageError } from '../../output/usage.js';
 
 interface WaitOptions {
   readonly namespace: string;

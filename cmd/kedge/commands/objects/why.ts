@@ -3,7 +3,7 @@ import { invalid } from 'kedge/objects';
 import { textOf } from 'kedge/rpc';
 import { connect, methodFor } from '../../connection/api.js';
 import { explainRemote } from '../../connection/api-reader.js';
-import { labelOf } from '../../connection/follow.js';
+import { labelOf } from '../../output/subjects.js';
 import { forEachTarget, objectsNamedBy, scopeOf, type Target } from '../../connection/targets.js';
 import { explanationData, explanationText, lastCallOf } from '../../output/explanation.js';
 import { dataText, parseDataFormat } from '../../output/formats.js';

@@ -10,7 +10,7 @@ import { type Format, parseFormat, render } from '../../output/formats.js';
 import { GrowingTable } from '../../output/growing-table.js';
 import { age, note, print, table } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
-import { usageError } from '../../program/usage.js';
+import { usageError } from '../../output/usage.js';
 
 interface EventsOptions {
   readonly namespace: string;

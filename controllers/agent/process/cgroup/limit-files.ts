@@ -1,4 +1,4 @@
-import type { ResourceLimits } from '../../../service/needs/index.js';
+import type { ResourceLimits } from '../../../resources/index.js';
 import { periodMicroseconds, sharesMax, sharesMin, sharesOf } from '../../runtime/cpu-shares.js';
 
 /** A controller of the kernel that enforces limits. */

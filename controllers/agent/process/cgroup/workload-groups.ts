@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { isAccessible } from '@kedge/driver-sdk';
-import type { ResourceLimits } from '../../../service/needs/index.js';
+import type { ResourceLimits } from '../../../resources/index.js';
 import {
   type CgroupController,
   type CgroupVersion,

@@ -3,7 +3,7 @@ import type { Check } from '../check.js';
 import { labelOf, requireContent, writeContent } from '../content.js';
 import { assert } from '../failure.js';
 import { kindOf } from '../require-kind.js';
-import type { Made } from '../made.js';
+import type { Made } from '../created-resources.js';
 import type { Trial } from '../trial.js';
 import { withinTime } from '../watched-driver.js';
 

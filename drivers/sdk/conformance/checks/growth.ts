@@ -4,7 +4,7 @@ import { assert } from '../failure.js';
 import { requireContent, writeContent } from '../content.js';
 import { deviceBytes } from '../device-bytes.js';
 import { kindOf, requireKind } from '../require-kind.js';
-import type { Made } from '../made.js';
+import type { Made } from '../created-resources.js';
 import type { Trial } from '../trial.js';
 
 async function expand(trial: Trial, made: Made, sizeBytes: bigint): Promise<bigint> {

@@ -4,7 +4,7 @@ import { assert } from '../failure.js';
 import { requireContent, requireEmpty, writeContent } from '../content.js';
 import { deviceBytes } from '../device-bytes.js';
 import { kindOf, requireKind, requireRefusal } from '../require-kind.js';
-import type { Made } from '../made.js';
+import type { Made } from '../created-resources.js';
 
 /** Checks that provisioned volumes exist, deleted ones do not, and volumes are distinct. */
 export const lifecycle: readonly Check[] = [

@@ -12,7 +12,7 @@ import {
 import { deviceBytes } from '../device-bytes.js';
 import { uidsAlike } from '../uids-alike.js';
 import { requireKind } from '../require-kind.js';
-import type { Made, MadeSnapshot } from '../made.js';
+import type { Made, MadeSnapshot } from '../created-resources.js';
 import type { Trial } from '../trial.js';
 
 async function written(trial: Trial, label: string): Promise<Made> {

@@ -12,7 +12,7 @@ import type {
   VolumeIdentity,
 } from '../../contract/driver.js';
 import type { SynchronousDriver } from '../../provider/synchronous-driver.js';
-import { DriverError } from '../../contract/errors.js';
+import { DriverError } from '../../errors/errors.js';
 import { memoryOperations } from '../../contract/operations.js';
 import type { KnownVolume, MutantMemory } from './mutant.js';
 

@@ -7,7 +7,7 @@ import type {
   SnapshotRequest,
 } from '../../contract/driver.js';
 import type { SynchronousDriver } from '../../provider/synchronous-driver.js';
-import { DriverError } from '../../contract/errors.js';
+import { DriverError } from '../../errors/errors.js';
 import type { Mutant } from './mutant.js';
 
 /** Replaces the errors of some calls. */

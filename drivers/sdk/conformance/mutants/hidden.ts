@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { lchown, readdir, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DeleteRequest, Observation } from '../../contract/driver.js';
-import { DriverError } from '../../contract/errors.js';
+import { DriverError } from '../../errors/errors.js';
 import { erase, exists, findVolume, withContent } from './damage.js';
 import type { Mutant } from './mutant.js';
 

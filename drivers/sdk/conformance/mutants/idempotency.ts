@@ -1,4 +1,4 @@
-import { DriverError } from '../../contract/errors.js';
+import { DriverError } from '../../errors/errors.js';
 import { mountAt } from '../../node/mount-table.js';
 import { requireCommand, runCommand } from '../../node/run-command.js';
 import { aliasing, erase, exists, makeStray } from './damage.js';

@@ -1,4 +1,4 @@
-import { DriverError } from '../../contract/errors.js';
+import { DriverError } from '../../errors/errors.js';
 import { requireCommand, runCommand } from '../../node/run-command.js';
 import { aliasing, findVolume, mountOf } from './damage.js';
 import type { KnownVolume, Mutant, MutantMemory } from './mutant.js';

@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import { DriverError } from '../../contract/errors.js';
+import { DriverError } from '../../errors/errors.js';
 import { mountAt } from '../../node/mount-table.js';
 import { requireCommand, runCommand } from '../../node/run-command.js';
 import { writeHead } from '../device-bytes.js';

@@ -1,4 +1,4 @@
-import { DriverError } from '../../contract/errors.js';
+import { DriverError } from '../../errors/errors.js';
 import { mountOf } from './damage.js';
 import type { Mutant } from './mutant.js';
 

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SnapshotRequest } from '../../contract/driver.js';
 import type { SynchronousDriver } from '../../provider/synchronous-driver.js';
-import { DriverError } from '../../contract/errors.js';
+import { DriverError } from '../../errors/errors.js';
 import { erase, exists, straySnapshot, withContent } from './damage.js';
 import type { Mutant } from './mutant.js';
 

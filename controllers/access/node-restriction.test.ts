@@ -5,7 +5,7 @@ import { eventually, FakeClock } from 'kedge/testing';
 import { instances } from '../instance/kind.js';
 import { storageClasses } from '../storage-class/kind.js';
 import { type Volume, volumes } from '../volume/kind.js';
-import { nodeRestriction } from './restriction.js';
+import { nodeRestriction } from './node-restriction.js';
 
 describe("the rights of a node's token", () => {
   it('are looked up, regardless of how many instances and volumes there are', async () => {

@@ -1,6 +1,6 @@
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import type { PermissionReport } from '../contract/provider-report.js';
-import { installation, missingPrograms, type RunCommand } from './run-command.js';
+import { installation, missingPrograms, type RunCommand } from '../node/run-command.js';
 
 /** Which programs of a node a class needs: each missing one, or all in one row. */
 export async function programReports(

@@ -1,43 +1,9 @@
-import {
-  type ApiObject,
-  type BackedUpObject,
-  type Condition,
-  defineKind,
-  type ObjectStore,
-} from 'kedge';
+import type { ApiObject, BackedUpObject, Condition } from 'kedge';
+import { foreignRecords, foreignWords } from '../provisioned/foreign-record.js';
 import { setCondition } from '../reasons/index.js';
 import { snapshots } from '../snapshot/kind.js';
-import { volumes } from '../volume/kind.js';
 import { storageRootRecords } from '../storage-root/record.js';
-
-/** Records that a volume or snapshot existed before the store was copied: its data belongs to the original cluster. */
-export interface ForeignRecord extends ApiObject {
-  /** Kind of the object; its uid is the record's name. */
-  readonly kindName: string;
-  /** The cluster that the store was copied from. */
-  readonly clusterId: string;
-}
-
-/** The kind of these records. They are included in backups and hidden from the API. */
-export const foreignRecords = defineKind<ForeignRecord>({
-  kind: 'ForeignRecord',
-  plural: 'foreignrecords',
-  scope: 'Cluster',
-  statusFields: [],
-});
-
-/** The record of a volume or snapshot; undefined for an object that this cluster created. */
-export async function foreignRecordOf(
-  store: ObjectStore,
-  uid: string,
-): Promise<ForeignRecord | undefined> {
-  return store.get(foreignRecords, { name: uid });
-}
-
-/** The message of a foreign object's condition. */
-export function foreignWords(clusterId: string): string {
-  return `belongs to cluster ${clusterId}, and this store is a copy of that cluster: a copy calls no driver for objects of the original; delete the object here (the original cluster keeps the data) and create a new one`;
-}
+import { volumes } from '../volume/kind.js';
 
 /** The original of a copy. */
 export interface CopiedCluster {

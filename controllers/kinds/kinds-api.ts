@@ -6,11 +6,11 @@ import { execVerbs } from '../exec/index.js';
 import { healthVerbs } from '../health/index.js';
 import { imageVerbs } from '../image/index.js';
 import { inspectionVerbs } from '../inspection/index.js';
-import { kindEntries } from '../kinds/index.js';
+import { kindEntries } from './index.js';
 import { logVerbs } from '../log/index.js';
 import { keyVerbs } from '../secret/index.js';
 import { storageRootVerbs } from '../storage-root/index.js';
-import type { ApiOptions, KindControllerOptions } from './kind-entry.js';
+import type { ApiOptions, KindControllerOptions } from '../api/kind-entry.js';
 
 /** The API of all kinds for a server. */
 export interface KindsApi {

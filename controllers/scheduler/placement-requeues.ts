@@ -3,8 +3,8 @@ import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
 import type { StorageClass } from '../storage-class/kind.js';
 import type { Volume } from '../volume/kind.js';
-import { mountedVolumes } from '../service/index.js';
-import { isNeedy } from '../service/needs/index.js';
+import { mountedVolumes } from '../references/claim.js';
+import { isNeedy } from '../resources/index.js';
 
 /** The informers that find the unplaced instances of an object. */
 export interface PlacementSources {

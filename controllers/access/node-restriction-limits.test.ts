@@ -13,7 +13,7 @@ import { FakeClock, settle } from 'kedge/testing';
 import { instances } from '../instance/kind.js';
 import type { Snapshot } from '../snapshot/kind.js';
 import { type Volume, type VolumeStatus, volumes } from '../volume/kind.js';
-import { nodeRestriction } from './restriction.js';
+import { nodeRestriction } from './node-restriction.js';
 
 /** Two drivers. Only `cloud` has a sensitive parameter. */
 const drivers = {

@@ -1,5 +1,5 @@
-import type { Driver } from '../contract/driver.js';
-import { DriverError } from '../contract/errors.js';
+import type { Driver } from './driver.js';
+import { DriverError } from '../errors/errors.js';
 
 /**
  * Returns the snapshot calls for a driver without the capability `snapshots`. They reject with Unsupported; only

@@ -1,7 +1,6 @@
 import { keyString, type ObjectKey } from 'kedge/objects';
-import type { Instance } from '../instance/kind.js';
-import { referredKey } from '../volume/kind.js';
-import { templateVolumeName, type VolumeMount } from './kind.js';
+import type { Instance, VolumeMount } from '@kedge/api/kinds';
+import { referredKey } from './object-reference.js';
 
 /** A key with a namespace. */
 export type NamespacedKey = Required<ObjectKey>;
@@ -36,4 +35,14 @@ export function volumeOfMount(
 ): NamespacedKey | undefined {
   if (mount.claim) return claimedVolume(mount.claim.name, namespace);
   return { namespace, name: templateVolumeName(mount.name, service, ordinal) };
+}
+
+/** Name of the volume of a claimTemplate for a replica (specification section 2.4). */
+export function templateVolumeName(mount: string, service: string, ordinal: number): string {
+  return `${mount}-${service}-${ordinal}`;
+}
+
+/** The part before the ordinal in volume names of a claimTemplate, with the namespace. */
+export function templateStem(namespace: string, mount: string, service: string): string {
+  return `${namespace}/${mount}-${service}`;
 }

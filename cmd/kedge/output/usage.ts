@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { note } from '../output/output.js';
+import { note } from './output.js';
 
 /** Prints the error of an invalid command line. Returns the error that ends the program with exit code 2. */
 export function usageError(text: string): CommanderError {

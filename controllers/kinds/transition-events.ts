@@ -11,11 +11,11 @@ import {
   type Runnable,
   sleep,
 } from 'kedge';
-import { events } from './kind.js';
-import { kindEntries } from '../kinds/index.js';
+import { events } from '../event/kind.js';
+import { kindEntries } from './index.js';
 import type { ControllerPolicy } from '../policy/policy.js';
-import { eventTtlMs } from './admission.js';
-import { type Observed, type Transition, transitionsOf } from './transitions.js';
+import { eventTtlMs } from '../event/admission.js';
+import { type Observed, type Transition, transitionsOf } from '../event/transitions.js';
 
 /** Dependencies of the writer of events. */
 export interface TransitionEventsOptions {

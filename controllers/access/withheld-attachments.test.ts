@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { agentFinalizer } from '../instance/index.js';
 import type { Attachment, Volume } from '../volume/kind.js';
-import type { Node } from './kind.js';
+import type { Node } from '../node/kind.js';
 import {
   type VolumeFacts,
   withheldFinalizers,

@@ -12,10 +12,11 @@ import type { DriverRegistry } from '@kedge/driver-sdk';
 import { type Instance, instances } from '../instance/kind.js';
 import type { Snapshot } from '../snapshot/kind.js';
 import { type StorageClass, storageClasses } from '../storage-class/kind.js';
-import { liveClass } from '../storage-class/live-class.js';
+import { liveClass } from '../references/live-class.js';
 import { type Attachment, type Volume, volumes } from '../volume/kind.js';
-import { referencedSecrets } from '../secret/index.js';
-import { mountedVolumes, type UsedData, usedData } from '../service/index.js';
+import { referencedSecrets } from '../references/secret-reference.js';
+import { type UsedData, usedData } from '../service/index.js';
+import { mountedVolumes } from '../references/claim.js';
 import { homeOf, nodesOf, ownerOf } from '../provisioned/owner.js';
 import {
   isAgentsAlone,

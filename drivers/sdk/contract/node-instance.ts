@@ -1,5 +1,5 @@
-import type { HandleRequest } from '../contract/driver.js';
-import { DriverError } from '../contract/errors.js';
+import type { HandleRequest } from './driver.js';
+import { DriverError } from '../errors/errors.js';
 
 /** One way to find a provider's instances by the name of a node. */
 export interface InstanceLookup {

@@ -1,7 +1,7 @@
 import { effectRecords } from 'kedge';
 import type { BuiltinPolicies } from 'kedge/server';
 import type { NodeRight } from '../api/kind-entry.js';
-import { kindEntries } from '../kinds/index.js';
+import { kindEntries } from './index.js';
 
 const all = ['*'];
 const read = ['get', 'list', 'watch'];

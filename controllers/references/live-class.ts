@@ -1,4 +1,4 @@
-import type { StorageClass } from './kind.js';
+import type { StorageClass } from '@kedge/api/kinds';
 
 /**
  * Returns the class that has the name of an object's class, unless it is of another driver: then it was deleted and

@@ -1,8 +1,8 @@
 import type { ObjectStore } from 'kedge';
 import type { Subject } from '../reasons/index.js';
-import { explain, type Explanation } from './explain.js';
-import { gather } from './gather.js';
-import { storeReader } from './store-reader.js';
+import { explain, type Explanation } from '../cause/explain.js';
+import { gather } from '../cause/gather.js';
+import { storeReader } from '../cause/store-reader.js';
 
 /** The cause of an object's problem, read from a store; undefined without a problem. */
 export async function explainStored(

@@ -3,7 +3,7 @@ import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
 import { namedTopology } from '../storage-class/index.js';
 import { placeInstance } from './plan.js';
-import type { VolumeConstraint } from './reach.js';
+import type { VolumeConstraint } from './volume-node-affinity.js';
 
 const region = 'svc.io/region';
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };

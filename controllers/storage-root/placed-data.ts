@@ -1,6 +1,6 @@
 import type { ObjectStore } from 'kedge';
 import { nodeTopologyKey } from '@kedge/driver-sdk';
-import { foreignRecords } from '../backup/foreign-record.js';
+import { foreignRecords } from '../provisioned/foreign-record.js';
 import { nodes } from '../node/kind.js';
 import { snapshots } from '../snapshot/kind.js';
 import { type Volume, volumes } from '../volume/kind.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { inTurn } from './in-turn.js';
+import { inTurn } from './serial-work.js';
 
 describe('work in turn', () => {
   it('runs work for one key in the order of the calls, also after a failure', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { volumeHints } from './hints.js';
+import { volumeHints } from './describe-hints.js';
 
 describe('hints of a volume', () => {
   const facts = { hasClass: true, waitsFor: undefined, keptBecause: undefined };

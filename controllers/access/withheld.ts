@@ -9,7 +9,7 @@ import {
 import { agentFinalizer } from '../instance/index.js';
 import { type Snapshot, snapshots } from '../snapshot/kind.js';
 import { type Attachment, type Volume, type VolumePhase, volumes } from '../volume/kind.js';
-import type { Node } from './kind.js';
+import type { Node } from '../node/kind.js';
 import { deletedCondition } from '../provisioned/conditions.js';
 import { isDeletionAsked } from '../volume/states/deletion-report.js';
 import { effectsOfNode, effectsWithoutNode } from '../provisioned/operations.js';

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { watch } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { sleep, systemClock } from 'kedge';
-import { defaultPolicy } from '../policy/policy.js';
+import { defaultPolicy } from '../../policy/policy.js';
 import { openLogToRead } from './log-file.js';
 import { offsetSince } from './log-times.js';
 

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { noteSize } from '../agent/process/log-rotation.js';
+import { noteSize } from '../process/log-rotation.js';
 import { logTimes } from './log-times.js';
 import { type LogPosition, type ReadLine, readLines } from './log-reader.js';
 

@@ -1,12 +1,12 @@
 import { basename, join } from 'node:path';
-import { unmountTarget } from '../block/block-mount.js';
-import { DriverError } from '../contract/errors.js';
-import { detachUnused, loopTable } from '../block/loop-device.js';
-import { loopsOf, requireSameFile } from '../block/loop-origin.js';
-import type { LoopRecord } from './loop-record.js';
+import { unmountTarget } from './block-mount.js';
+import { DriverError } from '../errors/errors.js';
+import { detachUnused, loopTable } from './loop-device.js';
+import { loopsOf, requireSameFile } from './loop-origin.js';
+import type { LoopRecord } from '../journal/loop-record.js';
 import type { NodeHost } from '../node/node-host.js';
-import type { NodeJournal } from './node-journal.js';
-import type { NodeUndo } from './node-recovery.js';
+import type { NodeJournal } from '../journal/node-journal.js';
+import type { NodeUndo } from '../journal/node-recovery.js';
 import { requireCommand } from '../node/run-command.js';
 
 /** File systems that drivers create. */

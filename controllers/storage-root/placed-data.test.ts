@@ -4,7 +4,7 @@ import { nodeTopologyKey } from '@kedge/driver-sdk';
 import { nodes } from '../node/kind.js';
 import { snapshots } from '../snapshot/kind.js';
 import { volumes } from '../volume/kind.js';
-import { placedIn } from './placed.js';
+import { placedIn } from './placed-data.js';
 
 describe('what the store places in the root of a node', () => {
   let store: ObjectStore;
