@@ -8,14 +8,15 @@ const behaviour = { required: 2, outputOnly: 3, immutable: 5 };
 /** Fields that every object has. */
 const common = ['name', 'namespace', 'labels', 'metadata'];
 /** Messages with types in the library. */
-const ofLibrary = { 'api.Condition': 'Condition' };
+const libraryTypes = { 'api.Condition': 'Condition' };
+/** Messages of the library that are no kinds. */
+const libraryMessages = ['api.ObjectMeta', 'api.Condition'];
 
 const lower = (name) => name[0].toLowerCase() + name.slice(1);
 const quoted = (text) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 const list = (texts) => `[${texts.map(quoted).join(', ')}]`;
 /** `Volume.Attachment` as one name. */
 const joined = ({ typeName }) => typeName.replace(/^api\./, '').replaceAll('.', '');
-const moduleOf = (desc) => desc.file.name.replace(/^api\//, '').replaceAll('_', '-');
 
 /** Files by name; `set` includes hidden fields. */
 export function kindTypes(set, comments) {
@@ -59,7 +60,10 @@ export function kindTypes(set, comments) {
       return name;
     }
   }
-  const modules = new Map();
+  const fileOf = (desc) => desc.file.name.replace(/^api\//, '').replaceAll('_', '-');
+  let moduleOf = fileOf;
+  let ofLibrary = libraryTypes;
+  let modules = new Map();
   const seen = new Set();
   const moduleFor = (desc) => {
     const name = moduleOf(desc);
@@ -222,11 +226,23 @@ export function kindTypes(set, comments) {
         `export const ${lower(name)}References = {\n${references.join('')}} as const;\n\n`;
   };
 
-  for (const kind of kinds) {
-    if (getOption(kind, kindOption).declaredBy !== '') continue;
+  const own = kinds.filter((kind) => getOption(kind, kindOption).declaredBy === '');
+  for (const kind of own) {
     declare(kind);
     declareKind(kind);
   }
+
+  const ownModules = modules;
+  // The types that the .proto files give the kinds of the library, in one file, for the test that compares them.
+  moduleOf = () => 'library';
+  ofLibrary = {};
+  modules = new Map();
+  for (const message of registry)
+    if (
+      libraryMessages.includes(message.typeName) ||
+      (kinds.includes(message) && !own.includes(message))
+    )
+      declare(message);
 
   const hiddenOption = extension('kedge.hidden');
   const hidden = kinds.flatMap((kind) => {
@@ -235,7 +251,7 @@ export function kindTypes(set, comments) {
     return fields.length === 0 ? [] : [`  ${kind.name}: { ${numbers.join(', ')} },\n`];
   });
   const files = {};
-  for (const module of modules.values()) {
+  for (const module of [...ownModules.values(), ...modules.values()]) {
     const imports = [...module.imports].map(([from, names]) => {
       const path = from === 'kedge' ? from : `./${from}.js`;
       return `import type { ${[...names].sort().join(', ')} } from ${quoted(path)};\n`;
@@ -244,10 +260,16 @@ export function kindTypes(set, comments) {
   }
   files['index.ts'] =
     `${header}/** The kinds of kedged for controllers: absent fields are undefined, enumerations are unions of literals. */\n` +
-    [...modules.keys()]
+    [...ownModules.keys()]
       .sort()
       .map((name) => `export * from './${name}.js';\n`)
       .join('') +
+    own.map((kind) => `import type { ${joined(kind)} } from './${fileOf(kind)}.js';\n`).join('') +
+    `\n/** The types that the .proto files give the kinds of the library. */\n` +
+    `export type * as libraryKinds from './library.js';\n` +
+    `\n/** The types of objects by kind. */\nexport interface KindObjects {\n` +
+    own.map((kind) => `  readonly ${kind.name}: ${joined(kind)};\n`).join('') +
+    `}\n` +
     `\n/** Stored fields that are not part of the API, with their numbers. */\n` +
     `export const hiddenFields: Readonly<Record<string, Readonly<Record<string, number>>>> = {\n${hidden.join('')}};\n`;
   return files;

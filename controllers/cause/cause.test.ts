@@ -7,7 +7,7 @@ import type { Volume } from '../volume/kind.js';
 import { emptyWorld } from '../reasons/index.js';
 import { type Cause, causeOf } from './cause.js';
 import { explain } from './explain.js';
-import { saidOfStorage } from './reported-problem.js';
+import { problemOfStorage } from './reported-problem.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
 const unmet = (
@@ -140,7 +140,7 @@ describe('the cause of what does not run', () => {
     const failed = volume({
       ...{ status: 'Failed', failureMessage: 'no such class', lastOperation, conditions },
     });
-    const messageOf = (object: Volume) => saidOfStorage(object)?.message;
+    const messageOf = (object: Volume) => problemOfStorage(object)?.message;
     expect(messageOf(failed)).to.equal('no such class');
     expect(messageOf({ ...failed, status: 'Pending' })).to.equal('not there');
     expect(messageOf(volume({ conditions }))).to.equal('waits');
@@ -154,30 +154,32 @@ describe('the cause of what does not run', () => {
       attachments: [{ claim: 'default/s-0', node: 'n', state: 'Reserved' }],
       lastOperation: { ...operation, call: 'attach' },
     });
-    expect(saidOfStorage(waited)).to.deep.equal({ reason: 'InUse', message: 'is at server 7' });
+    expect(problemOfStorage(waited)).to.deep.equal({ reason: 'InUse', message: 'is at server 7' });
     const explained = explain({ kind: 'Volume', object: waited }, world([waited]));
     expect(explained?.remedy).to.include({
       type: 'wait',
       until: 'once the volume is released there',
     });
     // The call of an attachment that has ended says nothing about the present.
-    expect(saidOfStorage({ ...waited, attachments: [] })).to.equal(undefined);
+    expect(problemOfStorage({ ...waited, attachments: [] })).to.equal(undefined);
     const attached = [{ claim: 'default/s-0', node: 'n', state: 'Attached' }] as const;
-    expect(saidOfStorage({ ...waited, attachments: attached })).to.equal(undefined);
+    expect(problemOfStorage({ ...waited, attachments: attached })).to.equal(undefined);
   });
 
   it('of a volume that is in use is what it goes through: its growth, its deletion', () => {
     const grows = { ...unmet('Resizing', 'to 2 bytes: no'), status: 'True' as const };
     const bound = volume({ status: 'Bound', conditions: [{ ...grows, reason: 'Unsupported' }] });
-    expect(saidOfStorage(bound)?.reason).to.equal('Unsupported');
+    expect(problemOfStorage(bound)?.reason).to.equal('Unsupported');
     const left = { ...unmet('Bound', 'its service was deleted'), reason: 'OwnerGone' };
-    expect(saidOfStorage(volume({ status: 'Released', conditions: [left] }))?.reason).to.equal(
+    expect(problemOfStorage(volume({ status: 'Released', conditions: [left] }))?.reason).to.equal(
       'OwnerGone',
     );
-    expect(saidOfStorage(volume({ status: 'Available', conditions: [left] }))).to.equal(undefined);
+    expect(problemOfStorage(volume({ status: 'Available', conditions: [left] }))).to.equal(
+      undefined,
+    );
     const waits = { ...unmet('Deleted', 'is used'), reason: 'InUse' };
     const leaving = { ...bound, metadata: { ...metadata, deletionRequestedAt: 'now' } };
-    expect(saidOfStorage({ ...leaving, conditions: [waits] })?.message).to.equal('is used');
+    expect(problemOfStorage({ ...leaving, conditions: [waits] })?.message).to.equal('is used');
   });
 
   it('is nothing for a service that runs as it is written, and something for one that is not seen yet', () => {

@@ -1,5 +1,5 @@
 import { type Condition, findCondition, isDeleting } from 'kedge/objects';
-import type { Instance, Service, Volume } from '@kedge/api/kinds';
+import type { Instance, Service } from '@kedge/api/kinds';
 import {
   findByKey,
   labelOfSubject,
@@ -12,10 +12,11 @@ import { sourceSnapshot } from '../volume/kind.js';
 import {
   crashOf,
   degradedCondition,
-  type Said,
-  saidOfStorage,
+  type ReportedProblem,
+  problemOfStorage,
   unmetCondition,
 } from './reported-problem.js';
+import { isUsableStatus } from './settled-status.js';
 
 /** The cause of a problem. */
 export interface Cause {
@@ -28,10 +29,10 @@ export interface Cause {
   readonly path: readonly string[];
 }
 
-function causeOfItself(subject: Subject, said: Said | undefined): Cause | undefined {
-  if (!said) return undefined;
+function causeOfItself(subject: Subject, problem: ReportedProblem | undefined): Cause | undefined {
+  if (!problem) return undefined;
   const object = labelOfSubject(subject);
-  return { ...said, object, subject, path: [object] };
+  return { ...problem, object, subject, path: [object] };
 }
 
 /** Adds `subject` to the path of the cause of an object on which it depends. Returns undefined for no cause. */
@@ -46,10 +47,10 @@ function causeOfStorage(
   subject: SubjectOf<'Volume' | 'Snapshot'>,
   world: World,
 ): Cause | undefined {
-  const said = saidOfStorage(subject.object);
-  const source = said && sourceOf(subject, said.reason, world);
+  const problem = problemOfStorage(subject.object);
+  const source = problem && sourceOf(subject, problem.reason, world);
   const deeper = source && causeOf(source, world);
-  return through(subject, deeper) ?? causeOfItself(subject, said);
+  return through(subject, deeper) ?? causeOfItself(subject, problem);
 }
 
 function sourceOf(
@@ -70,9 +71,6 @@ function sourceOf(
   return undefined;
 }
 
-/** Phases in which a volume can be mounted or is mounted. */
-const usable: ReadonlySet<string | undefined> = new Set<Volume['status']>(['Available', 'Bound']);
-
 /** Whether an object is ready and is to stay. */
 function isReady(object: Instance | Service): boolean {
   return findCondition(object.conditions, 'Ready')?.status === 'True' && !isDeleting(object);
@@ -84,7 +82,7 @@ function causeOfInstance(object: Instance, world: World): Cause | undefined {
   // A terminating instance no longer depends on its volumes.
   for (const key of isDeleting(object) ? [] : mountedVolumes(object)) {
     const volume = findByKey(world.volumes, key);
-    if (!volume || usable.has(volume.status)) continue;
+    if (!volume || isUsableStatus(volume.status)) continue;
     const cause = causeOf({ kind: 'Volume', object: volume }, world);
     if (cause) return through(subject, cause);
   }
@@ -122,7 +120,7 @@ function causeOfService(object: Service, world: World): Cause | undefined {
 /**
  * Returns the condition of a namespace that names the awaited objects: True until its removal. Undefined without one.
  */
-function remainingOf(conditions: readonly Condition[] | undefined): Said | undefined {
+function remainingOf(conditions: readonly Condition[] | undefined): ReportedProblem | undefined {
   const remaining = findCondition(conditions, 'ContentRemaining');
   return remaining?.status === 'True' ? remaining : undefined;
 }

@@ -16,22 +16,6 @@ export interface Explanation extends Cause {
   readonly remedy: Remedy | undefined;
 }
 
-/** Statuses of objects without open problems, regardless of earlier warnings. */
-const settledStatuses: ReadonlySet<string> = new Set([
-  'Running',
-  'Available',
-  'Bound',
-  'Released',
-  'Ready',
-  'Active',
-  'Stopped',
-]);
-
-/** True if an object with this status waits for nothing. */
-export function isSettledStatus(status: string | undefined): boolean {
-  return status !== undefined && settledStatuses.has(status);
-}
-
 /** The fields of an event that an explanation uses. */
 export interface ReportedEvent {
   readonly type: string;

@@ -1,18 +1,17 @@
 import { isDeleting } from 'kedge/objects';
-import type { Instance, Node, Service, Snapshot, StorageClass, Volume } from '@kedge/api/kinds';
-import { emptyWorld, type Subject, type World } from '../reasons/index.js';
+import type { Instance, KindObjects, Snapshot, Volume } from '@kedge/api/kinds';
+import {
+  emptyWorld,
+  readKinds,
+  type ReadKind,
+  type Subject,
+  type World,
+} from '../reasons/index.js';
 import { mountedVolumes } from '../references/claim.js';
 import { sourceSnapshot } from '../volume/kind.js';
 
-/** The kinds that explanations read. */
-export interface Readable {
-  readonly Service: Service;
-  readonly Instance: Instance;
-  readonly Volume: Volume;
-  readonly Snapshot: Snapshot;
-  readonly StorageClass: StorageClass;
-  readonly Node: Node;
-}
+/** The objects that explanations read, by kind. */
+export type Readable = Pick<KindObjects, ReadKind>;
 
 /** The source of objects: the store, or the API with the rights of the caller. */
 export interface Reader {
@@ -21,7 +20,7 @@ export interface Reader {
     kind: K,
     key: string,
   ) => Promise<Readable[K] | undefined>;
-  /** Empty for a kind that the caller may not read. @param namespace `-` for all, and for kinds without one */
+  /** Empty for a kind that the caller may not read. @param namespace `-` for all; ignored for a kind without namespaces */
   readonly list: <K extends keyof Readable>(
     kind: K,
     namespace: string,
@@ -30,15 +29,10 @@ export interface Reader {
 
 /** All objects that explain the objects of a namespace. @param namespace `-` for all */
 export async function worldOfNamespace(reader: Reader, namespace: string): Promise<World> {
-  const [services, instances, volumes, snapshots, storageClasses, nodes] = await Promise.all([
-    reader.list('Service', namespace),
-    reader.list('Instance', namespace),
-    reader.list('Volume', namespace),
-    reader.list('Snapshot', namespace),
-    reader.list('StorageClass', '-'),
-    reader.list('Node', '-'),
-  ]);
-  return { services, instances, volumes, snapshots, storageClasses, nodes };
+  const lists = Object.entries(readKinds).map(
+    async ([kind, list]) => [list, await reader.list(kind as ReadKind, namespace)] as const,
+  );
+  return Object.fromEntries(await Promise.all(lists)) as unknown as World;
 }
 
 function unique<T>(found: readonly (T | undefined)[]): readonly T[] {

@@ -8,14 +8,15 @@ export {
   causeText,
   explain,
   type Explanation,
-  isSettledStatus,
   type ReportedEvent,
 } from './explain.js';
 export { requestsOf, requestText } from './request-text.js';
-export { saidOfStorage } from './reported-problem.js';
+export { problemOfStorage } from './reported-problem.js';
+export { isSettledStatus, isUsableStatus } from './settled-status.js';
 export { gather, type Readable, type Reader, worldOfNamespace } from './gather.js';
 export {
   emptyWorld,
+  explainedKinds,
   type About,
   type ReasonEntry,
   reasonGroups,

@@ -1,19 +1,13 @@
 import { type Condition, findCondition, isDeleting } from 'kedge/objects';
 import type { Instance, Snapshot, Volume, VolumeOperation } from '@kedge/api/kinds';
 import { entryOf } from '../reasons/index.js';
+import { isSettledStatus } from './settled-status.js';
 
-/** A reason and message in an object's own status. */
-export interface Said {
+/** A problem in the status of an object. */
+export interface ReportedProblem {
   readonly reason: string;
   readonly message: string;
 }
-
-const settled: ReadonlySet<string | undefined> = new Set<Volume['status'] | Snapshot['status']>([
-  'Available',
-  'Bound',
-  'Released',
-  'Ready',
-]);
 
 /**
  * The first unmet condition with a message. Ready comes first, because it summarizes the others. The others are used
@@ -21,7 +15,7 @@ const settled: ReadonlySet<string | undefined> = new Set<Volume['status'] | Snap
  */
 export function unmetCondition(
   conditions: readonly (Condition | undefined)[] = [],
-): Said | undefined {
+): ReportedProblem | undefined {
   const all = conditions.filter((condition) => condition !== undefined);
   const report = [findCondition(all, 'Ready'), ...all];
   return report.find((c) => c !== undefined && c.status !== 'True' && c.message !== '');
@@ -31,7 +25,9 @@ export function unmetCondition(
 const besideReady: readonly string[] = ['FilesReady', 'LimitsEnforced'];
 
 /** Returns a condition that can be unmet while an instance is ready, and is; undefined if there is none. */
-export function degradedCondition(conditions: readonly Condition[] = []): Said | undefined {
+export function degradedCondition(
+  conditions: readonly Condition[] = [],
+): ReportedProblem | undefined {
   return conditions.find(({ type, status }) => besideReady.includes(type) && status === 'False');
 }
 
@@ -39,7 +35,7 @@ export function degradedCondition(conditions: readonly Condition[] = []): Said |
  * Returns the problem of an instance whose workload is being restarted: the end of its last run, which is more specific
  * than the reason Starting. Undefined for other instances.
  */
-export function crashOf({ conditions, exitCode, backoff }: Instance): Said | undefined {
+export function crashOf({ conditions, exitCode, backoff }: Instance): ReportedProblem | undefined {
   const ready = findCondition(conditions, 'Ready');
   if (ready?.reason !== 'Starting') return undefined;
   const containers = findCondition(conditions, 'ContainersReady');
@@ -52,7 +48,7 @@ export function crashOf({ conditions, exitCode, backoff }: Instance): Said | und
 const troubleIfTrue: readonly string[] = ['Resizing', 'FileSystemResizePending', 'SpaceLow'];
 
 /** The unmet reason of a usable object: a change in progress, or a rejected request. */
-function unmetReason({ status, conditions = [] }: Volume | Snapshot): Said | undefined {
+function unmetReason({ status, conditions = [] }: Volume | Snapshot): ReportedProblem | undefined {
   return conditions.find(({ type, status: holds, reason, message }) => {
     if (message === '' || entryOf(reason)?.type !== 'unmet') return false;
     // The reason of a release stays in the status after the volume is claimed again.
@@ -62,7 +58,7 @@ function unmetReason({ status, conditions = [] }: Volume | Snapshot): Said | und
   });
 }
 
-function failedCall(operation: VolumeOperation | undefined): Said | undefined {
+function failedCall(operation: VolumeOperation | undefined): ReportedProblem | undefined {
   if (!operation || operation.message === '') return undefined;
   if (operation.outcome === 'Succeeded' || operation.outcome === 'Pending') return undefined;
   return { reason: operation.outcome, message: operation.message };
@@ -75,7 +71,7 @@ const callsOfAttachment: Readonly<Partial<Record<string, readonly string[]>>> = 
 };
 
 /** The error of the last driver call for an attachment that is requested or ends; undefined if the call did not fail. */
-function failedAttachment(object: Volume | Snapshot): Said | undefined {
+function failedAttachment(object: Volume | Snapshot): ReportedProblem | undefined {
   const { lastOperation } = object;
   const { attachments = [] } = 'attachments' in object ? object : {};
   const call = lastOperation?.call ?? '';
@@ -88,7 +84,7 @@ function failedAttachment(object: Volume | Snapshot): Said | undefined {
  * The cause in the status of a volume or snapshot: its failure, else the error of its driver, else the reason
  * of its wait.
  */
-export function saidOfStorage(object: Volume | Snapshot): Said | undefined {
+export function problemOfStorage(object: Volume | Snapshot): ReportedProblem | undefined {
   const { status, conditions, failureMessage = '', lastOperation } = object;
   const root = unmetCondition([findCondition(conditions, 'StorageRootReady')]);
   const deletion = findCondition(conditions, 'Deleted');
@@ -104,7 +100,7 @@ export function saidOfStorage(object: Volume | Snapshot): Said | undefined {
       failedCall(lastOperation) ??
       unmetReason(object)
     );
-  if (settled.has(status)) return failedAttachment(object) ?? unmetReason(object);
+  if (isSettledStatus(status)) return failedAttachment(object) ?? unmetReason(object);
   if (failure) return failure;
   const message = { reason: object.reason || 'Failed', message: failureMessage };
   return (

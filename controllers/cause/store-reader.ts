@@ -26,8 +26,8 @@ export function storeReader(store: ObjectStore): Reader {
       return found as Readable[K] | undefined;
     },
     list: async <K extends keyof Readable>(kind: K, namespace: string) => {
-      const within = namespace === '-' ? {} : { namespace };
-      const { items } = await store.list(kinds[kind], within);
+      const all = namespace === '-' || kinds[kind].scope === 'Cluster';
+      const { items } = await store.list(kinds[kind], all ? {} : { namespace });
       return items as readonly unknown[] as readonly Readable[K][];
     },
   };

@@ -6,8 +6,11 @@ export { type NewCondition, setCondition } from './set-condition.js';
 export {
   type About,
   emptyWorld,
+  explainedKinds,
   findByKey,
   labelOfSubject,
+  readKinds,
+  type ReadKind,
   type Subject,
   type SubjectOf,
   type World,

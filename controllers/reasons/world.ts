@@ -1,47 +1,51 @@
-import type {
-  Instance,
-  Namespace,
-  Node,
-  Service,
-  Snapshot,
-  StorageClass,
-  Volume,
-} from '@kedge/api/kinds';
+import type { KindObjects } from '@kedge/api/kinds';
+
+/** Kinds that explanations read, with the list of a {@link World} that holds their objects. */
+export const readKinds = {
+  Service: 'services',
+  Instance: 'instances',
+  Volume: 'volumes',
+  Snapshot: 'snapshots',
+  StorageClass: 'storageClasses',
+  Node: 'nodes',
+} as const satisfies { readonly [K in keyof KindObjects]?: string };
+
+/** A kind that explanations read. */
+export type ReadKind = keyof typeof readKinds;
 
 /** The objects of causes and remedies, as far as the caller has read them. */
-export interface World {
-  readonly services: readonly Service[];
-  readonly instances: readonly Instance[];
-  readonly volumes: readonly Volume[];
-  readonly snapshots: readonly Snapshot[];
-  readonly storageClasses: readonly StorageClass[];
-  readonly nodes: readonly Node[];
-}
-
-/** A world without any objects. */
-export const emptyWorld: World = {
-  services: [],
-  instances: [],
-  volumes: [],
-  snapshots: [],
-  storageClasses: [],
-  nodes: [],
+export type World = {
+  readonly [K in ReadKind as (typeof readKinds)[K]]: readonly KindObjects[K][];
 };
 
-/** The subject of an explanation. */
-export type Subject =
-  | { readonly kind: 'Service'; readonly object: Service }
-  | { readonly kind: 'Instance'; readonly object: Instance }
-  | { readonly kind: 'Volume'; readonly object: Volume }
-  | { readonly kind: 'Snapshot'; readonly object: Snapshot }
-  | { readonly kind: 'Node'; readonly object: Node }
-  | { readonly kind: 'Namespace'; readonly object: Namespace };
+/** A world without any objects. */
+export const emptyWorld: World = Object.fromEntries(
+  Object.values(readKinds).map((list) => [list, []]),
+) as unknown as World;
 
 /** Kinds with explanations. */
-export type SubjectKind = Subject['kind'];
+export const explainedKinds = [
+  'Service',
+  'Instance',
+  'Volume',
+  'Snapshot',
+  'Node',
+  'Namespace',
+] as const satisfies readonly (keyof KindObjects)[];
+
+/** A kind with explanations. */
+export type SubjectKind = (typeof explainedKinds)[number];
+
+/** The subjects of all kinds, by kind. */
+type Subjects = {
+  readonly [K in SubjectKind]: { readonly kind: K; readonly object: KindObjects[K] };
+};
 
 /** The subject of one kind. */
-export type SubjectOf<K extends SubjectKind> = Extract<Subject, { readonly kind: K }>;
+export type SubjectOf<K extends SubjectKind> = Subjects[K];
+
+/** The subject of an explanation. */
+export type Subject = SubjectOf<SubjectKind>;
 
 /** The inputs of a remedy: the object, its status, and its dependencies. */
 export type About<K extends SubjectKind = SubjectKind> = SubjectOf<K> & {

@@ -2,7 +2,13 @@ import pc from 'picocolors';
 import { type AnyKind, findCondition, isDeleting, messageOf, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { type JsonObject, textOf } from 'kedge/rpc';
-import { causeOf, emptyWorld, saidOfStorage, type World } from '@kedge/controllers/cause';
+import {
+  causeOf,
+  emptyWorld,
+  isUsableStatus,
+  problemOfStorage,
+  type World,
+} from '@kedge/controllers/cause';
 import type { Instance, Service } from '@kedge/api/kinds';
 import { kindNamed } from './api.js';
 import { remediesOf, type Stuck } from './cast-remedies.js';
@@ -31,9 +37,9 @@ type Progress =
 /** The progress of a volume or a snapshot. */
 function storageProgress(object: JsonObject): Progress {
   const status = String(object.status);
-  if (['Available', 'Bound', 'Ready'].includes(status)) return { state: 'settled' };
-  const said = saidOfStorage(object as unknown as Parameters<typeof saidOfStorage>[0]);
-  const detail = said?.message ?? '';
+  if (isUsableStatus(status)) return { state: 'settled' };
+  const problem = problemOfStorage(object as unknown as Parameters<typeof problemOfStorage>[0]);
+  const detail = problem?.message ?? '';
   return { state: status === 'Failed' ? 'stuck' : 'going', detail };
 }
 

@@ -1,6 +1,7 @@
 import pc from 'picocolors';
 import type { AnyKind, Column } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
+import { isUsableStatus } from '@kedge/controllers/cause';
 import { printableLine } from '../../terminal-text.js';
 import { isExplained } from './subjects.js';
 
@@ -19,12 +20,11 @@ function cell(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-const good = new Set(['Running', 'Available', 'Bound', 'Ready', 'Active', 'True']);
 const bad = new Set(['Failed', 'Stalled', 'NotReady', 'Degraded', 'False']);
 
 /** A status word in its colour, if colours are enabled (a terminal, and NO_COLOR unset). */
 export function coloured(word: string): string {
-  if (good.has(word)) return pc.green(word);
+  if (word === 'True' || isUsableStatus(word)) return pc.green(word);
   if (bad.has(word)) return pc.red(word);
   return word;
 }

@@ -1,15 +1,14 @@
 import { type AnyKind, keyString } from 'kedge/objects';
 import type { JsonObject } from 'kedge/rpc';
-import { causeOf, causeText, type Subject, type World } from '@kedge/controllers/cause';
+import {
+  causeOf,
+  causeText,
+  explainedKinds,
+  type Subject,
+  type World,
+} from '@kedge/controllers/cause';
 
-const explained: readonly string[] = [
-  'Service',
-  'Instance',
-  'Volume',
-  'Snapshot',
-  'Node',
-  'Namespace',
-] satisfies readonly Subject['kind'][];
+const explained: readonly string[] = explainedKinds;
 
 /** Whether objects of a kind have a state that can be explained. */
 export function isExplained({ kind }: AnyKind): boolean {

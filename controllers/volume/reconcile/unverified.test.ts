@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { findCondition } from 'kedge';
 import { settle } from 'kedge/testing';
-import { saidOfStorage } from '../../cause/index.js';
+import { problemOfStorage } from '../../cause/index.js';
 import { StorageWorld } from '../../testing/storage-world.js';
 import { type Volume, volumes } from '../kind.js';
 
@@ -36,7 +36,7 @@ describe('a volume that an earlier process left attached', () => {
     await world.clock.advance(11_000);
     expect(world.driver.calls).to.deep.equal(['observe']);
     expect(await verified()).to.include({ status: 'False', reason: 'CredentialsRejected' });
-    expect(saidOfStorage(await volume())?.message).to.match(
+    expect(problemOfStorage(await volume())?.message).to.match(
       /^the provider could not be asked whether it still exists and is attached: call 1; until it answers, nothing is detached/,
     );
     const { status, attachments, lastOperation } = await volume();
@@ -55,7 +55,7 @@ describe('a volume that an earlier process left attached', () => {
     await world.writeSecret('t', 'new');
     expect(world.driver.calls).to.have.length(3);
     expect(await verified()).to.equal(undefined);
-    expect(saidOfStorage(await volume())).to.equal(undefined);
+    expect(problemOfStorage(await volume())).to.equal(undefined);
     await world.clock.advance(600_000);
     expect(world.driver.calls, 'nothing is open').to.have.length(3);
   });

@@ -10,6 +10,33 @@ export * from './service.js';
 export * from './snapshot.js';
 export * from './storage-class.js';
 export * from './volume.js';
+import type { Registry } from './admin.js';
+import type { Configmap } from './configmap.js';
+import type { Volume } from './volume.js';
+import type { Service } from './service.js';
+import type { Instance } from './instance.js';
+import type { Namespace } from './namespace.js';
+import type { Node } from './node.js';
+import type { Secret } from './secret.js';
+import type { Snapshot } from './snapshot.js';
+import type { StorageClass } from './storage-class.js';
+
+/** The types that the .proto files give the kinds of the library. */
+export type * as libraryKinds from './library.js';
+
+/** The types of objects by kind. */
+export interface KindObjects {
+  readonly Registry: Registry;
+  readonly Configmap: Configmap;
+  readonly Volume: Volume;
+  readonly Service: Service;
+  readonly Instance: Instance;
+  readonly Namespace: Namespace;
+  readonly Node: Node;
+  readonly Secret: Secret;
+  readonly Snapshot: Snapshot;
+  readonly StorageClass: StorageClass;
+}
 
 /** Stored fields that are not part of the API, with their numbers. */
 export const hiddenFields: Readonly<Record<string, Readonly<Record<string, number>>>> = {
