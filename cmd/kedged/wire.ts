@@ -151,6 +151,7 @@ async function assemble(
   const storageRoot = new StorageRootKeeper({
     store,
     node,
+    driver: 'local',
     path: resolve(config.localVolumeRoot),
     lock: lockDirectory,
     logger: logger.child({ part: 'storage root' }),

@@ -15,7 +15,6 @@ import {
 import {
   classBasis,
   classNamed,
-  processDriver,
   processViolations,
   shapeViolations,
 } from '../storage-class/index.js';
@@ -151,7 +150,7 @@ class ServiceRules {
           field: `${field}.retention.${when}`,
           description: `"delete" is not allowed for driver ${driver.name}: its data belongs to the user and is never deleted; use retain`,
         });
-    if (driver.name === processDriver && scale > 1)
+    if (!driver.capabilities().ownsData && scale > 1)
       violations.push({
         field: `${field}.storageClassName`,
         description: `all ${scale} replicas would share one host path of driver ${driver.name}; use scale 1 or another class`,

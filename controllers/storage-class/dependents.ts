@@ -4,7 +4,7 @@ import type { Driver } from '@kedge/driver-sdk';
 import { services } from '../service/kind.js';
 import { volumes } from '../volume/kind.js';
 import type { StorageClass } from './kind.js';
-import { classBasis, processDriver, processViolations, shapeViolations } from './volume-shape.js';
+import { classBasis, processViolations, shapeViolations } from './volume-shape.js';
 
 /** The fields of a class that the rules of its volumes read. */
 function judged({ driver, parameters, reclaimPolicy }: StorageClass): readonly unknown[] {
@@ -42,7 +42,7 @@ export async function dependentViolations(
     const whose = `volume "${volume.namespace}/${volume.name}"`;
     if (earlier && shapeViolations(volume, earlier).length > 0) continue;
     blame(whose, shapeViolations(volume, basis));
-    if (before || driver.name === processDriver) continue;
+    if (before) continue;
     const key = `${volume.namespace}/${volume.name}`;
     for (const service of await context.lookupBy(services, 'claimedVolume', key))
       blame(

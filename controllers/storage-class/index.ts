@@ -4,7 +4,6 @@ export { classNamed, defaultClassName } from './resolution.js';
 export {
   classBasis,
   policyOf,
-  processDriver,
   processViolations,
   type ShapeBasis,
   shapeViolations,

@@ -4,8 +4,8 @@ import type { Service } from '../service/kind.js';
 import type { ReclaimPolicy, Volume } from '../volume/kind.js';
 import type { StorageClass } from './kind.js';
 
-/** The only driver whose volumes services with runtime process may mount (rule 7). */
-export const processDriver = 'local-host';
+/** The only driver whose volumes services with runtime process may mount: the specification names it (rule 7). */
+const processDriver = 'local-host';
 
 /** The basis of validation of a volume: its class, or the captured values of a deleted one. */
 export interface ShapeBasis {

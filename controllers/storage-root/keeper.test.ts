@@ -27,6 +27,7 @@ describe('the keeper of a storage root', () => {
     const made = new StorageRootKeeper({
       store: over,
       node: 'n',
+      driver: 'local',
       path,
       lock: (directory) => {
         locks += 1;

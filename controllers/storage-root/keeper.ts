@@ -20,6 +20,8 @@ import { isRecorded, recordRoot } from './record.js';
 export interface StorageRootOptions {
   readonly store: ObjectStore;
   readonly node: string;
+  /** The driver whose data is in the root. */
+  readonly driver: string;
   /** [storage].localVolumeRoot. */
   readonly path: string;
   /** Locks a directory for this process. */
@@ -55,6 +57,8 @@ interface Held {
  */
 export class StorageRootKeeper implements StorageRoot {
   readonly path: string;
+  /** The driver whose data is in the root. */
+  readonly driver: string;
   readonly #options: StorageRootOptions;
   #held: Held | undefined;
   #state: RootState | undefined;
@@ -64,6 +68,7 @@ export class StorageRootKeeper implements StorageRoot {
   constructor(options: StorageRootOptions) {
     this.#options = options;
     this.path = options.path;
+    this.driver = options.driver;
   }
 
   async use<T>(work: (directory: string) => Promise<T>): Promise<T> {
@@ -129,7 +134,7 @@ export class StorageRootKeeper implements StorageRoot {
       if (earlier === clusterId) return earlier;
       const found = await describeRoot({ ...opened, clusterId: undefined });
       const names = new Set(found.type === 'unmarked' ? found.entries : []);
-      const placed = await placedIn(store, node);
+      const placed = await placedIn(store, this.#options);
       const absent = placed.find(({ uid }) => !names.has(uid) && !names.has(`${uid}.img`));
       if (absent)
         throw failedPrecondition(
@@ -223,7 +228,7 @@ export class StorageRootKeeper implements StorageRoot {
     if (found.type === 'marked')
       return planRoot({ path, clusterId, found, recorded: true, placed: [] });
     const recorded = await isRecorded(store, node, path);
-    const placed = await placedIn(store, node);
+    const placed = await placedIn(store, this.#options);
     const copied = await isCopy(store);
     return planRoot({ path, clusterId, found, recorded, placed, copied });
   }

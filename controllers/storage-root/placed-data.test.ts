@@ -30,7 +30,7 @@ describe('what the store places in the root of a node', () => {
     await store.updateStatus(snapshots, { namespace, name }, { ...status, status: 'Ready' });
   };
   const labels = async (): Promise<readonly string[]> =>
-    (await placedIn(store, 'n1')).map(({ label }) => label).sort();
+    (await placedIn(store, { node: 'n1', driver: 'local' })).map(({ label }) => label).sort();
 
   it('leaves out volumes and snapshots of other nodes, and snapshots that could be of any', async () => {
     await createSnapshot('here', await createVolume('v1', 'n1'));

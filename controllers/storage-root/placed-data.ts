@@ -6,14 +6,19 @@ import { snapshots } from '../snapshot/kind.js';
 import { type Volume, volumes } from '../volume/kind.js';
 import type { PlacedData } from './plan.js';
 
-/** The driver whose data is in storage roots. */
-const rootDriver = 'local';
 /** Reason of a volume whose data was found missing earlier. */
 const lostReason = 'VolumeLost';
 
-/** Whether a volume's data is in the root of a node. Volumes of earlier releases have no recorded node. */
-export function isPlacedOn(volume: Volume, node: string): boolean {
-  if (volume.driver !== rootDriver) return false;
+/** A storage root, as the status of volumes and snapshots refers to it. */
+export interface RootOwner {
+  readonly node: string;
+  /** The driver whose data is in the root. */
+  readonly driver: string;
+}
+
+/** Whether a volume's data is in a root. Volumes of earlier releases have no recorded node. */
+export function isPlacedOn(volume: Volume, { node, driver }: RootOwner): boolean {
+  if (volume.driver !== driver) return false;
   const placed = volume.topology?.[nodeTopologyKey];
   return placed === undefined || placed === node;
 }
@@ -22,23 +27,26 @@ export function isPlacedOn(volume: Volume, node: string): boolean {
  * The volumes and snapshots of this cluster that the store places in a node's root, without those found missing
  * earlier.
  */
-export async function placedIn(store: ObjectStore, node: string): Promise<readonly PlacedData[]> {
+export async function placedIn(
+  store: ObjectStore,
+  root: RootOwner,
+): Promise<readonly PlacedData[]> {
   const placed: PlacedData[] = [];
   const foreign = new Set((await store.list(foreignRecords)).items.map(({ name }) => name));
   const here = new Set<string>();
   const elsewhere = new Set<string>();
   for (const volume of (await store.list(volumes)).items) {
-    (isPlacedOn(volume, node) ? here : elsewhere).add(volume.metadata.uid);
+    (isPlacedOn(volume, root) ? here : elsewhere).add(volume.metadata.uid);
     const { handle = '', namespace, name, status, reason } = volume;
     const lost = status === 'Failed' && reason === lostReason;
-    if (handle === '' || lost || !isPlacedOn(volume, node)) continue;
+    if (handle === '' || lost || !isPlacedOn(volume, root)) continue;
     if (foreign.has(volume.metadata.uid)) continue;
     const uid = volume.importedAs || volume.metadata.uid;
     placed.push({ uid, label: `volume ${namespace}/${name}` });
   }
-  const alone = (await store.list(nodes)).items.every(({ name }) => name === node);
+  const alone = (await store.list(nodes)).items.every(({ name }) => name === root.node);
   for (const { driver, handle = '', status, ...snapshot } of (await store.list(snapshots)).items) {
-    if (driver !== rootDriver || handle === '' || status !== 'Ready') continue;
+    if (driver !== root.driver || handle === '' || status !== 'Ready') continue;
     const { sourceUid = '' } = snapshot;
     // A snapshot is on the node of its source. Without its source the node is unknown.
     if (elsewhere.has(sourceUid) || (!alone && !here.has(sourceUid))) continue;

@@ -80,9 +80,10 @@ export class StorageRootWatch implements Runnable {
   }
 
   async #tell(state: RootState): Promise<void> {
-    const { store, node } = this.#options;
+    const { store, node, keeper } = this.#options;
+    const root = { node, driver: keeper.driver };
     for (const volume of (await store.list(volumes)).items) {
-      if (!isPlacedOn(volume, node) || knows(volume, state)) continue;
+      if (!isPlacedOn(volume, root) || knows(volume, state)) continue;
       const { namespace, name } = volume;
       const now = timestamp(this.#options.clock);
       await modifyStatus(store, volumes, { namespace, name }, (current) =>

@@ -1,4 +1,5 @@
 import { failedPrecondition } from '../base/index.js';
+import { requireTransition } from '../object/kinds/require-transition.js';
 import type { Term } from './lease-client.js';
 
 /**
@@ -29,7 +30,7 @@ export type Phase =
  */
 export type ElectorState = Phase['state'];
 
-const moves: Readonly<Record<ElectorState, readonly ElectorState[]>> = {
+const transitions: Readonly<Record<ElectorState, readonly ElectorState[]>> = {
   idle: ['standby'],
   standby: ['leading', 'stopped'],
   leading: ['resigning'],
@@ -47,7 +48,6 @@ export function requireAtRest(state: ElectorState): void {
 }
 
 /** Checks a transition of the elector. @throws TypeError for an illegal one, which is a bug of the elector */
-export function requireMove(from: ElectorState, to: ElectorState): void {
-  if (!moves[from].includes(to))
-    throw new TypeError(`invalid transition of the elector from ${from} to ${to}`);
+export function requireElectorTransition(from: ElectorState, to: ElectorState): void {
+  requireTransition('elector', transitions, from, to);
 }

@@ -23,10 +23,10 @@ import {
 } from './elector-options.js';
 import {
   type ElectorState,
+  requireElectorTransition,
   type EndReason,
   type Phase,
   requireAtRest,
-  requireMove,
 } from './elector-state.js';
 import { FencedStore, leadershipLost } from './fenced-store.js';
 import type { Term } from './lease-client.js';
@@ -294,7 +294,7 @@ export class LeaderElector {
   }
 
   #move(next: Phase): void {
-    requireMove(this.state, next.state);
+    requireElectorTransition(this.state, next.state);
     this.#phase = next;
   }
 }

@@ -1,7 +1,7 @@
 import { type Clock, holdProcess, messageOf, sleep, within } from '../base/index.js';
 import {
   type ManagerState,
-  requireMove,
+  requireManagerTransition,
   requireNotStopped,
   stoppedWhileStarting,
 } from './manager-state.js';
@@ -173,7 +173,7 @@ export class Lifecycle {
   }
 
   #move(next: ManagerState): void {
-    requireMove(this.#state, next);
+    requireManagerTransition(this.#state, next);
     this.#state = next;
   }
 }

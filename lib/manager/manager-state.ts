@@ -1,4 +1,5 @@
 import { failedPrecondition, StatusError } from '../base/index.js';
+import { requireTransition } from '../object/kinds/require-transition.js';
 
 /**
  * The state of a manager.
@@ -15,19 +16,13 @@ import { failedPrecondition, StatusError } from '../base/index.js';
  */
 export type ManagerState = 'new' | 'starting' | 'running' | 'stopping' | 'stopped';
 
-const moves: Readonly<Record<ManagerState, readonly ManagerState[]>> = {
+const transitions: Readonly<Record<ManagerState, readonly ManagerState[]>> = {
   new: ['starting', 'stopping'],
   starting: ['running', 'stopping'],
   running: ['stopping'],
   stopping: ['stopped'],
   stopped: [],
 };
-
-/** Checks a transition of the manager. @throws TypeError for an illegal one, which is a bug of the manager */
-export function requireMove(from: ManagerState, to: ManagerState): void {
-  if (!moves[from].includes(to))
-    throw new TypeError(`invalid transition of the manager from ${from} to ${to}`);
-}
 
 /** Checks that a manager is not stopping or stopped. @throws StatusError FailedPrecondition, reason ManagerStopped */
 export function requireNotStopped(state: ManagerState, what: string): void {
@@ -45,4 +40,9 @@ export function stoppedWhileStarting(waitsFor: string): StatusError {
     reason: 'ManagerStopped',
     message: `the manager was stopped during its start, while it waited for ${waitsFor}`,
   });
+}
+
+/** Checks a transition of the manager. @throws TypeError for an illegal one, which is a bug of the manager */
+export function requireManagerTransition(from: ManagerState, to: ManagerState): void {
+  requireTransition('manager', transitions, from, to);
 }

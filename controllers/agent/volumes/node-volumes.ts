@@ -11,7 +11,6 @@ import {
 } from '@kedge/driver-sdk';
 import type { VolumeMount } from '../../service/kind.js';
 import type { Volume } from '../../volume/kind.js';
-import { processDriver } from '../../storage-class/volume-shape.js';
 import { bindDirectory, openInside } from './bind-mount.js';
 import { type ChangeOwner, giveRoot, namesOwner } from './mount-owner.js';
 
@@ -106,7 +105,7 @@ export class NodeVolumes {
     };
     const subPath = mount.subPath ?? '';
     const readOnly = mount.readOnly === true || volume.accessMode === 'ReadOnlyMany';
-    if (driver.name === processDriver && namesOwner(mount))
+    if (!driver.capabilities().ownsData && namesOwner(mount))
       throw new DriverError(
         'InvalidParameters',
         `mount ${mount.name}: fsUser and fsGroup are not for a directory of the host, which keeps its owner; remove them, and set the owner on the node: chown`,

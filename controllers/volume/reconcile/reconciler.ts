@@ -6,7 +6,7 @@ import {
   requeueAfter,
   type Result,
 } from 'kedge';
-import { nodeTopologyKey } from '@kedge/driver-sdk';
+import { type DriverRegistry, nodeTopologyKey } from '@kedge/driver-sdk';
 import { services } from '../../service/kind.js';
 import { type Volume, volumes } from '../kind.js';
 import { secretVersions } from '../../provisioned/inputs.js';
@@ -26,11 +26,15 @@ import type { Waits } from '../../provisioned/conditions.js';
 import { Upkeep } from './upkeep.js';
 import { Verification } from './verification.js';
 
-/** Drivers whose data is on one node. */
-const nodeDrivers: readonly string[] = ['local', 'local-host'];
-
-function isUnplaced({ driver = '', handle = '', topology }: Volume): boolean {
-  return nodeDrivers.includes(driver) && handle !== '' && topology?.[nodeTopologyKey] === undefined;
+/** Whether a volume of an earlier release has its data on a node that its topology does not name. */
+async function isUnplaced(
+  drivers: DriverRegistry,
+  { driver = '', handle = '', topology }: Volume,
+): Promise<boolean> {
+  if (handle === '' || topology?.[nodeTopologyKey] !== undefined) return false;
+  return (
+    (await drivers.get(driver))?.capabilities().topologyKeys.includes(nodeTopologyKey) === true
+  );
 }
 
 /** The nodes with an attachment of a volume, except the node of this process, which exists. */
@@ -92,14 +96,14 @@ export class VolumeReconciler {
   /** The part of a node: executes the requested calls for volumes whose data is here. */
   async #serve(volume: Volume, request: ReconcileContext): Promise<Result> {
     if (this.#effects.turn(volume).type !== 'here') return done();
-    const action = planVolume(this.#situation(volume));
+    const action = planVolume(await this.#situation(volume));
     if (action.type === 'none') return this.#untilProbe(volume);
     const isAsked = action.type !== 'reclaim' || isDeletionAsked(volume);
     return callsDriver(action, volume) && isAsked ? this.#act(volume, request) : done();
   }
 
   async #act(volume: Volume, request: ReconcileContext): Promise<Result> {
-    const situation = this.#situation(volume);
+    const situation = await this.#situation(volume);
     const action = planVolume(situation);
     const { uid } = volume.metadata;
     if (!this.#seen.has(uid) && volume.status === 'Bound') this.#left.add(uid);
@@ -150,7 +154,7 @@ export class VolumeReconciler {
     }
   }
 
-  #situation(volume: Volume): VolumeSituation {
+  async #situation(volume: Volume): Promise<VolumeSituation> {
     const { manager } = this.#options;
     const { uid } = volume.metadata;
     const storageClass = this.#effects.classes().get(volume.storageClassName);
@@ -182,7 +186,7 @@ export class VolumeReconciler {
       `root@${findCondition(volume.conditions, rootCondition)?.status ?? 'True'}`,
     ].join(' ');
     // The first probe of a process also determines the node of volumes of earlier releases.
-    const unplaced = !this.#probes.has(uid) && isUnplaced(volume);
+    const unplaced = !this.#probes.has(uid) && (await isUnplaced(this.#options.drivers, volume));
     const isRetried = (this.#unverified.get(uid) ?? inputs) !== inputs;
     const probeDue = unplaced || isRetried || Boolean(volume.missingSince) || isProbeDue;
     return { volume, storageClass, owner: present ?? 'gone', inputs, probeDue };

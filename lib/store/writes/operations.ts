@@ -15,7 +15,7 @@ import {
 import type { ObjectOperation } from '../contract/operations.js';
 import { resourceOf, keyOfOperation } from './operation-key.js';
 import { requireCurrent, requireGuard } from './preconditions.js';
-import { requireMove, requireRemovable } from './transitions.js';
+import { requireAllowedTransition, requireRemovable } from './transitions.js';
 
 /** The metadata that the store sets on a write. */
 export interface Stamp {
@@ -104,7 +104,7 @@ function create(operation: ObjectOperation & { op: 'create' }, stamp: Stamp): Ap
   Object.assign(fields, kind.initialStatus);
   copyInto(fields, object, kind.statusFields, 'status');
   const stored = completed(kind, completed(kind, fields, 'spec'), 'status');
-  requireMove(operation, undefined, stored);
+  requireAllowedTransition(operation, undefined, stored);
   const metadata: Record<string, unknown> = {
     uid: stamp.uid(),
     resourceVersion: String(stamp.revision),
@@ -160,7 +160,7 @@ function update(
   const metadata = { ...next, resourceVersion: String(stamp.revision), updatedAt: stamp.now };
   copyInto(spec, current, statusFields, 'status');
   spec = completed(kind, spec, 'status');
-  requireMove(operation, fieldsOf(current), spec);
+  requireAllowedTransition(operation, fieldsOf(current), spec);
   spec.metadata = metadata;
   const gone = metadata.deletionRequestedAt !== undefined && !metadata.finalizers;
   if (gone) requireRemovable(operation, spec);
@@ -185,7 +185,7 @@ function updateStatus(
     const value = field in given ? given[field] : fieldsOf(current)[field];
     if (value !== undefined) object[field] = value;
   }
-  requireMove(operation, fieldsOf(current), object);
+  requireAllowedTransition(operation, fieldsOf(current), object);
   object.metadata = {
     ...current.metadata,
     resourceVersion: String(stamp.revision),

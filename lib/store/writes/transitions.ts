@@ -10,7 +10,7 @@ type Fields = Readonly<Record<string, unknown>>;
  * @param before undefined for a creation; an object from before its kind had states is in the initial one
  * @throws StatusError FailedPrecondition (IllegalTransition)
  */
-export function requireMove(
+export function requireAllowedTransition(
   operation: ObjectOperation,
   before: Fields | undefined,
   after: Fields,

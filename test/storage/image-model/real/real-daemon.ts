@@ -58,7 +58,14 @@ const logger = silentLogger;
 const path = join(directory, 'disk');
 const store = await openStore({ engine: new LevelEngine({ directory: join(directory, 'store') }) });
 await prepareStore(store);
-const storageRoot = new StorageRootKeeper({ store, node, path, lock: lockDirectory, logger });
+const storageRoot = new StorageRootKeeper({
+  store,
+  node,
+  driver: 'local',
+  path,
+  lock: lockDirectory,
+  logger,
+});
 const journal = directoryJournal(join(directory, 'node-journal'));
 const settings = { localVolumeRoot: path, storageRoot, journal, host };
 const local = await builtinDrivers({
