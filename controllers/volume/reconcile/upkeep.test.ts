@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { findCondition } from 'kedge';
 import { settle } from 'kedge/testing';
 import { type Attachment, type Volume, volumes } from '../kind.js';
-import { saidOfStorage } from '../../cause/index.js';
+import { problemOfStorage } from '../../cause/index.js';
 import { StorageWorld } from '../../testing/storage-world.js';
 
 const key = { namespace: 'default', name: 'v' };
@@ -36,14 +36,14 @@ describe('a volume that stands', () => {
     await world.createVolume();
     world.driver.failsOn = { observe: 'NotFound' };
     while (!world.driver.calls.includes('observe')) await world.clock.advance(10_000);
-    expect(saidOfStorage(await volume())).to.deep.include({ reason: 'VolumeMissing' });
-    expect(saidOfStorage(await volume())?.message).to.match(
+    expect(problemOfStorage(await volume())).to.deep.include({ reason: 'VolumeMissing' });
+    expect(problemOfStorage(await volume())?.message).to.match(
       /^a probe did not find the volume at its provider: .+; it is lost if a second one at \S+Z does not find it either$/,
     );
     world.driver.failsOn = {};
     await world.clock.advance(31_000);
     expect((await volume()).status).to.equal('Available');
-    expect(saidOfStorage(await volume())).to.equal(undefined);
+    expect(problemOfStorage(await volume())).to.equal(undefined);
   });
 
   it('V19: stays attached to a node when one of two claims there is force-detached', async () => {

@@ -1,5 +1,5 @@
 import type { CallContext } from '../contract/driver.js';
-import { DriverError, type DriverErrorKind } from '../contract/errors.js';
+import { DriverError, type DriverErrorKind } from '../errors/errors.js';
 import type { OperationKind, Pending } from '../contract/operations.js';
 import type { ProviderClient } from '../http/provider-client.js';
 import { ActionLanes } from './action-lanes.js';

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import { folderPlace, loadOptional, placeOf } from './optional-package.js';
 
 const wanted = { name: '@some-cloud/volumes', version: '3.1.0', driver: 'some-block' };
