@@ -2,7 +2,7 @@
 // compiler the tool checks no modules and reports success.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { folderCycles } from './folder-cycles.mjs';
+import { folderCycles } from './checks/folder-cycles.mjs';
 import { root } from './steps.mjs';
 
 const modulesMin = 1_000;

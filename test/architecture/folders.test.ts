@@ -13,7 +13,7 @@ interface Cycle {
 }
 
 const { folderCycles } = (await import(
-  pathToFileURL(join(root, 'scripts/folder-cycles.mjs')).href
+  pathToFileURL(join(root, 'scripts/checks/folder-cycles.mjs')).href
 )) as { readonly folderCycles: (modules: readonly Module[]) => readonly Cycle[] };
 
 /** Modules with one import each, written as `from to`. */
