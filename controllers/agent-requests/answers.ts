@@ -2,9 +2,9 @@ import { Readable } from 'node:stream';
 import { failedPrecondition, invalid, StatusError } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ExecProcess, LogLine, NodeImages, Runtime, TerminalSize } from '../agent/index.js';
-import { type CommandTarget, startCommand } from '../exec/start-command.js';
-import { imagesHere } from '../image/image-access.js';
-import { localLog, localPrevious } from '../log/local-log.js';
+import { type CommandTarget, startCommand } from './start-command.js';
+import { imagesHere } from './image-access.js';
+import { localLog, localPrevious } from './local-log.js';
 import { agentLost } from './agent-call.js';
 import { cursorOf } from './remote-log.js';
 

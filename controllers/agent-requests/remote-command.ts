@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../agent/index.js';
-import type { CommandTarget } from '../exec/start-command.js';
+import type { CommandTarget } from './start-command.js';
 import { type AgentCall, agentLost } from './agent-call.js';
 import type { ConnectedAgents, NodeRequest } from './connected-agents.js';
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
-import type { ImageAccess } from '../image/image-access.js';
+import type { ImageAccess } from './image-access.js';
 import { type AgentCall, agentLost } from './agent-call.js';
 import type { ConnectedAgents } from './connected-agents.js';
 import type { RequestPlace } from './remote-command.js';

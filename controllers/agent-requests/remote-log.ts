@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { LogCursor, LogLine, LogRequest } from '../agent/index.js';
-import type { CommandTarget } from '../exec/start-command.js';
+import type { CommandTarget } from './start-command.js';
 import type { AgentCall } from './agent-call.js';
 import type { ConnectedAgents } from './connected-agents.js';
 import type { RequestPlace } from './remote-command.js';

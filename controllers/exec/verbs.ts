@@ -7,7 +7,7 @@ import type { ConnectedAgents } from '../agent-requests/connected-agents.js';
 import { remoteCommand } from '../agent-requests/remote-command.js';
 import { instances } from '../instance/kind.js';
 import { otherNodeOf } from '../node/other-node.js';
-import { startCommand, targetOf } from './start-command.js';
+import { startCommand, targetOf } from '../agent-requests/start-command.js';
 
 /** Options of the exec methods. */
 export interface ExecVerbOptions {

@@ -5,7 +5,7 @@ import type { NodeImages } from '../agent/index.js';
 import type { ConnectedAgents } from '../agent-requests/connected-agents.js';
 import { remoteImages } from '../agent-requests/remote-images.js';
 import { nodes } from '../node/kind.js';
-import { type ImageAccess, imagesHere } from './image-access.js';
+import { type ImageAccess, imagesHere } from '../agent-requests/image-access.js';
 import { uploadOf } from './upload.js';
 
 /** Options of the image methods. */

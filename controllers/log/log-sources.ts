@@ -3,10 +3,10 @@ import type { LogLine, LogRequest, Runtime } from '../agent/index.js';
 import type { ConnectedAgents } from '../agent-requests/connected-agents.js';
 import type { RequestPlace } from '../agent-requests/remote-command.js';
 import { remoteLog, remotePrevious } from '../agent-requests/remote-log.js';
-import { targetOf } from '../exec/start-command.js';
+import { targetOf } from '../agent-requests/start-command.js';
 import type { Instance } from '../instance/kind.js';
 import { otherNodeOf } from '../node/other-node.js';
-import { localLog, localPrevious } from './local-log.js';
+import { localLog, localPrevious } from '../agent-requests/local-log.js';
 
 /** The sources of the log service. */
 export interface LogSources {

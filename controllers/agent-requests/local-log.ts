@@ -1,5 +1,5 @@
 import { type LogLine, type LogRequest, type Runtime, runtimeFailure } from '../agent/index.js';
-import type { CommandTarget } from '../exec/start-command.js';
+import type { CommandTarget } from './start-command.js';
 
 function runtimeOf(runtimes: readonly Runtime[], { runtime }: CommandTarget): Runtime | undefined {
   return runtimes.find(({ name }) => name === runtime);
