@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PermissionReport } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
+import { root } from '../acceptance/daemon.js';
 import { specifiedScopes } from './cloud1/machine.js';
 import { specifiedPermissions as keyPermissions } from './cloud3/machine.js';
 import {
@@ -188,6 +191,16 @@ describe('driver check of the drivers of providers', function () {
       expect(row?.message ?? '').to.contain(defect.says ?? '');
       return undefined;
     });
+
+  it('has a complete key with the policy in the guide', () => {
+    const guide = readFileSync(join(root, 'docs/guides/clouds.md'), 'utf8');
+    const [, policy = ''] = /```json\n([^]*?)```/.exec(guide) ?? [];
+    const { Statement: statements } = JSON.parse(policy) as {
+      readonly Statement: readonly { readonly Action: readonly string[] }[];
+    };
+    const actions = statements.flatMap(({ Action: action }) => action);
+    expect(actions).to.have.members([...keyPermissions]);
+  });
 
   it('has 12 seeded defects over four drivers', () => {
     expect(defects).to.have.length(12);
