@@ -94,7 +94,7 @@ export class EmulatedCloud {
   }
 
   /** Creates an instance of the driver, as after a restart of the node. */
-  async driver(): Promise<Driver> {
+  async driver(transport = transportTo(this.emulator)): Promise<Driver> {
     const found = await builtinDrivers({
       localVolumeRoot: '/nowhere',
       hostPathAllowlist: [],
@@ -103,7 +103,7 @@ export class EmulatedCloud {
       clusterId: 'cluster-1',
       host: hostSeeing((link) => this.disks.linked(here, link)),
       drivers: { [this.driverName]: { deviceDirectory: this.#links } },
-      providers: { clock: this.clock, transport: transportTo(this.emulator) },
+      providers: { clock: this.clock, transport },
     }).get(this.driverName);
     if (!found) throw new Error(`no driver ${this.driverName}`);
     return found;
