@@ -72,6 +72,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     ],
     environment: { KEDGE_CLOUD_LIFE: 'all' },
   },
+  'cloud-schedules': {
+    summary: 'random schedules of each cloud driver with crashes of the daemon and faults',
+    specs: ['test/dist/emulators/sweep/random-schedules.test.js'],
+    environment: { KEDGE_CLOUD_SCHEDULES: '500' },
+  },
   'cloud-mutants': {
     summary: 'every faulty driver around each cloud driver, on loop devices',
     specs: ['test/dist/emulators/mutants/mutants.test.js'],

@@ -6,11 +6,11 @@ import { type Random, seededRandom } from 'kedge';
 import { eightFaults, type Fault } from '../core/faults.js';
 import { unspecifiedCalls } from '../schema/specified-calls.js';
 import { CrashingDaemon, newPlan, type Plan, type Step } from './crashing-daemon.js';
-import { driverNames, EmulatedCloud, loadedSdk, testToken } from './emulated-cloud.js';
+import { driverNames, EmulatedCloud, testToken } from './emulated-cloud.js';
 
-/** A failure prints its seed: KEDGE_SCHEDULE_SEED repeats that one schedule alone. */
-const given = process.env['KEDGE_SCHEDULE_SEED'];
-const schedules = Number(process.env['KEDGE_SCHEDULES'] ?? 12);
+/** A failure prints its seed: KEDGE_CLOUD_SCHEDULE repeats that one schedule alone. */
+const given = process.env['KEDGE_CLOUD_SCHEDULE'];
+const schedules = Number(process.env['KEDGE_CLOUD_SCHEDULES'] ?? 12);
 const seeds =
   given === undefined ? Array.from({ length: schedules }, (_, n) => n + 1) : [Number(given)];
 const volumes = 3;
@@ -49,7 +49,6 @@ for (const provider of ['cloud1', 'cloud2', 'cloud4'] as const)
     this.timeout(600_000);
     let folder: string;
     before(async () => {
-      loadedSdk(provider);
       folder = await mkdtemp(join(tmpdir(), 'kedge-schedules-'));
     });
     after(() => rm(folder, { recursive: true, force: true }));
