@@ -187,7 +187,7 @@ describe('attacks by claims of local-host volumes', function () {
           const found = await daemon.ok('GET', `${base}/volumes/${name}`);
           if (found.status === 'Available') return 'provisioned';
           const { message = '' } = (found.lastOperation ?? {}) as { message?: string };
-          return message;
+          return message === '' ? undefined : message;
         },
         60_000,
       );

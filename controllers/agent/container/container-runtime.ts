@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { type Clock, type Logger, messageOf, sleep } from 'kedge';
 import type { HeldVolume, Holder, Holders } from '@kedge/driver-sdk';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
@@ -12,7 +13,7 @@ import type {
 } from '../runtime/runtime.js';
 import { SharedCall } from '../runtime/shared-call.js';
 import { ChangeWaits } from './change-waits.js';
-import { execInContainer } from './container-exec.js';
+import { ContainerCommands } from './commands/container-commands.js';
 import { holdersAmong } from './container-holders.js';
 import { readContainerLog, readRun } from './container-log.js';
 import { ContainerRecords } from './container-records.js';
@@ -29,8 +30,8 @@ import { lostOutput } from './outages/lost-output.js';
 import { OutageRecord } from './outages/outage-record.js';
 import { Images } from './images/images.js';
 import { ClusterNetwork } from './network/cluster-network.js';
+import { withoutRestartPolicy } from './restart-policy.js';
 import { RunContainer } from './run-container.js';
-import { RunningCommands } from '../runtime/running-commands.js';
 import { StartRefusals } from './start-refusal.js';
 
 /** Deadline of the check whether the engine is available. */
@@ -73,7 +74,7 @@ export class ContainerRuntime implements Runtime, Holders {
   readonly #stops: ContainerStops;
   readonly #watch: EngineWatch;
   readonly #outages: EngineOutages;
-  readonly #commands = new RunningCommands();
+  readonly #commands: ContainerCommands;
   readonly #refusals: StartRefusals;
   readonly #waits: ChangeWaits;
   /** Shared, because every reconcile of a container checks the availability. */
@@ -88,6 +89,11 @@ export class ContainerRuntime implements Runtime, Holders {
     const { signal } = this.#closing;
     this.#refusals = new StartRefusals(containers, signal);
     this.#records = new ContainerRecords(directory);
+    this.#commands = new ContainerCommands({
+      exec: engine.exec,
+      directory: join(directory, 'commands'),
+      ...{ clock, logger, signal },
+    });
     this.#runs = new ContainerRuns({ containers, cluster, records: this.#records, signal });
     this.#network = new ClusterNetwork(engine, cluster);
     this.#stops = new ContainerStops({ containers, records: this.#records, clock, policy });
@@ -150,9 +156,11 @@ export class ContainerRuntime implements Runtime, Holders {
     if (starting && starting.run >= (found?.run ?? 0) && found?.state !== 'running')
       return starting;
     if (!found) return { state: 'absent' };
-    const { engine } = this.#options;
-    const inspection = await engine.containers.inspect(found.container, this.#closing.signal);
+    const { engine, logger } = this.#options;
+    const { signal } = this.#closing;
+    const inspection = await engine.containers.inspect(found.container, signal);
     if (!inspection) return { state: 'absent' };
+    await withoutRestartPolicy(engine.containers, inspection, logger, signal);
     const requested = (await this.#records.stopAskedAt(id, found.run)) !== undefined;
     const state = workloadState(inspection, found.run, this.#network.name, requested);
     // Without an answer of the engine, its error is that of its own stop. The start is repeated.
@@ -160,7 +168,7 @@ export class ContainerRuntime implements Runtime, Holders {
       return { state: 'absent' };
     if (state.state !== 'exited') return state;
     const starts = new EngineStarts(engine, this.#outages);
-    if (!requested && !state.reason && (await starts.ended(state, this.#closing.signal)))
+    if (!requested && !state.reason && (await starts.ended(state, signal)))
       return { ...state, reason: 'EngineRestarted' };
     const refused = await this.#refusals.of({ ...found, exitCode: state.exitCode });
     return refused === undefined ? state : { ...state, refused };
@@ -244,12 +252,7 @@ export class ContainerRuntime implements Runtime, Holders {
     const state = await this.observe(id);
     if (state.state !== 'running' || state.container === undefined)
       throw new Error(`workload ${id} is not running`);
-    const { clock, engine } = this.#options;
-    const { signal } = this.#closing;
-    const { container } = state;
-    const command = await execInContainer({ exec: engine.exec, clock, container, signal }, spec);
-    this.#commands.add(id, command);
-    return command;
+    return this.#commands.start(id, state.container, spec);
   }
 
   /** Containers with a mount of a volume. Empty without an engine: the kernel reports processes that use the volume. */
@@ -288,6 +291,7 @@ export class ContainerRuntime implements Runtime, Holders {
   }
 
   async #allChanged(): Promise<void> {
+    await this.#commands.endLeft();
     await this.#removeNetwork();
     for (const id of await this.workloads().catch(() => [])) this.#changed(id);
   }

@@ -3,6 +3,7 @@ import { seededRandom } from 'kedge';
 import { FakeClock } from 'kedge/testing';
 import type { Instance, InstanceBackoff } from '../../instance/kind.js';
 import { defaultPolicy } from '../../policy/policy.js';
+import { restartsOf } from './restart.js';
 import { StartBackoff } from './start-backoff.js';
 
 const policy = {
@@ -69,5 +70,16 @@ describe('the backoff of starts', () => {
     const failed = make().failed(instance({ crashes: 3, run: 3 }), 4);
     expect(make().running(instance(failed.backoff))).to.deep.equal({ crashes: 3, run: 4 });
     expect(make().running(instance())).to.equal(undefined);
+  });
+
+  it('counts failed pulls, which are no restarts, and failed starts, which are', () => {
+    let backoff: InstanceBackoff | undefined;
+    for (const run of [1, 2, 3]) ({ backoff } = make().failed(instance(backoff), run, true));
+    ({ backoff } = make().failed(instance(backoff), 4));
+    expect(backoff).to.include({ failedPulls: 3, failedStarts: 4 });
+    const running = make().running(instance(backoff));
+    expect(running).to.deep.equal({ run: 4, failedPulls: 3 });
+    expect(restartsOf({ run: 5 }, running)).to.equal(1);
+    expect(restartsOf({ run: 1 }, undefined)).to.equal(0);
   });
 });

@@ -80,6 +80,19 @@ describe('kedge cast reports whether objects run', function () {
     expect(refused(await cast('ends', '[sh, -c, exit 0]'))).to.contain('ended with exit code 0');
   });
 
+  it('a process that ended with exit code 0 and is not started again has completed', async () => {
+    for (const policy of ['Never', 'OnFailure']) {
+      const name = `job-${policy.toLowerCase()}`;
+      const more = `restartPolicy: ${policy}\n`;
+      const done = await cast(name, '[sh, -c, exit 0]', more);
+      expect(done.code, done.stdout + done.stderr).to.equal(0);
+      expect(done.stdout).to.contain(`Service default/${name} completed (exit code 0).`);
+      expect(done.stdout).to.not.contain('All objects are ready');
+    }
+    const failed = await cast('job-fails', '[sh, -c, exit 4]', 'restartPolicy: Never\n');
+    expect(refused(failed)).to.contain('ended with exit code 4');
+  });
+
   it('a crash loop is a failure although each run begins', async () => {
     const stderr = refused(await cast('loops', '[sh, -c, "echo begun; sleep 1; exit 3"]'));
     expect(stderr).to.contain('ended with exit code 3').and.contain('  begun');

@@ -94,6 +94,34 @@ describe('containers that a user of the engine changes by hand', function () {
     await gone('apart');
   });
 
+  it('one with a restart policy is restarted by Kedge alone', async () => {
+    await create('kept', 'sleep 600');
+    const before = await becomes('kept-0', 'True', 'Running');
+    const container = String(before.containerId);
+    const policyOf = () =>
+      engine.docker('inspect', '--format={{.HostConfig.RestartPolicy.Name}}', container);
+    engine.docker('update', '--restart=always', container);
+    await eventually('the policy to be reset', () => policyOf() === 'no', 30_000);
+    engine.docker('kill', container);
+    const after = await eventually(
+      'another run',
+      async () => {
+        const { body } = await daemon.rest('GET', `${base}/instances/kept-0`);
+        return body.status === 'Running' && body.containerId !== container ? body : undefined;
+      },
+      60_000,
+    );
+    const running = engine.docker(
+      'ps',
+      '--quiet',
+      '--no-trunc',
+      '--filter',
+      'label=svc.io/instance',
+    );
+    expect(running).to.equal(after.containerId);
+    await gone('kept');
+  });
+
   it('an ended one that is removed is not started again, if its policy does not restart it', async () => {
     await create('once', 'exit 3', { restartPolicy: 'Never' });
     await create('done', 'exit 0', { restartPolicy: 'OnFailure' });

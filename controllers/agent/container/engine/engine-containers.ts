@@ -48,6 +48,8 @@ export interface ContainerInspection {
   readonly mounts: readonly ContainerMount[];
   /** `host`, `none`, or the name of the network that the container was created in. */
   readonly networkMode: string;
+  /** `no`, `always` and so on; empty counts as `no`. */
+  readonly restartPolicy: string;
   /** Addresses by the name of the network. */
   readonly addresses: Readonly<Record<string, string>>;
   /** Empty unless the container is running. */
@@ -101,6 +103,16 @@ export class EngineContainers {
   /** Starts a container; no-op if it runs. @throws EngineError with the reason if it can't be started */
   async start(id: string, signal: AbortSignal): Promise<void> {
     await this.#post(id, 'start', signal, {}, 120_000);
+  }
+
+  /** Sets the restart policy `no`: the engine does not start the container again. */
+  async neverRestart(id: string, signal: AbortSignal): Promise<void> {
+    await this.#api.call({
+      method: 'POST',
+      path: `/containers/${encodeURIComponent(id)}/update`,
+      body: { RestartPolicy: { Name: 'no' } },
+      signal,
+    });
   }
 
   /** Sends a signal. False if the container is not running. */
@@ -259,6 +271,7 @@ function inspectionOf(answer: JsonObject): ContainerInspection {
     stopSignal: textOf(inside(answer, 'Config'), 'StopSignal') || 'SIGTERM',
     mounts: mountsOf(answer),
     networkMode: textOf(inside(answer, 'HostConfig'), 'NetworkMode'),
+    restartPolicy: textOf(inside(inside(answer, 'HostConfig'), 'RestartPolicy'), 'Name'),
     addresses: Object.fromEntries(
       Object.entries(networks).flatMap(([name, network]) => {
         const address = isJsonObject(network) ? textOf(network, 'IPAddress') : '';

@@ -2,10 +2,17 @@ import { constants } from 'node:os';
 import { readFile } from 'node:fs/promises';
 import type { Duplex } from 'node:stream';
 import { type Clock, sleep } from 'kedge';
-import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../runtime/exec.js';
-import type { EngineExec, ExecInspection } from './engine/engine-exec.js';
-import type { EngineConnection } from './engine/engine-transport.js';
-import { FrameSplitter } from './engine/stream-frames.js';
+import type {
+  ExecExit,
+  ExecOutput,
+  ExecProcess,
+  ExecSpec,
+  TerminalSize,
+} from '../../runtime/exec.js';
+import type { EngineExec, ExecInspection } from '../engine/engine-exec.js';
+import type { EngineConnection } from '../engine/engine-transport.js';
+import type { CommandRecord, CommandRecords } from './command-records.js';
+import { FrameSplitter } from '../engine/stream-frames.js';
 
 /** How long the connection may stay open after its command has ended; then it is closed here. */
 const lingerMs = 2_000;
@@ -26,6 +33,8 @@ export interface ContainerExecOptions {
   readonly clock: Clock;
   /** Id of the running container. */
   readonly container: string;
+  /** For the commands that outlive this process. Absent: they are not recorded. */
+  readonly records?: CommandRecords;
   /** The signal of the runtime. */
   readonly signal: AbortSignal;
 }
@@ -38,7 +47,7 @@ export async function execInContainer(
   options: ContainerExecOptions,
   { command, terminal }: ExecSpec,
 ): Promise<ExecProcess> {
-  const { container, exec, signal } = options;
+  const { container, exec, records, signal } = options;
   const tty = terminal !== undefined;
   const config = {
     AttachStdin: true,
@@ -49,8 +58,14 @@ export async function execInContainer(
     ...(tty && { Env: ['TERM=xterm-256color'] }),
   };
   const id = await exec.create(container, config, signal);
-  const connection = await exec.start(id, tty, signal);
+  await records?.add({ id, container });
+  const forget = (): void => void records?.remove(id).catch(() => undefined);
+  const connection = await exec.start(id, tty, signal).catch((error: unknown) => {
+    forget();
+    throw error;
+  });
   const running = new ContainerCommand(options, id, connection, tty);
+  running.exited.then(forget, forget);
   if (terminal) await firstSize(options, running, terminal);
   return running;
 }
@@ -201,20 +216,31 @@ class ContainerCommand implements ExecProcess {
     this.#socket.destroy();
   }
 
-  /**
-   * Signals the process and its descendants, because the engine has no call for it. No-op if the command has ended.
-   * @throws Error if the process is not in this container
-   */
-  async #signalPid(name: NodeJS.Signals): Promise<void> {
-    const { pid, running } = await this.#inspect();
-    if (!running || pid <= 1) return;
-    const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
-    if (!cgroup.includes(this.#options.container))
-      throw new Error(
-        `process ${pid} of the command is not visible in the pid namespace of kedged; end it inside the container, or run kedged in the pid namespace of the host`,
-      );
-    for (const target of await withChildren(pid)) signalOne(target, name);
+  #signalPid(name: NodeJS.Signals): Promise<void> {
+    const { container, exec, signal } = this.#options;
+    return signalCommand(exec, { id: this.#id, container }, name, signal);
   }
+}
+
+/**
+ * Signals the process of a command and its descendants, because the engine has no call for it. No-op if the command has
+ * ended.
+ * @throws Error if the process is not in this container
+ */
+export async function signalCommand(
+  exec: EngineExec,
+  { id, container }: CommandRecord,
+  name: NodeJS.Signals,
+  signal: AbortSignal,
+): Promise<void> {
+  const { pid, running } = await exec.inspect(id, signal);
+  if (!running || pid <= 1) return;
+  const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
+  if (!cgroup.includes(container))
+    throw new Error(
+      `process ${pid} of the command is not visible in the pid namespace of kedged; end it inside the container, or run kedged in the pid namespace of the host`,
+    );
+  for (const target of await withChildren(pid)) signalOne(target, name);
 }
 
 /** A process and all its descendants, the deepest last. */

@@ -1,0 +1,29 @@
+import { type Logger, messageOf } from 'kedge';
+import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
+
+/**
+ * Resets a restart policy that a user of the engine set (`docker update --restart`). With it the engine would start a
+ * run again whose end Kedge counts, also after the volumes of the workload were detached. A failure is logged: the next
+ * observation tries again.
+ */
+export async function withoutRestartPolicy(
+  containers: Pick<EngineContainers, 'neverRestart'>,
+  { id, name, restartPolicy }: ContainerInspection,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  if (restartPolicy === '' || restartPolicy === 'no') return;
+  const fields = { container: name, restartPolicy };
+  try {
+    await containers.neverRestart(id, signal);
+    logger.warn(
+      'the restart policy of a container was changed, and not by Kedge; it is reset',
+      fields,
+    );
+  } catch (error) {
+    logger.warn('the restart policy of a container was changed, and could not be reset', {
+      ...fields,
+      error: messageOf(error),
+    });
+  }
+}
