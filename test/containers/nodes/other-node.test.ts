@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { kedgeClient } from '@kedge/api/client';
-import { AgentProcess, freePort } from '../acceptance/nodes/agent-process.js';
-import { root, TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, RealEngine, requireEngine } from './engine.js';
+import { AgentProcess, freePort } from '../../acceptance/nodes/agent-process.js';
+import { root, TestDaemon } from '../../acceptance/daemon.js';
+import { busyboxImage, RealEngine, requireEngine } from '../engine.js';
 
 const base = '/v1/namespaces/default';
 const node = 'far-node';
