@@ -29,7 +29,7 @@ const throughTxn =
 /** Files whose status writes are no part of a reconcile, with the reason. */
 const rawStatusWrites = {
   'controllers/**/verbs.ts': 'methods of the API: a call, judged by its own precondition',
-  'controllers/inspection/import-volume.ts':
+  'controllers/volume/import/import-volume.ts':
     'a method of the API, whose object is created in the same commit',
   'controllers/volume/reconcile/controller.ts': 'rearm, for the API and the command line',
   'controllers/storage-root/watch.ts': 'a loop over the storage root, which no key wakes',

@@ -1,7 +1,6 @@
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { checkClass } from './check-class.js';
-import { importVolume } from './import-volume.js';
 import { findOrphans, type Orphan } from './orphans.js';
 import { type InspectionOptions, requireClass } from './class-call.js';
 
@@ -73,14 +72,6 @@ export function inspectionVerbs(
       handler: {
         type: 'unary',
         call: (context, request) => check(parts, options, context, request),
-      },
-    },
-    {
-      id: 'VolumeService.Import',
-      access: { type: 'policy', resource: 'imports', verb: 'create', scope: 'Namespaced' },
-      handler: {
-        type: 'unary',
-        call: (context, request) => importVolume(parts, options, context, request),
       },
     },
     {

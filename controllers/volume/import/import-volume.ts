@@ -10,11 +10,11 @@ import {
 import { DriverError, type ProviderResource } from '@kedge/driver-sdk';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, Judgement, Verdict } from 'kedge/server';
-import { setCondition } from '../reasons/index.js';
-import type { StorageClass } from '../storage-class/kind.js';
-import { resourceKey, type Volume, volumes, type VolumeStatus } from '../volume/kind.js';
-import { readableSize } from '../volume/rules/readable-size.js';
-import { nextPhase } from '../volume/states/phases.js';
+import { setCondition } from '../../reasons/index.js';
+import type { StorageClass } from '../../storage-class/kind.js';
+import { resourceKey, type Volume, volumes, type VolumeStatus } from '../kind.js';
+import { readableSize } from '../rules/readable-size.js';
+import { nextPhase } from '../states/phases.js';
 import {
   asAnswer,
   type ClassCall,
@@ -22,7 +22,7 @@ import {
   type InspectionOptions,
   otherPlaceOf,
   requireClass,
-} from './class-call.js';
+} from '../../inspection/class-call.js';
 
 /** The request of an import. */
 interface ImportRequest {
