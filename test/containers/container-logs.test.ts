@@ -9,7 +9,7 @@ import { eventually } from 'kedge/testing';
 import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 describe('the log of a container', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let engine: RealEngine;
   let folder: string;
   let runtime: ContainerRuntime;

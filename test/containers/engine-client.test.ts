@@ -9,7 +9,7 @@ import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 const label = 'svc.io/test';
 
 describe('EngineClient with a real engine', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const { signal } = new AbortController();
   let engine: RealEngine;
   let client: EngineClient;

@@ -18,7 +18,7 @@ const silent: Logger = {
 };
 
 describe('runtimes', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let folder: string;
   let volumes: SharedDirectory;
   let engine: RealEngine;

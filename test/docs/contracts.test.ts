@@ -80,7 +80,7 @@ function declarations(module: string): string {
 const pathOf = (name: string): string => join(root, `test/docs/contract-of-${name}.ts`);
 
 describe('contracts of the exports for embedders', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const written = new Map<string, string>();
   const disk = ts.createCompilerHost(options);
   const host = ts.createCompilerHost(options);

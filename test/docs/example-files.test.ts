@@ -15,7 +15,7 @@ const runBy: Readonly<Record<string, string>> = {
 };
 
 describe('the files in docs/examples', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let daemon: TestDaemon;
 
   before(async () => {

@@ -31,7 +31,7 @@ const eventStream = 'text/event-stream';
 const jsonLines = 'application/x-ndjson';
 
 describe('responses of a daemon, compared with its OpenAPI document', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let daemon: TestDaemon;
   let document: Document;
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });

@@ -18,7 +18,7 @@ function start(data: string, grpc: string, config: string): Promise<Finished> {
 }
 
 describe('the first start of a local daemon', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
 
   const failsFirst = async (
     firstStart: (data: string) => Promise<Finished>,

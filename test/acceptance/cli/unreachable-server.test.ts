@@ -8,7 +8,7 @@ import { type Finished, root } from '../daemon.js';
 const program = join(root, 'cmd/bin/kedge.mjs');
 
 describe('a command whose server is unreachable', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let home: string;
 
   before(async () => {

@@ -12,7 +12,7 @@ function kedged(data: string, ...args: string[]): Promise<Finished> {
 }
 
 describe('kedged upgrade', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let data: string;
   beforeEach(async () => {
     data = await mkdtemp(join(tmpdir(), 'kedge-upgrade-data-'));

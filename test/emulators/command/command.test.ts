@@ -44,7 +44,7 @@ describe('what devices need', () => {
 });
 
 describe('npm run emulators', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const main = join(root, 'test/dist/emulators/command/main.js');
   let folder: string;
   let directory: string;

@@ -18,7 +18,7 @@ const minGib = { cloud1: 1n, cloud2: 10n } as const;
 for (const [position, provider] of (['cloud1', 'cloud2'] as const).entries())
   for (const fsType of sampledFileSystems(position))
     describe(`${provider}-volume passes the conformance suite on loop devices, ${fsType}`, function () {
-      this.timeout(120_000);
+      this.timeout(300_000);
       let folder: string;
       let cloud: ServedCloud;
       const leftOut: string[] = [];
