@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type DriverError, memoryOperations, nodeTopologyKey } from '@kedge/driver-sdk';
+import { nodeTopologyKey } from '@kedge/driver-sdk';
 import { builtinDrivers } from './index.js';
 
 const registry = builtinDrivers({
@@ -89,24 +89,6 @@ describe('built-in drivers', () => {
     it(`${name} names its provider: ${provider ?? 'none'}`, async () => {
       expect((await registry.get(name))?.provider).to.equal(provider);
     });
-
-  it('refuse to provision while they are not implemented, and name the provider', async () => {
-    const driver = await registry.get('cloud3-block');
-    const error = await driver
-      ?.provision({
-        volume: { uid: 'u', name: 'n', namespace: 'd' },
-        parameters: {},
-        node: 'n',
-        signal: new AbortController().signal,
-        operations: memoryOperations(),
-        sizeBytes: 1n,
-        accessMode: 'ReadWriteOnce',
-        topology: {},
-      })
-      .catch((e: unknown) => e);
-    expect((error as DriverError).kind).to.equal('Unsupported');
-    expect((error as DriverError).message).to.include('cloud3-block (Amazon EBS)');
-  });
 
   it('a name that is a property of every object is not a driver', async () => {
     expect(await registry.get('constructor')).to.equal(undefined);

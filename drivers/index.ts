@@ -20,7 +20,7 @@ const builtin: Readonly<Record<string, Builtin>> = {
     settings: 'providerWithToken',
   },
   'cloud2-volume': { load: () => import('./cloud2-volume/index.js'), settings: 'provider' },
-  'cloud3-block': { load: () => import('./cloud3-block/index.js') },
+  'cloud3-block': { load: () => import('./cloud3-block/index.js'), settings: 'provider' },
   'cloud4-disk': { load: () => import('./cloud4-disk/index.js'), settings: 'provider' },
 };
 

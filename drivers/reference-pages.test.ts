@@ -7,6 +7,8 @@ import type { ErrorRow } from '@kedge/driver-sdk/provider';
 import { allScopes } from './cloud1-volume/credentials.js';
 import { cloud1Errors } from './cloud1-volume/errors.js';
 import { cloud2Errors } from './cloud2-volume/errors.js';
+import { cloud3Errors } from './cloud3-block/errors.js';
+import { permissions } from './cloud3-block/permissions.js';
 import { cloud4Errors } from './cloud4-disk/errors.js';
 import { allPermissions } from './cloud4-disk/permissions.js';
 import { builtinDrivers } from './index.js';
@@ -22,6 +24,7 @@ const writes = process.env['KEDGE_WRITE_PAGES'] === '1';
 const errors: Readonly<Record<string, readonly ErrorRow[]>> = {
   'cloud1-volume': cloud1Errors,
   'cloud2-volume': cloud2Errors,
+  'cloud3-block': cloud3Errors,
   'cloud4-disk': cloud4Errors,
 };
 
@@ -75,12 +78,15 @@ function parametersOf(driver: Driver): readonly (readonly string[])[] {
   const keys = /its parameters: (.*)$/.exec(unknown?.description ?? '')?.[1]?.split(', ') ?? [];
   const required = told({}).map(({ key }) => key);
   const { sensitiveParameters } = driver.capabilities();
+  const isNumber = (key: string): boolean =>
+    told({ [key]: 'none' }).some((one) => one.key === key && /whole number/.test(one.description));
   return keys.map((key) => {
     const judged = told({ [key]: '(none of them)' }).filter((one) => one.key === key);
     const values = judged
       .map(({ description }) => /use one of (.*)$/.exec(description)?.[1])
       .find((found) => found !== undefined);
-    const form = sensitiveParameters.includes(key) ? 'secret' : 'text';
+    const plain = isNumber(key) ? 'whole number' : 'text';
+    const form = sensitiveParameters.includes(key) ? 'secret' : plain;
     return [`\`${key}\``, required.includes(key) ? 'yes' : 'no', values ?? form];
   });
 }
@@ -123,7 +129,14 @@ function writeBelow(name: string, heading: string, wanted: string): void {
     );
 }
 
-for (const name of ['local', 'local-host', 'cloud1-volume', 'cloud2-volume', 'cloud4-disk'])
+for (const name of [
+  'local',
+  'local-host',
+  'cloud1-volume',
+  'cloud2-volume',
+  'cloud3-block',
+  'cloud4-disk',
+])
   describe(`the reference page of ${name}`, () => {
     let driver: Driver;
     let page: string;
@@ -162,6 +175,21 @@ for (const name of ['local', 'local-host', 'cloud1-volume', 'cloud2-volume', 'cl
       return expect(tableBelow(page, 'Refusals of the provider')).to.equal(refusalsOf(rows));
     });
   });
+
+describe('the permissions on the reference page of cloud3-block', () => {
+  it('are those that the driver checks, also in the policy', () => {
+    const wanted = table(
+      ['Permission', 'Needed for'],
+      permissions.map(({ action, needed }) => [`\`ec2:${action}\``, needed]),
+    );
+    if (writes) writeBelow('cloud3-block', 'Permissions of the credentials', wanted);
+    const page = readFileSync(fileOf('cloud3-block'), 'utf8');
+    expect(tableBelow(page, 'Permissions of the credentials')).to.equal(wanted);
+    const policy = /```json\n([^]*?)```/.exec(page)?.[1] ?? '';
+    const [statement] = (JSON.parse(policy) as { Statement: [{ Action: string[] }] }).Statement;
+    expect(statement.Action).to.have.members(permissions.map(({ action }) => `ec2:${action}`));
+  });
+});
 
 describe('the permissions on the reference page of cloud4-disk', () => {
   it('are those that the driver names, and no others', () => {

@@ -1,35 +1,121 @@
-import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
+import {
+  type BlockProvider,
+  type CallContext,
+  createBlockDriver,
+  type Driver,
+  DriverError,
+  type HandleRequest,
+  type StorageSettings,
+  thisNode,
+} from '@kedge/driver-sdk';
+import {
+  inOrder,
+  LinkedDevice,
+  ProviderClient,
+  providerDriver,
+  type Refusal,
+} from '@kedge/driver-sdk/provider';
+import { Cloud3Api } from './api.js';
+import { Cloud3Attachments } from './attachments.js';
+import { Ec2Client, elementText, isAnswerTo } from './client.js';
+import { attachLimit, cloud3Errors } from './errors.js';
+import { checkPermissions, findVolume, listResources } from './inspection.js';
+import { Cloud3Instances } from './instances.js';
+import { cloud3Parameters, judgeCombinations, regionLabel, zoneLabel } from './parameters.js';
+import { VolumeReads } from './reads.js';
+import { loadSdk } from './sdk.js';
+import { Cloud3Snapshots } from './snapshots.js';
+import { Cloud3Volumes } from './volumes.js';
 
-/**
- * Creates the driver `cloud3-block` for Amazon EBS with the parameter rules and capabilities of specification section
- * 2.5. Its calls are not implemented: see {@link declaredDriver}.
- */
-export function createCloud3BlockDriver(): Driver {
-  return declaredDriver({
-    name: 'cloud3-block',
-    provider: 'Amazon EBS',
-    parameters: [
-      { key: 'region', required: 'class' },
-      { key: 'availabilityZone' },
-      { key: 'volumeType' },
-      { key: 'iops', wholeNumber: true },
-      { key: 'throughput', wholeNumber: true },
-      { key: 'encrypted', values: ['true', 'false'] },
-      { key: 'kmsKeyId' },
-      fsTypeRule,
-      { key: 'accessKeyId' },
-      { key: 'secretAccessKey', sensitive: true },
-      { key: 'sessionToken', sensitive: true },
-    ],
-    capabilities: {
-      accessModes: ['ReadWriteOnce'],
-      snapshots: true,
-      expand: true,
-      onlineExpand: true,
-      blockDevice: true,
-      topologyKeys: ['svc.io/region', 'svc.io/zone'],
-      placeParameters: { 'svc.io/region': ['region'], 'svc.io/zone': ['availabilityZone'] },
-      requiredTopologyKeys: ['svc.io/zone'],
+const name = 'cloud3-block';
+const providerName = 'Amazon EBS';
+
+function refusalOf(status: number, _body: unknown, text: string): Refusal {
+  return { status, code: elementText(text, 'Code'), message: elementText(text, 'Message') };
+}
+
+/** Creates the driver `cloud3-block` for Amazon EBS (specification section 2.5). Its SDK is loaded at its first call. */
+export function createCloud3BlockDriver(settings: StorageSettings): Driver {
+  const { deviceDirectory, timeouts, endpoint } = settings.drivers?.[name] ?? {};
+  const host = settings.host ?? thisNode;
+  const cluster = settings.clusterId ?? 'unknown';
+  const requestTimeoutMs = timeouts?.requestMs ?? 30_000;
+  const shownEndpoint = endpoint ?? 'https://ec2.<region>.amazonaws.com';
+  const provider = new ProviderClient(
+    {
+      driver: name,
+      provider: providerName,
+      endpoint: shownEndpoint,
+      requestTimeoutMs,
+      // The provider refills its buckets by 5 and more requests a second, and permits bursts of 50 and more.
+      rates: { perHour: 18_000, burstShare: 0.0025 },
+      errors: cloud3Errors,
+      refusal: refusalOf,
+      read: (text, call) => (isAnswerTo(call.name, text) ? text : undefined),
+      headers: {
+        requestId: ['x-amzn-requestid', 'x-amzn-request-id', 'x-amz-request-id'],
+        // The provider has no headers on its rate limit.
+        limit: '',
+        remaining: '',
+      },
     },
+    settings.providers ?? {},
+  );
+  const api = new Cloud3Api(
+    new Ec2Client(provider, loadSdk, { endpoint, timeoutMs: requestTimeoutMs }),
+  );
+  const reads = new VolumeReads(api);
+  const volumes = new Cloud3Volumes(api, reads, provider.clock, cluster);
+  const attachments = new Cloud3Attachments(api, reads, provider.clock);
+  const instances = new Cloud3Instances(api);
+  const links = { directory: deviceDirectory ?? '/dev/disk/by-id', host };
+  const deviceOf = ({ handle }: HandleRequest): LinkedDevice => {
+    // The serial of a device is the id of its volume without the dash.
+    const serial = handle.replace('-', '');
+    return new LinkedDevice(links, `nvme-Amazon_Elastic_Block_Store_${serial}`, serial);
+  };
+  const inTurn = <T>(request: CallContext, work: () => Promise<T>): Promise<T> =>
+    inOrder(name, request.volume, request.signal, work);
+  /** Runs work. After NotFound the next call looks up the node's instance again. */
+  const forgetting = async <R>(request: HandleRequest, work: Promise<R>): Promise<R> =>
+    work.catch((error: unknown) => {
+      if (error instanceof DriverError && error.kind === 'NotFound') instances.forget(request);
+      throw error;
+    });
+  const block: BlockProvider = {
+    name,
+    provider: providerName,
+    topologyKeys: [regionLabel, zoneLabel],
+    placeParameters: { [regionLabel]: ['region'], [zoneLabel]: ['availabilityZone'] },
+    requiredTopologyKeys: [zoneLabel],
+    attachLimit,
+    parameters: cloud3Parameters,
+    validate: judgeCombinations,
+    create: (request) => inTurn(request, () => volumes.provision(request)),
+    observe: (request) => volumes.observe(request),
+    delete: (request) => inTurn(request, () => volumes.delete(request)),
+    instances,
+    attach: (request) =>
+      inTurn(request, () =>
+        forgetting(request, attachments.attach(request, deviceOf(request).link)),
+      ),
+    detach: (request) => inTurn(request, () => attachments.detach(request)),
+    devicePath: (request) => deviceOf(request).path(),
+    identify: (device, request) => deviceOf(request).is(device),
+    expansion: { online: true, grow: (request) => inTurn(request, () => volumes.grow(request)) },
+    snapshots: new Cloud3Snapshots({ driver: name, api, reads, volumes, cluster }),
+  };
+  const driver = createBlockDriver(block, {
+    host,
+    ...(timeouts?.deviceMs === undefined ? {} : { deviceWaitMs: timeouts.deviceMs }),
   });
+  return {
+    ...providerDriver(driver, provider),
+    check: async (request) => [
+      ...(await checkPermissions(api, shownEndpoint, request)),
+      ...((await driver.check?.(request)) ?? []),
+    ],
+    orphans: (request) => listResources(api, request, cluster),
+    find: (request) => findVolume(api, request),
+  };
 }

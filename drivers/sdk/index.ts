@@ -19,7 +19,6 @@ export type * from './contract/driver-settings.js';
 export type * from './contract/provider-report.js';
 export type { ProviderPorts } from './http/provider-client.js';
 export { type SynchronousDriver, synchronousDriver } from './provider/synchronous-driver.js';
-export { declaredDriver, type DriverDeclaration } from './provider/declared-driver.js';
 export { inTurn } from './turns/serial-work.js';
 export {
   type DiskRoom,

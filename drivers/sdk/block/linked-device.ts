@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DriverError } from '../errors/errors.js';
 import type { NodeHost } from '../node/node-host.js';
-import { hasSerial, scsiState } from './scsi-device.js';
+import { hasSerial, isUsable, scsiState } from './scsi-device.js';
 
 /** The links by which a provider's devices are found on a node. */
 export interface DeviceLinks {
@@ -43,7 +43,7 @@ export class LinkedDevice {
   async is(device: string): Promise<boolean> {
     const { blockDevices } = this.#links;
     const state = await scsiState(device, blockDevices);
-    if (state !== undefined && state !== 'running')
+    if (state !== undefined && !isUsable(state))
       throw new DriverError('Unavailable', `${device} is in state ${state}, not running`);
     const same = await hasSerial(device, this.#serial, blockDevices);
     return same ?? (await this.path()) === device;

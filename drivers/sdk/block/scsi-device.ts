@@ -14,7 +14,15 @@ async function shown(path: string): Promise<Buffer | undefined> {
   });
 }
 
-/** The state of a SCSI device, `running` when it can be used; undefined for other devices. */
+/** The states of a usable device: of SCSI disks, and of the controllers of NVMe disks. */
+const usable: readonly string[] = ['running', 'live'];
+
+/** Whether a SCSI or NVMe device in a state of {@link scsiState} can be used. */
+export function isUsable(state: string): boolean {
+  return usable.includes(state);
+}
+
+/** The state of a SCSI or NVMe device; undefined for other devices. */
 export async function scsiState(
   device: string,
   directory = blockDevices,
@@ -46,11 +54,16 @@ function designatorsOf(page: Buffer): readonly string[] {
   return found;
 }
 
-const pages = { vpd_pg80: serialOf, vpd_pg83: designatorsOf } as const;
+/** The serial of an NVMe controller, padded with spaces. */
+function nvmeSerialOf(text: Buffer): readonly string[] {
+  return [text.toString('latin1')];
+}
+
+const pages = { vpd_pg80: serialOf, vpd_pg83: designatorsOf, serial: nvmeSerialOf } as const;
 
 /**
- * Whether a SCSI device has this serial. The link to a volume's device is named by the serial, but may still lead to a
- * device that now belongs to another volume. Undefined if the device has no serial.
+ * Whether a SCSI or NVMe device has this serial. The link to a volume's device is named by the serial, but may still
+ * lead to a device that now belongs to another volume. Undefined if the device has no serial.
  */
 export async function hasSerial(
   device: string,

@@ -54,6 +54,13 @@ export class Fields {
     return value;
   }
 
+  /** Returns a time that an SDK has parsed, milliseconds since the epoch. */
+  time(key: string): number {
+    const value = this.#value[key];
+    if (!(value instanceof Date) || Number.isNaN(value.getTime())) throw this.#unexpected(key);
+    return value.getTime();
+  }
+
   /** Returns an identifier, which is an integer or a text in the answer, as text. */
   id(key: string): string {
     return this.#id(key, this.#value[key]);

@@ -7,7 +7,9 @@ import {
   type Transport,
   TransportError,
   type TransportReply,
+  type TransportRequest,
 } from './http-transport.js';
+import { mayChange, type ProviderCall } from './provider-call.js';
 import { machineClock, type ProviderClock, withDeadline } from './provider-clock.js';
 import { type CallDurations, ProviderTelemetry } from './provider-telemetry.js';
 import { redacted } from './redact.js';
@@ -35,6 +37,8 @@ export interface ProviderInterface {
   readonly errors: readonly ErrorRow[];
   /** Reads code and message from an error with this text; the parsed body is undefined if it is not JSON. */
   readonly refusal: (status: number, body: unknown, text: string) => Refusal;
+  /** Reads the text of an answer; undefined if it can't be read. Absent: JSON. */
+  readonly read?: (text: string, call: ProviderCall) => unknown;
   /** Names of headers. The first present one of `requestId` is used. */
   readonly headers: {
     readonly requestId: readonly string[];
@@ -50,24 +54,6 @@ export interface ProviderInterface {
     said: string,
     kind: DriverErrorKind,
   ) => string | undefined;
-}
-
-/** One call of a provider's interface. */
-export interface ProviderCall {
-  /** Name of the call for metrics and messages, such as `createVolume`. */
-  readonly name: string;
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Path below the endpoint, such as `/v2/volumes`. */
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly body?: Readonly<Record<string, unknown>>;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly token: string;
-  /** Identifies the credential of the request budget if its tokens change; default: the token. */
-  readonly credential?: string;
-  /** Uid of the volume or snapshot, for the journal. */
-  readonly about: string;
-  readonly signal: AbortSignal;
 }
 
 const credentialsMax = 1_000;
@@ -145,7 +131,7 @@ export class ProviderClient {
       const durationMs = Math.round(this.clock.monotonic() - started);
       const requestId = reply && this.#requestId(reply);
       this.telemetry.called(this.#of.driver, call.name, error?.kind, durationMs / 1_000);
-      this.journal.add(call.about, {
+      const made = {
         at: startedAt,
         method: call.method,
         path: redacted(pathOf(call), [call.token]),
@@ -153,34 +139,22 @@ export class ProviderClient {
         ...(reply ? { status: reply.status } : {}),
         ...(requestId === undefined ? {} : { requestId }),
         ...(error ? { error: error.kind } : {}),
-      });
+      };
+      for (const uid of [call.about].flat()) this.journal.add(uid, made);
     }
   }
 
   async #send(call: ProviderCall): Promise<TransportReply> {
     const { provider, endpoint, requestTimeoutMs } = this.#of;
-    const { method, token, body, name } = call;
-    const changes = method !== 'GET';
-    const unknown = changes ? 'Timeout' : 'Unavailable';
+    const { token, name } = call;
+    const unknown = mayChange(call) ? 'Timeout' : 'Unavailable';
     const late = (cause: 'deadline' | 'cancelled'): Error =>
       cause === 'cancelled'
         ? new DriverError('Timeout', `${name} at ${provider} was cancelled`)
         : new DriverError(unknown, `${provider} did not answer ${name} in ${requestTimeoutMs} ms`);
     try {
       return await withDeadline(this.clock, requestTimeoutMs, call.signal, late, (signal) =>
-        this.#transport({
-          method,
-          url: new URL(pathOf(call), endpoint),
-          headers: {
-            ...call.headers,
-            accept: 'application/json',
-            authorization: `Bearer ${token}`,
-            'user-agent': 'kedge',
-            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          },
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-          signal,
-        }),
+        this.#transport({ ...requestOf(call, endpoint), signal }),
       );
     } catch (thrown) {
       if (thrown instanceof DriverError) throw thrown;
@@ -188,7 +162,7 @@ export class ProviderClient {
       const words = redacted(thrown instanceof Error ? thrown.message : String(thrown), [token]);
       throw new DriverError(
         sent ? unknown : 'Unavailable',
-        `${name} got no answer from ${provider} at ${endpoint}: ${words}`,
+        `${name} got no answer from ${provider} at ${call.signed?.url.origin ?? endpoint}: ${words}`,
       );
     }
   }
@@ -217,10 +191,12 @@ export class ProviderClient {
     const { provider } = this.#of;
     if (status >= 200 && status < 300) {
       if (text.trim() === '') return undefined;
-      const body = jsonOf(text);
+      const { read = jsonOf } = this.#of;
+      const body = read(text, call);
       if (body !== undefined) return body;
-      const kind = call.method === 'GET' ? 'Unavailable' : 'Timeout';
-      throw new DriverError(kind, `${provider} answered ${call.name} with a body that is not JSON`);
+      const kind = mayChange(call) ? 'Timeout' : 'Unavailable';
+      const form = this.#of.read ? "that can't be read" : 'that is not JSON';
+      throw new DriverError(kind, `${provider} answered ${call.name} with a body ${form}`);
     }
     throw this.#refused(reply, call, budget);
   }
@@ -263,6 +239,23 @@ export class ProviderClient {
     if (Number.isNaN(at)) return otherwiseMs;
     return Math.min(Math.max(at - this.clock.now(), 1_000), 3_600_000);
   }
+}
+
+function requestOf(call: ProviderCall, endpoint: string): Omit<TransportRequest, 'signal'> {
+  const { method, signed, token, body } = call;
+  if (signed) return { method, url: signed.url, headers: signed.headers, body: signed.body };
+  return {
+    method,
+    url: new URL(pathOf(call), endpoint),
+    headers: {
+      ...call.headers,
+      accept: 'application/json',
+      authorization: `Bearer ${token}`,
+      'user-agent': 'kedge',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  };
 }
 
 function pathOf({ path, query }: ProviderCall): string {

@@ -17,8 +17,8 @@ export { InstanceCache } from './instance-cache.js';
 export { machineClock, pauseOn, type ProviderClock, withDeadline } from '../http/provider-clock.js';
 export { type Caller, callersWith, classCalls, provisioned } from './callers.js';
 export { bytesOf, carryOut, gibOf, inOrder } from './provider-calls.js';
+export type { ProviderCall, SignedRequest } from '../http/provider-call.js';
 export {
-  type ProviderCall,
   ProviderClient,
   type ProviderInterface,
   type ProviderPorts,

@@ -1,0 +1,159 @@
+import {
+  type AttachResult,
+  type BlockAttachRequest,
+  type BlockDetachRequest,
+  DriverError,
+  KeyedQueue,
+  type Pending,
+} from '@kedge/driver-sdk';
+import type { ProviderClock } from '@kedge/driver-sdk/provider';
+import type { Cloud3Api, CloudInstance, CloudVolume } from './api.js';
+import { DeviceNames } from './device-names.js';
+import { callerOf } from './parameters.js';
+import { attachmentOf, type VolumeReads } from './reads.js';
+
+const pollMs = 1_000;
+/** An attachment that takes longer is started again, milliseconds (kubernetes-sigs/aws-ebs-csi-driver#2833). */
+const stuckMs = 90_000;
+/** Time for which an accepted attachment may be missing from the record of the volume, milliseconds. */
+const lagMs = 10_000;
+
+const notYet = (ms: number): Pending => ({ type: 'pending', pollAfterMs: ms });
+
+/** Attaches and detaches volumes. Errors are DriverError. */
+export class Cloud3Attachments {
+  readonly #api: Cloud3Api;
+  readonly #reads: VolumeReads;
+  readonly #clock: ProviderClock;
+  readonly #names: DeviceNames;
+  /** Attachments of one instance choose their device names one after the other. */
+  readonly #turns = new KeyedQueue();
+
+  constructor(api: Cloud3Api, reads: VolumeReads, clock: ProviderClock) {
+    this.#api = api;
+    this.#reads = reads;
+    this.#clock = clock;
+    this.#names = new DeviceNames(clock);
+  }
+
+  async attach(request: BlockAttachRequest, link: string): Promise<AttachResult | Pending> {
+    const { instance, operations } = request;
+    const volume = await this.#reads.require(request);
+    const held = attachmentOf(volume);
+    if (held && held.instance !== instance) {
+      if (held.state === 'detaching') return notYet(2 * pollMs);
+      throw new DriverError(
+        'InUse',
+        `volume ${volume.id} is attached to instance ${held.instance}, not to ${instance} (node "${request.node}"); it is attached once it is detached there`,
+      );
+    }
+    switch (held?.state) {
+      case undefined:
+        break;
+      case 'attached':
+        await operations.clear('attach');
+        return { devicePath: link };
+      case 'attaching':
+        return this.#attaching(request, volume);
+      default: // It still leaves this instance.
+        return notYet(2 * pollMs);
+    }
+    if (volume.state === 'creating') return notYet(2 * pollMs);
+    await this.#turns.run(instance, () => this.#start(request, volume), request.signal);
+    return notYet(pollMs);
+  }
+
+  /** An attachment that the provider accepted and does not complete is started again. */
+  async #attaching(request: BlockAttachRequest, { id }: CloudVolume): Promise<Pending> {
+    const { operations, instance } = request;
+    const kept = Number(await operations.get('attach'));
+    const now = this.#clock.now();
+    if (!(kept > 0)) await operations.set('attach', String(now));
+    if (!(kept > 0) || now - kept < stuckMs) return notYet(pollMs);
+    await this.#api.make(callerOf(request), 'DetachVolume', { VolumeId: id, InstanceId: instance });
+    await operations.clear('attach');
+    throw new DriverError(
+      'Unavailable',
+      `volume ${id} was attaching to instance ${instance} for ${stuckMs / 1_000} seconds; it is detached and attached again`,
+    );
+  }
+
+  async #start(request: BlockAttachRequest, volume: CloudVolume): Promise<void> {
+    const { instance, operations, node } = request;
+    const caller = callerOf(request);
+    const [found] = await this.#api.instances(caller, { InstanceIds: [instance] });
+    if (!found)
+      throw new DriverError(
+        'NotFound',
+        `EC2 has no instance ${instance} (node "${node}") any more`,
+      );
+    requireZone(volume, found, node);
+    const device = this.#names.next(found);
+    await operations.set('attach', String(this.#clock.now()));
+    try {
+      await this.#api.make(caller, 'AttachVolume', {
+        VolumeId: volume.id,
+        InstanceId: instance,
+        Device: device,
+      });
+    } catch (thrown) {
+      const error = DriverError.from(thrown);
+      if (error.kind === 'Timeout' || error.kind === 'Unavailable') throw error;
+      await operations.clear('attach');
+      if (error.kind !== 'InUse') throw error;
+      // Either the volume or the name of its device: the next call looks at the volume, and takes another name.
+      throw new DriverError('Throttled', error.message, { retryAfterMs: 2 * pollMs });
+    }
+  }
+
+  async detach(request: BlockDetachRequest): Promise<void | Pending> {
+    const { instance, operations } = request;
+    const held = await this.#heldBy(request);
+    const started = Number(await operations.get('attach'));
+    if (!held) {
+      // An attachment whose call got no answer may not be visible yet.
+      if (started > 0 && this.#clock.now() - started < lagMs) return notYet(2 * pollMs);
+      await operations.clear('attach');
+      return operations.clear('detach');
+    }
+    if (held.state === 'busy')
+      throw new DriverError(
+        'InUse',
+        `volume ${request.handle} is still used by instance ${instance ?? ''} (attachment busy); it is detached once the instance lets it go`,
+      );
+    if (held.state === 'detaching') return notYet(pollMs);
+    try {
+      await this.#api.make(callerOf(request), 'DetachVolume', {
+        VolumeId: request.handle,
+        InstanceId: held.instance,
+      });
+    } catch (thrown) {
+      const { kind } = DriverError.from(thrown);
+      if (kind !== 'NotFound' && kind !== 'InUse') throw thrown;
+      // It may be detached already. If the look at it fails, the refusal is reported.
+      const still = await this.#heldBy(request).catch(() => held);
+      if (still && still.state !== 'detaching') throw thrown;
+    }
+    await operations.clear('attach');
+    return notYet(pollMs);
+  }
+
+  /** The attachment to the instance of a request; undefined without one. */
+  async #heldBy(
+    request: BlockDetachRequest,
+  ): Promise<CloudVolume['attachments'][number] | undefined> {
+    const { instance } = request;
+    const volume = await this.#reads.ofHandle(request);
+    // The attachments of an instance that does not exist any more have ended with it.
+    if (!volume || instance === undefined) return undefined;
+    return volume.attachments.find((one) => one.instance === instance && one.state !== 'detached');
+  }
+}
+
+function requireZone({ id, zone }: CloudVolume, instance: CloudInstance, node: string): void {
+  if (instance.zone === '' || instance.zone === zone) return;
+  throw new DriverError(
+    'InvalidParameters',
+    `volume ${id} is in zone ${zone}, and instance ${instance.id} (node "${node}") in ${instance.zone}; a volume attaches only to instances of its zone: use a storage class of ${instance.zone}`,
+  );
+}

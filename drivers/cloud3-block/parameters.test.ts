@@ -1,0 +1,84 @@
+import { expect } from 'chai';
+import type { DriverError, Parameters } from '@kedge/driver-sdk';
+import { createFields, judgeCombinations, requireSize, zoneOf } from './parameters.js';
+
+const gib = 1024n ** 3n;
+const said = (parameters: Parameters, level: 'class' | 'volume' | 'resolved' = 'class') =>
+  judgeCombinations(parameters, { level }).map(({ key, description }) => `${key} ${description}`);
+
+describe('the parameters of cloud3-block', () => {
+  it('refuse at the class what the provider always refuses, with the way out', () => {
+    expect(said({ volumeType: 'gp2', iops: '4000' })).to.deep.equal([
+      'iops is not possible with volumeType gp2; omit it, or use volumeType gp3, io1 or io2',
+    ]);
+    expect(said({ volumeType: 'io2', throughput: '200' })).to.deep.equal([
+      'throughput is not possible with volumeType io2; omit it, or use volumeType gp3',
+    ]);
+    expect(said({ encrypted: 'false', kmsKeyId: 'k' })).to.deep.equal([
+      'kmsKeyId is not possible with encrypted false; omit it, or set encrypted to true',
+    ]);
+    expect(said({ iops: '4000', throughput: '200', kmsKeyId: 'k' }), 'gp3').to.deep.equal([]);
+    expect(said({ volumeType: 'x9', iops: '1', throughput: '1' }), 'unknown').to.deep.equal([]);
+  });
+
+  it('are judged after the resolution of references, without quoting values', () => {
+    const referenced = { volumeType: 'secret:a.b.svc/type', iops: '4000' };
+    expect(said(referenced)).to.deep.equal([]);
+    expect(said({ volumeType: 'sc1', iops: '4000' }, 'resolved')).to.deep.equal([
+      'iops is not possible with this volumeType; omit it, or use volumeType gp3, io1 or io2',
+    ]);
+  });
+
+  it('may be completed by a volume: iops of io2, the second half of a credential', () => {
+    const half = { volumeType: 'io2', accessKeyId: 'AKIA' };
+    expect(said(half)).to.deep.equal([]);
+    expect(said(half, 'volume')).to.deep.equal([
+      'iops is required for volumeType io2',
+      'secretAccessKey is required with accessKeyId; omit both to use the role of the instance',
+    ]);
+    expect(said({ secretAccessKey: 'x' }, 'volume')[0]).to.match(/^accessKeyId is required with/);
+    expect(said({ sessionToken: 'x' }, 'volume')).to.deep.equal([
+      'sessionToken is used only with accessKeyId and secretAccessKey',
+    ]);
+  });
+
+  it('send gp3 and encryption explicitly, and iops and throughput only if they are given', () => {
+    expect(createFields({})).to.deep.equal({ VolumeType: 'gp3', Encrypted: true });
+    expect(
+      createFields({
+        volumeType: 'io2',
+        iops: '500',
+        throughput: '130',
+        encrypted: 'true',
+        kmsKeyId: 'k',
+      }),
+    ).to.deep.equal({
+      VolumeType: 'io2',
+      Encrypted: true,
+      Iops: 500,
+      Throughput: 130,
+      KmsKeyId: 'k',
+    });
+    expect(createFields({ encrypted: 'false' })).to.include({ Encrypted: false });
+  });
+
+  it('have the minimum of their type, and refuse more than its maximum', () => {
+    expect(requireSize(gib + 1n, {})).to.equal(2);
+    expect(requireSize(gib, { volumeType: 'st1' })).to.equal(125);
+    expect(requireSize(1n, { volumeType: 'x9' })).to.equal(1);
+    expect(() => requireSize(16_385n * gib, { volumeType: 'gp2' })).to.throw(
+      'are more than the 16384 GiB of the largest volume of its type',
+    );
+  });
+
+  it('name the zone, else the label of the node does', () => {
+    expect(zoneOf({ availabilityZone: 'a' }, { 'svc.io/zone': 'b' })).to.equal('a');
+    expect(zoneOf({}, { 'svc.io/zone': 'b' })).to.equal('b');
+    try {
+      zoneOf({}, {});
+      expect.fail('a zone');
+    } catch (thrown) {
+      expect((thrown as DriverError).kind).to.equal('InvalidParameters');
+    }
+  });
+});

@@ -1,0 +1,105 @@
+import { loadOptional, type OptionalPackage } from '@kedge/driver-sdk/provider';
+
+/*
+ * The part of the SDK that the driver uses. The SDK is an optional package, so that these sources must not need its
+ * types; a test compares them where it is installed.
+ */
+
+/** The actions of EC2 that the driver calls. */
+export const actions = [
+  'AttachVolume',
+  'CreateSnapshot',
+  'CreateTags',
+  'CreateVolume',
+  'DeleteSnapshot',
+  'DeleteVolume',
+  'DescribeInstances',
+  'DescribeSnapshots',
+  'DescribeVolumes',
+  'DescribeVolumesModifications',
+  'DetachVolume',
+  'ModifyVolume',
+] as const;
+
+/** See {@link actions}. */
+export type Action = (typeof actions)[number];
+
+/** Credentials of an AWS account. */
+export interface AwsKeys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+/** A signed request. */
+export interface SdkRequest {
+  readonly protocol: string;
+  readonly hostname: string;
+  readonly port?: number | undefined;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** The answer to a request, as the SDK reads it. */
+export interface SdkResponse {
+  readonly statusCode: number;
+  readonly headers: Record<string, string>;
+  readonly body: Uint8Array;
+}
+
+/** Sends the requests of a client. */
+export interface SdkHandler {
+  handle(
+    request: SdkRequest,
+    options?: { readonly abortSignal?: unknown },
+  ): Promise<{ response: SdkResponse }>;
+}
+
+/** Where the SDK writes warnings. */
+export interface SdkLogger {
+  trace(...content: unknown[]): void;
+  debug(...content: unknown[]): void;
+  info(...content: unknown[]): void;
+  warn(...content: unknown[]): void;
+  error(...content: unknown[]): void;
+}
+
+/** The options of a client. */
+export interface SdkOptions {
+  readonly region: string;
+  readonly endpoint?: string;
+  readonly credentials?: AwsKeys;
+  readonly maxAttempts: number;
+  readonly requestHandler: SdkHandler;
+  readonly logger: SdkLogger;
+}
+
+/** A client of one region with one source of credentials. */
+export interface SdkClient {
+  readonly config: {
+    credentials(): Promise<AwsKeys>;
+  };
+  send(command: object, options: { readonly abortSignal: AbortSignal }): Promise<unknown>;
+  destroy(): void;
+}
+
+/** `@aws-sdk/client-ec2`. */
+export type Ec2Sdk = {
+  readonly EC2Client: new (options: SdkOptions) => SdkClient;
+} & { readonly [A in Action as `${A}Command`]: new (input: object) => object };
+
+/** The optional package of the driver. */
+export const ec2Package: OptionalPackage = {
+  name: '@aws-sdk/client-ec2',
+  version: '3.1169.0',
+  driver: 'cloud3-block',
+};
+
+/**
+ * Loads the SDK at its first use, which takes a second.
+ * @throws DriverError Unavailable if it is not installed, with the command that installs it
+ */
+export function loadSdk(): Ec2Sdk {
+  return loadOptional(ec2Package) as Ec2Sdk;
+}
