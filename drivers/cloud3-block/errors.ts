@@ -218,6 +218,13 @@ export const cloud3Errors: readonly ErrorRow[] = [
     ),
   },
   {
+    // The provider always sends a code: this is the answer of a proxy, or a part of one.
+    code: [''],
+    kind: 'Unavailable',
+    source: 'docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html, error response',
+    example: error(400, '', ''),
+  },
+  {
     status: [500, 502, 503, 504],
     kind: 'Unavailable',
     source: list,

@@ -161,6 +161,9 @@ export class Cloud3Snapshots implements BlockSnapshots {
           'InvalidParameters',
           `snapshot ${handle} at Amazon EBS is not of snapshot ${snapshot.uid}`,
         );
+      if (found.state === 'error')
+        throw new DriverError('Internal', `snapshot ${handle} at Amazon EBS is in state error`);
+      if (found.state !== 'completed') return { type: 'pending', pollAfterMs: 2_000 };
       const source = { SnapshotId: handle };
       return this.#of.volumes.create(request, Math.max(wanted, found.sizeGib), source);
     });

@@ -19,13 +19,18 @@ import { attachmentOf, deleted, type VolumeReads } from './reads.js';
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
 /** Time for which the end of an accepted deletion is awaited, milliseconds: it may take several minutes. */
-const deletingMs = 20_000;
+const deletingMs = 15 * 60_000;
 const pollMs = 1_000;
 
 /** Errors after which a call may have been executed. */
 const uncertain: readonly DriverErrorKind[] = ['Timeout', 'Unavailable'];
 
 const notYet = (ms: number): Pending => ({ type: 'pending', pollAfterMs: ms });
+
+/** The answer while the provider works: the delay grows with the time that it has taken so far. */
+function working(sinceMs: number): Pending {
+  return notYet(Math.min(Math.max(pollMs, sinceMs / 5), 15 * pollMs));
+}
 
 /** The stored attempt to create a volume. */
 interface Attempt {
@@ -169,7 +174,7 @@ export class Cloud3Volumes {
     const { operations } = request;
     if (found.state === 'creating') {
       if (attempt.id === undefined) await keep(operations, { ...attempt, id: found.id });
-      return notYet(pollMs);
+      return working(attempt.at > 0 ? this.#clock.now() - attempt.at : 0);
     }
     if (found.state === 'error') {
       await this.#remove(request, found.id);
@@ -218,7 +223,7 @@ export class Cloud3Volumes {
       const since = Number(await operations.get('delete'));
       if (since > 0 && now - since >= deletingMs) return this.#ended(operations);
       if (!(since > 0)) await operations.set('delete', String(now));
-      return notYet(2 * pollMs);
+      return working(since > 0 ? now - since : 0);
     }
     const held = attachmentOf(found);
     if (held)
@@ -246,12 +251,11 @@ export class Cloud3Volumes {
       await operations.clear('expand');
       return bytesOf(found.sizeGib);
     }
-    const text = `modify ${sizeGib}`;
-    if ((await operations.get('expand')) === text) {
-      const isUnderWay = await this.#isModifying(request, sizeGib);
-      if (isUnderWay) return notYet(2 * pollMs);
-    }
-    await operations.set('expand', text);
+    const [size, since] = ((await operations.get('expand')) ?? '').split(' ');
+    const now = this.#clock.now();
+    if (Number(size) === sizeGib && (await this.#isModifying(request, sizeGib)))
+      return working(now - Number(since));
+    await operations.set('expand', `${sizeGib} ${now}`);
     try {
       await this.#api.make(callerOf(request), 'ModifyVolume', { VolumeId: handle, Size: sizeGib });
     } catch (thrown) {
