@@ -31,6 +31,8 @@ export const specifiedCalls = {
     'GET /v1/servers',
     'GET /v1/volumes',
   ],
+  /** All actions of the EC2 API have one path; its schema and the permissions of a token judge the actions. */
+  cloud3: ['POST /'],
   /**
    * The calls of the permissions disk create/delete/get, resize, use, attach and detach, snapshot create/delete/get,
    * instance get and operation get.

@@ -10,7 +10,7 @@ import { EmulatedSubject } from './emulated-subject.js';
 /** For the names of the checks; the subject does not exist before the tests run. */
 const names: ConformanceOptions = { driver: () => Promise.reject(new Error('no driver yet')) };
 
-for (const provider of ['cloud1', 'cloud2', 'cloud4'] as const)
+for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
   describe(`${driverNames[provider]} passes the conformance suite with the emulator on an injected clock`, () => {
     let folder: string;
     let subject: EmulatedSubject;

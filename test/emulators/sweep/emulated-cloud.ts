@@ -17,12 +17,15 @@ import { seededRandom } from 'kedge';
 import type { Delivery, Emulator } from '../core/emulator.js';
 import { createEmulator, type EmulatorOptions, type ProviderName } from '../index.js';
 import { specifiedScopes } from '../cloud1/machine.js';
+import { keyIdOf } from '../cloud3/signature/authenticate.js';
 import { emulatedProject, testAccount } from '../cloud4/test-account.js';
 import { DrivenClock } from './driven-clock.js';
 import { KeptDisks } from './kept-disks.js';
 
 /** The token of the tests. Errors and journals of drivers must not contain it. */
 export const testToken = 'dop_v1_secret-of-the-sweep';
+
+const sweepToken = { name: 'sweep', secret: testToken };
 
 /** Names of the node on which the driver runs, and of another node. */
 export const here = 'worker-1';
@@ -80,8 +83,7 @@ export class EmulatedCloud {
         provider === 'cloud4'
           ? sweepAccount.token
           : {
-              name: 'sweep',
-              secret: testToken,
+              ...sweepToken,
               ...(provider === 'cloud1' ? { scopes: specifiedScopes } : {}),
             },
       ],
@@ -120,9 +122,19 @@ export class EmulatedCloud {
   /** The parameters of a storage class. */
   get parameters(): Readonly<Record<string, string>> {
     const place = places[this.provider];
-    if (this.provider !== 'cloud4') return { region: place, apiToken: testToken };
-    const { credentialsJSON } = sweepAccount;
-    return { zone: place, project: emulatedProject, credentialsJSON };
+    switch (this.provider) {
+      case 'cloud1':
+      case 'cloud2':
+        return { region: place, apiToken: testToken };
+      case 'cloud3': {
+        const keys = { accessKeyId: keyIdOf(sweepToken), secretAccessKey: testToken };
+        return { region: place.slice(0, -1), availabilityZone: place, ...keys };
+      }
+      case 'cloud4': {
+        const { credentialsJSON } = sweepAccount;
+        return { zone: place, project: emulatedProject, credentialsJSON };
+      }
+    }
   }
 
   /** Repeats a call until it is no longer pending. Its waits take no real time. */

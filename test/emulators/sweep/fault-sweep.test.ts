@@ -14,15 +14,19 @@ const faults: Readonly<Record<string, Fault>> = {
   'record never ends': { type: 'neverFinish', effect: true },
 };
 
-/** Number of concurrent life cycles. Each has its own clock. */
-const atOnce = 16;
+/** Number of concurrent life cycles. Each has its own clock. Requests that an SDK makes take more of a processor. */
+const atOnce = { cloud1: 16, cloud2: 16, cloud3: 4 } as const;
 
-/** Returns the method and path of a request with a star for each id. */
-function callOf({ method, path }: { readonly method: string; readonly path: string }): string {
+/** Number of actions that the test may end for one that never ends: a modification is followed by an optimization. */
+const endedMax = { cloud1: 1, cloud2: 1, cloud3: 2 } as const;
+
+/** Returns the action of a request, or its method and path with a star for each id. */
+function callOf({ method, path, action }: EmulatedCloud['emulator']['requests'][number]): string {
+  if (action !== undefined) return action;
   return `${method} ${path.replaceAll(/\/([0-9a-f]{8}-[0-9a-f-]+|\d+)(?=\/|$)/g, '/*')}`;
 }
 
-for (const provider of ['cloud1', 'cloud2'] as const)
+for (const provider of ['cloud1', 'cloud2', 'cloud3'] as const)
   describe(`every call of the life of a ${provider} volume that fails once`, function () {
     this.timeout(600_000);
     let folder: string;
@@ -49,7 +53,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
         .during(() => life.run())
         .catch((error: unknown) => problems.push(String(error)));
       // Only an action that never ends and has no effect may need the test to end it.
-      if (life.ended > (fault.type === 'neverFinish' && !fault.effect ? 1 : 0))
+      if (life.ended > (fault.type === 'neverFinish' && !fault.effect ? endedMax[provider] : 0))
         problems.push(`the provider had to end ${life.ended} actions`);
       if (problems.length === 0) problems.push(...(await emulator.inventory()));
       if (emulator.faults.left > 0) problems.push('the request was not made');
@@ -61,8 +65,10 @@ for (const provider of ['cloud1', 'cloud2'] as const)
 
     it('converges: one resource, with its data, and nothing is left behind', async () => {
       const { cloud, life } = await begin();
+      await cloud.loadSdk();
+      const earlier = cloud.emulator.requests.length;
       await cloud.clock.during(() => life.run());
-      const calls = cloud.emulator.requests.map(callOf);
+      const calls = cloud.emulator.requests.slice(earlier).map(callOf);
       expect(await cloud.emulator.inventory()).to.deep.equal([]);
       await cloud.emulator.close();
       const cases = calls.flatMap((call, n) =>
@@ -76,7 +82,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
           if (found.length > 0) problems.push(`${nth} ${call}, ${name}: ${found.join('; ')}`);
         }
       };
-      await Promise.all(Array.from({ length: atOnce }, worker));
+      await Promise.all(Array.from({ length: atOnce[provider] }, worker));
       const kinds = Object.keys(faults).length;
       console.log(
         `      ${cases.length} cases: ${calls.length} requests, each failing in ${kinds} ways`,
