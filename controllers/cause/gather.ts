@@ -86,7 +86,10 @@ async function copiesOf(reader: Reader, volumes: readonly Volume[]): Promise<rea
   return (await Promise.all([...namespaces].map((ns) => reader.list('Snapshot', ns)))).flat();
 }
 
-/** The dependencies of instances: their volumes with their dependencies. */
+/**
+ * The dependencies of instances: their volumes with their dependencies. If a volume is missing, also the other volumes
+ * of its namespace and all classes.
+ */
 async function aroundInstances(reader: Reader, own: readonly Instance[]): Promise<World> {
   const keys = own.flatMap(mountedVolumes);
   const found = await all(reader, 'Volume', keys);

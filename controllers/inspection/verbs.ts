@@ -60,7 +60,10 @@ async function orphans(
   return { orphans: found.orphans.map(shown), warnings: found.warnings };
 }
 
-/** Methods that ask drivers about a class, and change nothing at a provider. */
+/**
+ * Methods that ask drivers about a class or its resources, and change nothing at a provider. An import creates a volume
+ * in the store.
+ */
 export function inspectionVerbs(
   parts: ApiParts,
   options: InspectionOptions,

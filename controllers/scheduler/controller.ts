@@ -30,7 +30,7 @@ import type { VolumeConstraint } from './volume-node-affinity.js';
 import {
   changesNodePlacement,
   changesVolumePlacement,
-  placementWakes,
+  placementRequeues,
 } from './placement-requeues.js';
 
 /** Dependencies of the scheduler. */
@@ -136,7 +136,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
 export function schedulerController(options: SchedulerOptions): Controller {
   const { manager } = options;
   const informer = manager.informer(instances);
-  const wakes = placementWakes({ instances: informer, volumes: manager.informer(volumes) });
+  const requeues = placementRequeues({ instances: informer, volumes: manager.informer(volumes) });
   return (
     newController({
       ...manager.ports,
@@ -146,10 +146,10 @@ export function schedulerController(options: SchedulerOptions): Controller {
       backoff: backoffOf(options.policy, 'object'),
     })
       .for(informer)
-      .watches(manager.informer(nodes), wakes.ofNode, changesNodePlacement)
+      .watches(manager.informer(nodes), requeues.ofNode, changesNodePlacement)
       // Only the deletion of an instance frees resources; creations and updates queue no other instances.
-      .watches(informer, wakes.ofInstance, () => false)
-      .watches(manager.informer(volumes), wakes.ofVolume, changesVolumePlacement)
-      .watches(manager.informer(storageClasses), wakes.ofClass)
+      .watches(informer, requeues.ofInstance, () => false)
+      .watches(manager.informer(volumes), requeues.ofVolume, changesVolumePlacement)
+      .watches(manager.informer(storageClasses), requeues.ofClass)
   );
 }

@@ -13,7 +13,7 @@ export interface PlacementSources {
 }
 
 /** Functions that return the keys of the unplaced instances whose placement depends on a changed object. */
-export interface PlacementWakes {
+export interface PlacementRequeues {
   readonly ofNode: () => readonly ObjectKey[];
   /** Those that request resources or ports, if the deleted instance was placed and had requested some. */
   readonly ofInstance: (instance: Instance) => readonly ObjectKey[];
@@ -33,11 +33,12 @@ function keyOf({ namespace, name }: Instance): ObjectKey {
 
 /**
  * Adds indexes of unplaced instances to the informer, and returns functions that look them up. A volume queues the
- * unplaced instances that mount it, a class those that mount its volumes, and a node all of them.
+ * unplaced instances that mount it, a class those that mount its volumes, a deleted instance those that request
+ * resources or ports, and a node all of them.
  *
- * An object that is not cached yet needs no wake: its own arrival in the cache queues the instance.
+ * An object that is not cached yet needs no requeue: its own arrival in the cache queues the instance.
  */
-export function placementWakes({ instances, volumes }: PlacementSources): PlacementWakes {
+export function placementRequeues({ instances, volumes }: PlacementSources): PlacementRequeues {
   instances.addIndex(unplacedIndex, (instance) => (isUnplaced(instance) ? ['yes'] : []));
   instances.addIndex(unplacedNeedy, (instance) =>
     isUnplaced(instance) && isNeedy(instance.template) ? ['yes'] : [],
@@ -45,7 +46,7 @@ export function placementWakes({ instances, volumes }: PlacementSources): Placem
   instances.addIndex(unplacedByVolume, (instance) =>
     isUnplaced(instance) ? mountedVolumes(instance) : [],
   );
-  const ofVolume: PlacementWakes['ofVolume'] = ({ namespace, name }) =>
+  const ofVolume: PlacementRequeues['ofVolume'] = ({ namespace, name }) =>
     instances.lister.byIndex(unplacedByVolume, keyString({ namespace, name })).map(keyOf);
   return {
     ofNode: () => instances.lister.byIndex(unplacedIndex, 'yes').map(keyOf),

@@ -8,8 +8,8 @@ import type { ClaimTemplate, Service } from './kind.js';
 export const nameMax = 63;
 
 /**
- * Checks that the names `<volume>-<service>-<ordinal>` are free or belong to the service. A volume of another owner is
- * never adopted.
+ * Checks that the names `<volume>-<service>-<ordinal>` of the replicas are free, or of volumes of the service that fit its
+ * claimTemplate. A volume of another owner is never adopted.
  * @throws StatusError FailedPrecondition
  */
 export async function requireFreeNames(context: AdmissionContext, service: Service): Promise<void> {

@@ -15,7 +15,10 @@ export interface SnapshotRuleOptions {
   readonly drivers: DriverRegistry;
 }
 
-/** Rules of snapshots: the source volume must exist (404), and its driver must support snapshots (rule 5). */
+/**
+ * Rules of snapshots. The source volume of a new one must exist (404) and not be in deletion, and its driver must
+ * support snapshots (rule 5). One that a volume is being restored from can't be deleted.
+ */
 export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snapshot> {
   return {
     finalizers: [snapshotFinalizer],

@@ -140,7 +140,7 @@ export class EventRecorder {
     });
   }
 
-  /** Queues an event for writing. */
+  /** Queues an event for writing, unless the rate limit drops it. Never throws. */
   record(
     about: { readonly kind: string; readonly object: ApiObject },
     type: Event['type'],

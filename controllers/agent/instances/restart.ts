@@ -9,7 +9,8 @@ export type RestartDecision =
   | { readonly type: 'stay' };
 
 /**
- * Decides by restart policy when an exited workload restarts. Pure. `crashes` counts consecutive short runs,
+ * Decides by restart policy when an exited workload restarts; at once, regardless of the policy, if the agent or the
+ * engine ended it. Pure. `crashes` counts consecutive short runs,
  * including this one. `spread` is from 0 to 1, always the same for one run; 0.5 changes nothing.
  */
 export function decideRestart(

@@ -45,7 +45,7 @@ function textOf(lines: readonly string[]): string {
 }
 
 /**
- * Creates the folder of a run, and the directories with volumes of several workloads.
+ * Creates the folder of a run, and those directories with volumes of several workloads that are below /tmp or /var/tmp.
  * @returns the files of the folder, which are written when the supervisor is started
  */
 export async function makeRunFolder(

@@ -252,7 +252,7 @@ export class ApiClient {
     return new ResourceClient(this, kind, methodTable(schemas, packageName, [kind]), defaults);
   }
 
-  /** Resolves to true as soon as the client is connected, to false after `timeoutMs`. */
+  /** Resolves to true as soon as the client is connected, to false after `timeoutMs` or when the signal aborts. */
   connected(timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const finish = (is: boolean): void => {

@@ -25,7 +25,7 @@ export async function deleteRepeated<T extends ApiObject>(
   }
 }
 
-/** Whether a deletion was refused because the object does not exist. */
+/** Whether a deletion was refused because the object does not exist any more, also if another one has its name. */
 async function isGone<T extends ApiObject>(
   calls: DeleteCalls<T>,
   object: T,

@@ -15,7 +15,7 @@ export interface ServerSentEvent {
   readonly data: unknown;
 }
 
-/** Answers with server-sent events (WHATWG HTML 9.2) until the source ends. */
+/** Answers with server-sent events (WHATWG HTML 9.2) until the source or the connection ends. */
 export async function sendEvents(
   response: ServerResponse,
   headers: Readonly<Record<string, string>>,

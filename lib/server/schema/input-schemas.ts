@@ -141,7 +141,10 @@ function withBoundedPatterns(schema: unknown): unknown {
   };
 }
 
-/** A whole number from its string, which proto3 JSON allows for 64-bit integers. */
+/**
+ * A whole number from its string, which proto3 JSON allows for 64-bit integers. Other values, and numbers beyond the
+ * safe integers, are returned unchanged.
+ */
 function numberFromText(value: unknown): unknown {
   if (typeof value !== 'string' || !/^-?\d{1,16}$/.test(value)) return value;
   return Number.isSafeInteger(Number(value)) ? Number(value) : value;

@@ -16,7 +16,7 @@ export interface ScannedLog {
 }
 
 /**
- * Yields the records after `revision`, in chunks.
+ * Yields the records after `revision`, up to `through` if it is given, in chunks.
  * @throws StatusError DataLoss
  */
 export async function* scanLog(

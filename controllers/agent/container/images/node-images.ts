@@ -122,7 +122,7 @@ export class NodeImages {
     return removed;
   }
 
-  /** Removes an image. False while a container uses it. */
+  /** Removes an image with all its names. False while a container uses it; it may have lost some names then. */
   async #remove({ id, tags, digests }: EngineImage, signal: AbortSignal): Promise<boolean> {
     const { images } = this.#options;
     try {
