@@ -55,8 +55,8 @@ export interface ProvisionedKind<T extends Provisioned, F extends string> {
   readonly madeCondition: string;
 }
 
-/** A failed call with its consequence, see {@link judgeFailure}. */
-export interface JudgedFailure extends Failure {
+/** A failed call with its consequence, see {@link classifyFailure}. */
+export interface ClassifiedFailure extends Failure {
   /** Milliseconds until the retry; undefined if the call is not retried until something changes. */
   readonly againMs: number | undefined;
   /** The report of the object, besides its phase. */

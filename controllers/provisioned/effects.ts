@@ -20,7 +20,7 @@ import type { StorageClass } from '../storage-class/kind.js';
 import type { DriverOperation, Volume } from '../volume/kind.js';
 import { deletedCondition } from './conditions.js';
 import type {
-  JudgedFailure,
+  ClassifiedFailure,
   Provisioned,
   ProvisionedKind,
   ProvisionedOptions,
@@ -28,7 +28,7 @@ import type {
   Report,
 } from './contract.js';
 import { driverCall } from './driver-call.js';
-import { judgeFailure } from './failure.js';
+import { classifyFailure } from './failure.js';
 import { operationsOf, underWay } from './operations.js';
 import { callsReport, isOutdated } from './provider-calls.js';
 import { reportOf } from './report.js';
@@ -243,15 +243,15 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
    * @param rest `unknownMs`: the least delay before an unknown outcome is queried; `finalMs`: the reported delay until
    * a final failure is checked again
    */
-  judged(
+  classified(
     request: ReconcileContext,
     object: T,
     { call, startedAt, error }: { call: string; startedAt: string; error: DriverError },
     rest: { readonly unknownMs: number; readonly finalMs: number | undefined },
-  ): JudgedFailure {
+  ): ClassifiedFailure {
     const attempts = (object.attempts ?? 0) + 1;
     const { policy } = this.options;
-    const failure = judgeFailure(error, attempts, policy, !isDeleting(object));
+    const failure = classifyFailure(error, attempts, policy, !isDeleting(object));
     const { event, reason, message } = failure;
     const isUnknown = event === 'outcomeUnknown';
     const delayMs = retryDelayMs(request, error, this.options, isUnknown ? rest.unknownMs : 0);

@@ -31,7 +31,7 @@ export function isRefusal(outcome: string): boolean {
  * @param attempts attempts so far, including this one
  * @param wanted false for an object in deletion: after a refusal it is not retried
  */
-export function judgeFailure(
+export function classifyFailure(
   error: DriverError,
   attempts: number,
   { driverAttemptsMax }: ControllerPolicy,

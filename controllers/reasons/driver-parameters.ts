@@ -44,11 +44,12 @@ function editClass(name: string): string {
 
 /** The remedy for a secret that is missing or lacks a key. */
 function missingSecret(about: About, storage: Storage): Remedy | undefined {
-  const told = /secret ([-a-z0-9]+)\/([-a-z0-9]+) (?:does not exist|has no key "?([^";, ]+))/.exec(
-    about.message,
-  );
-  if (!told) return undefined;
-  const [, namespace = '', name = '', lacking] = told;
+  const reported =
+    /secret ([-a-z0-9]+)\/([-a-z0-9]+) (?:does not exist|has no key "?([^";, ]+))/.exec(
+      about.message,
+    );
+  if (!reported) return undefined;
+  const [, namespace = '', name = '', lacking] = reported;
   const key = lacking ?? secretOf(storage, about)?.key ?? 'KEY';
   const commandLine = lacking
     ? patchOf('secret', { namespace, name }, { data: { [key]: 'VALUE' } })

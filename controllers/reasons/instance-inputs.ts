@@ -8,12 +8,12 @@ import type { About } from './world.js';
 export function inputsOfInstance(about: About<'Instance'>): Remedy {
   const { message, object } = about;
   const service = { namespace: object.namespace, name: object.service };
-  const told =
+  const reported =
     /(secret|configmap) ([-a-z0-9]+)\/([-a-z0-9.]+) (?:of envFrom )?(?:does not exist|has no key "([^"]+)")/.exec(
       message,
     );
-  if (told) {
-    const [, kind = '', namespace = '', name = '', key] = told;
+  if (reported) {
+    const [, kind = '', namespace = '', name = '', key] = reported;
     const holder = `${kind} ${namespace}/${name}`;
     if (key !== undefined)
       return set(

@@ -30,10 +30,10 @@ export class Redaction {
 
   /** A text with a mask in place of each value. */
   text(text: string): string {
-    return this.#values.reduce((told, value) => {
-      if (value.length > shortMax) return told.replaceAll(value, mask);
+    return this.#values.reduce((reported, value) => {
+      if (value.length > shortMax) return reported.replaceAll(value, mask);
       const word = new RegExp(`(?<!\\w)${quoted(value)}(?!\\w)`, 'g');
-      return told.replaceAll(word, mask);
+      return reported.replaceAll(word, mask);
     }, text);
   }
 

@@ -7,7 +7,7 @@ import type { StorageClass } from './kind.js';
 import { classBasis, processViolations, shapeViolations } from './volume-shape.js';
 
 /** The fields of a class that the rules of its volumes read. */
-function judged({ driver, parameters, reclaimPolicy }: StorageClass): readonly unknown[] {
+function validatedFields({ driver, parameters, reclaimPolicy }: StorageClass): readonly unknown[] {
   return [driver, parameters ?? {}, reclaimPolicy ?? 'retain'];
 }
 
@@ -22,7 +22,7 @@ export async function dependentViolations(
   before: StorageClass | undefined,
   driver: Driver,
 ): Promise<readonly FieldViolation[]> {
-  if (before && jsonEqual(judged(object), judged(before))) return [];
+  if (before && jsonEqual(validatedFields(object), validatedFields(before))) return [];
   const basis = classBasis(object, driver);
   const earlier = before && classBasis(before, driver);
   const { name } = object;

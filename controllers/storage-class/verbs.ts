@@ -13,20 +13,20 @@ async function setDefault(
   const served = parts.served.get('StorageClass');
   if (!served) throw new TypeError('storage classes are not served');
   const { admission, resources } = parts;
-  return parts.writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-    const classes = await judgement.lookupAll(storageClasses);
-    const wanted = await judgement.stored(storageClasses, { name });
+  return parts.writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
+    const classes = await validation.lookupAll(storageClasses);
+    const wanted = await validation.stored(storageClasses, { name });
     if (!wanted) throw notFound({ kind: 'StorageClass', name });
     const requests: WriteRequest[] = [];
     for (const item of classes) {
       const isWanted = item.name === name;
       if ((item.default === true) === isWanted) continue;
-      const stored = await judgement.stored(storageClasses, { name: item.name });
+      const stored = await validation.stored(storageClasses, { name: item.name });
       if (!stored) continue;
       const object = { ...resources.show(served, stored), default: isWanted, metadata: {} };
       requests.push({ served, namespace: undefined, name: item.name, object, mode: 'update' });
     }
-    const writes = await admission.prepare(judgement, requests);
+    const writes = await admission.prepare(validation, requests);
     const at = writes.findIndex(({ key }) => key.name === name);
     return {
       type: 'commit',

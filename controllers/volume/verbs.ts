@@ -76,8 +76,8 @@ async function reuse(
   request: JsonObject,
 ): Promise<JsonObject> {
   const key = requestKey(request);
-  return parts.writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-    const volume = await judgement.lookup(volumes, key, { status: reuseStatus });
+  return parts.writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
+    const volume = await validation.lookup(volumes, key, { status: reuseStatus });
     if (!volume) throw notFound({ kind: 'Volume', ...key });
     const label = `volume "${volume.namespace}/${volume.name}"`;
     const released = volume.status === 'Released' && (volume.attachments?.length ?? 0) === 0;
@@ -126,19 +126,19 @@ async function detach(
   request: JsonObject,
 ): Promise<JsonObject> {
   const key = requestKey(request);
-  return parts.writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-    const volume = await judgement.lookup(volumes, key, { status: ['attachments'] });
+  return parts.writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
+    const volume = await validation.lookup(volumes, key, { status: ['attachments'] });
     if (!volume) throw notFound({ kind: 'Volume', ...key });
     const all = volume.attachments ?? [];
     if (all.length === 0) {
-      const answer = shown(parts, await judgement.stored(volumes, key));
+      const answer = shown(parts, await validation.stored(volumes, key));
       return { type: 'answer', answer };
     }
     const refusals: StatusError[] = [];
     const attachments: Attachment[] = [];
     for (const attachment of all) {
       const { claim, node } = attachment;
-      const refusal = await refusalOf(judgement, volume, claim, node, request.force === true);
+      const refusal = await refusalOf(validation, volume, claim, node, request.force === true);
       if (refusal) refusals.push(refusal);
       attachments.push(refusal ? attachment : { ...attachment, state: 'Detaching' });
     }

@@ -27,8 +27,9 @@ export async function reportFullDisk<T>(
   try {
     return await work();
   } catch (error) {
-    const told = error instanceof DriverError && !['Unavailable', 'Internal'].includes(error.kind);
-    const full = saysFull(error) || (!told && (await isFull(files, directory)));
+    const reported =
+      error instanceof DriverError && !['Unavailable', 'Internal'].includes(error.kind);
+    const full = saysFull(error) || (!reported && (await isFull(files, directory)));
     if (!full) throw error;
     throw new DriverError(
       'QuotaExceeded',

@@ -59,13 +59,13 @@ const guardedAlready = new WeakSet<Metrics>();
 export function guardedMetrics(metrics: Metrics, logger: Logger): Metrics {
   if (guardedAlready.has(metrics)) return metrics;
   const guard = ({ name }: MetricSpec): ((observe: () => void) => void) => {
-    let told = false;
+    let reported = false;
     return (observe) => {
       try {
         observe();
       } catch (error) {
-        if (!told) logger.error('metric could not be recorded', { metric: name, error });
-        told = true;
+        if (!reported) logger.error('metric could not be recorded', { metric: name, error });
+        reported = true;
       }
     };
   };

@@ -31,10 +31,10 @@ export function headerSized(error: StatusError): StatusError {
   const violations: FieldViolation[] = [];
   let left = violationBytesMax;
   for (const { field, description } of error.violations) {
-    const told = { field: clipped(field, 512), description: clipped(description, 1_024) };
-    left -= Buffer.byteLength(told.field) + Buffer.byteLength(told.description);
+    const reported = { field: clipped(field, 512), description: clipped(description, 1_024) };
+    left -= Buffer.byteLength(reported.field) + Buffer.byteLength(reported.description);
     if (left < 0) break;
-    violations.push(told);
+    violations.push(reported);
   }
   const more = error.violations.length - violations.length;
   if (more > 0)

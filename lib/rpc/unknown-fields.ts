@@ -85,7 +85,7 @@ class Scan {
     const place = this.#path.slice(0, levelsMax);
     if (this.#path.length > levelsMax) place.push('...');
     const field = [...place, String(number)].join('.');
-    if (this.found.some((told) => told.field === field)) return;
+    if (this.found.some((reported) => reported.field === field)) return;
     const description = `${message} has no field with number ${number}; omit it, or use a server with an API that has the field`;
     this.found.push({ field, description });
   }

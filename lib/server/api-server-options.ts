@@ -11,7 +11,7 @@ import {
 import type { AnyKind } from '../object/index.js';
 import type { SchemaRegistry } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
-import type { PendingCommit } from './admission/judged-writes.js';
+import type { PendingCommit } from './admission/validated-writes.js';
 import type { AuditSink } from './api/audit.js';
 import type { CustomMethod } from './api/call.js';
 import type { ObjectAccess } from './api/object-access.js';

@@ -32,8 +32,8 @@ import { reflectionMethod } from './methods/reflection-method.js';
 import { GrpcServer } from './grpc/server.js';
 import { InputSchemas } from './schema/input-schemas.js';
 import { methodTable } from '../rpc/index.js';
-import { JudgedWrites } from './admission/judged-writes.js';
-import { throughMakers } from './api/object-access.js';
+import { ValidatedWrites } from './admission/validated-writes.js';
+import { throughAncestors } from './api/object-access.js';
 import { ExposedKinds } from './objects/exposed-kinds.js';
 import { objectMethods } from './objects/object-service.js';
 import { recordKinds } from './objects/record-kinds.js';
@@ -90,7 +90,7 @@ export class ApiServer {
   constructor(options: ApiServerOptions) {
     requireOptions('ApiServer', options, serverRules);
     const { store, schemas, packageName } = options;
-    const objectAccess = options.objectAccess && throughMakers(options.objectAccess);
+    const objectAccess = options.objectAccess && throughAncestors(options.objectAccess);
     const clock = options.clock ?? systemClock;
     const random = options.random ?? systemRandom;
     const logger = options.logger ?? silentLogger;
@@ -113,7 +113,7 @@ export class ApiServer {
       clock,
     });
     const { beforeCommit } = options;
-    const writes = new JudgedWrites({ store, admission, clock, random, beforeCommit });
+    const writes = new ValidatedWrites({ store, admission, clock, random, beforeCommit });
     const planner = new WritePlanner({ admission, objectAccess });
     const resources = new Resources({
       store,

@@ -47,7 +47,7 @@ export {
   systemStates,
   type Token,
   tokenCreation,
-  type TokenMaker,
+  type TokenParent,
   type TokenRequest,
   tokens,
   type User,
@@ -55,8 +55,8 @@ export {
 } from './auth/index.js';
 export { type DescribedKinds, describeKinds } from './api/describe-kinds.js';
 export { type FieldsOf, type FieldSpec, mount, type MountedKind } from './api/mounted-kinds.js';
-export type { JudgedWrites, PendingCommit, Verdict } from './admission/judged-writes.js';
-export type { Judgement } from './admission/judgement.js';
+export type { ValidatedWrites, PendingCommit, Verdict } from './admission/validated-writes.js';
+export type { Validation } from './admission/validation.js';
 export type { Seen, SeenMeta } from './api/seen-object.js';
 export type { PreparedWrite, WriteRequest } from './admission/write-request.js';
 export type { CallContext, CustomMethod, MethodAccess, Peer } from './api/call.js';

@@ -19,9 +19,9 @@ export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
     const restored = await restoreIndex(engine, state);
     await engine.confirm?.(restored.revision);
     if (state.migration) {
-      const { from, to, copy, wayBack } = state.migration;
+      const { from, to, copy, rollback } = state.migration;
       const logger = options.logger ?? silentLogger;
-      logger.warn('the database was migrated', { from, to, copy, wayBack });
+      logger.warn('the database was migrated', { from, to, copy, rollback });
     }
     return new LogStore(options, state, restored);
   } catch (error) {

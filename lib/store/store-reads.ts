@@ -106,8 +106,8 @@ export class StoreReads {
       watch: async (revision, sink, signal, cursor) => {
         const from = cursor === undefined ? revision : revisionIn(storeId, cursor);
         using link = linkSignals(signal, closing);
-        const told = sink as (batch: StoredBatch<ApiObject>) => void;
-        await hub.subscribe(kind.kind, from, told, link.signal);
+        const reported = sink as (batch: StoredBatch<ApiObject>) => void;
+        await hub.subscribe(kind.kind, from, reported, link.signal);
       },
       currentRevision: () => hub.revision,
     };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { JudgedApi } from './judged-api.js';
+import { ValidatedApi } from './validated-api.js';
 import { call } from './looking-rule.js';
 
 const names = (count: number): readonly string[] =>
@@ -97,7 +97,7 @@ describe('the lists of one object', function () {
   this.timeout(180_000);
   for (const { what, plural, max, body } of bounds)
     it(`${what} of ${plural}: ${max}, and one more is refused with the number`, async () => {
-      await using api = await JudgedApi.start();
+      await using api = await ValidatedApi.start();
       const own = plural === 'services' ? { image: 'a' } : {};
       const create = (name: string, count: number) =>
         call(api, {
@@ -114,7 +114,7 @@ describe('the lists of one object', function () {
     });
 
   it('unknown fields: the first hundred are reported, with the number of the others', async () => {
-    await using api = await JudgedApi.start();
+    await using api = await ValidatedApi.start();
     const { status, body } = await call(api, {
       method: 'POST',
       path: '/v1/namespaces/default/configmaps',

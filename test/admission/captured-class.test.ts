@@ -1,6 +1,6 @@
 import { storageClasses, volumes } from '@kedge/controllers';
 import { expect } from 'chai';
-import { type Answer, JudgedApi } from './judged-api.js';
+import { type Answer, ValidatedApi } from './validated-api.js';
 
 const path = '/v1/namespaces/default/volumes';
 const volume = { name: 'v', size: '1Gi', accessMode: 'ReadWriteOnce' };
@@ -17,9 +17,9 @@ function expectViolation({ status, body }: Answer, field: string, message: RegEx
 }
 
 describe('a volume and its class', () => {
-  let api: JudgedApi;
+  let api: ValidatedApi;
   beforeEach(async () => {
-    api = await JudgedApi.start();
+    api = await ValidatedApi.start();
   });
   afterEach(() => api[Symbol.asyncDispose]());
 
@@ -133,9 +133,9 @@ describe('a volume and its class', () => {
 });
 
 describe('apiTokenSecretRef', () => {
-  let api: JudgedApi;
+  let api: ValidatedApi;
   beforeEach(async () => {
-    api = await JudgedApi.start();
+    api = await ValidatedApi.start();
     await api.ok('POST', '/v1/storageclasses', {
       name: 'cloud',
       driver: 'cloud1-volume',

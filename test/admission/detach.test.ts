@@ -1,15 +1,15 @@
 import { instances, nodes, volumes } from '@kedge/controllers';
 import { expect } from 'chai';
 import { reachState } from 'kedge/testing';
-import { JudgedApi } from './judged-api.js';
+import { ValidatedApi } from './validated-api.js';
 
 const path = '/v1/namespaces/default/volumes';
 const key = { namespace: 'default', name: 'v' };
 
 describe('detach of a volume that is attached to several nodes', () => {
-  let api: JudgedApi;
+  let api: ValidatedApi;
   beforeEach(async () => {
-    api = await JudgedApi.start();
+    api = await ValidatedApi.start();
     const shape = { size: '1Gi', accessMode: 'ReadOnlyMany', storageClassName: 'shared' } as const;
     await api.store.create(volumes, { ...key, ...shape });
     for (const [node, status] of [

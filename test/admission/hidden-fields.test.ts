@@ -7,7 +7,7 @@ import { descriptorSet } from '@kedge/api';
 import { comments } from '@kedge/api/comments';
 import { hiddenFields } from '@kedge/api/kinds';
 import { snapshots, volumes } from '@kedge/controllers';
-import { JudgedApi } from './judged-api.js';
+import { ValidatedApi } from './validated-api.js';
 
 const schemas = new SchemaRegistry(descriptorSet);
 const marker = '2031-07-09T10:11:12.131Z';
@@ -32,10 +32,10 @@ const subjects: readonly {
 ];
 
 describe('stored fields that are not part of the API', () => {
-  let api: JudgedApi;
+  let api: ValidatedApi;
   let client: Client;
   before(async () => {
-    api = await JudgedApi.start();
+    api = await ValidatedApi.start();
     client = new Client(api.grpcAddress, credentials.createInsecure());
     for (const { kind, spec, hidden } of subjects) {
       const key = { namespace: 'default', name: 'hiding' };

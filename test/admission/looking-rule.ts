@@ -1,4 +1,4 @@
-import type { Answer, CheckOf, JudgedApi } from './judged-api.js';
+import type { Answer, CheckOf, ValidatedApi } from './validated-api.js';
 
 /** A request of the REST API. */
 export interface WriteCall {
@@ -25,7 +25,7 @@ export interface LookingRule {
   readonly mirror: string;
   /** The check that results from the rule's read; without it the tests must fail. */
   readonly guard: CheckOf;
-  readonly given?: (api: JudgedApi) => Promise<unknown>;
+  readonly given?: (api: ValidatedApi) => Promise<unknown>;
   /** The write that the rule validates. */
   readonly write: WriteCall;
   /** A write after which `write` is not allowed. */
@@ -36,7 +36,7 @@ export interface LookingRule {
 }
 
 /** Makes a request. */
-export function call(api: JudgedApi, { method, path, body, token }: WriteCall): Promise<Answer> {
+export function call(api: ValidatedApi, { method, path, body, token }: WriteCall): Promise<Answer> {
   return api.rest(method, path, body, token);
 }
 
@@ -83,13 +83,13 @@ export const hostClassWithoutPath: WriteCall = {
 export const snapshot = { name: 'snap', source: { volume: 'v' } };
 
 /** Makes requests that must succeed. */
-export async function all(api: JudgedApi, ...writes: readonly WriteCall[]): Promise<void> {
+export async function all(api: ValidatedApi, ...writes: readonly WriteCall[]): Promise<void> {
   for (const { method, path, body } of writes) await api.ok(method, path, body);
 }
 
 /** Writes status fields like a controller. */
 export async function status(
-  api: JudgedApi,
+  api: ValidatedApi,
   plural: string,
   name: string,
   fields: object,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Sealer, secrets, storageClasses } from '@kedge/controllers';
 import { expect } from 'chai';
-import { JudgedApi } from './judged-api.js';
+import { ValidatedApi } from './validated-api.js';
 
 /** Seals with a key that the API does not have. */
 const lost = new Sealer(randomBytes(32));
@@ -9,10 +9,10 @@ const sealed = (): string => lost.seal('old', 'somewhere');
 const path = '/v1/namespaces/default/secrets/s';
 
 describe('a value that was sealed with a lost key', () => {
-  let api: JudgedApi;
+  let api: ValidatedApi;
 
   beforeEach(async () => {
-    api = await JudgedApi.start();
+    api = await ValidatedApi.start();
     const data = { a: sealed(), b: sealed() };
     await api.store.create(secrets, { namespace: 'default', name: 's', data, version: 3 });
   });

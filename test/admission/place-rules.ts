@@ -1,4 +1,4 @@
-import type { JudgedApi } from './judged-api.js';
+import type { ValidatedApi } from './validated-api.js';
 import {
   all,
   claims,
@@ -164,7 +164,7 @@ export const placeRules: readonly LookingRule[] = [
     check: 'index',
     mirror: 'Service: the driver of what it claims (rule 7)',
     guard: { kind: 'Service', index: 'claimedVolume' },
-    given: async (api: JudgedApi): Promise<void> => {
+    given: async (api: ValidatedApi): Promise<void> => {
       await all(api, postClass({}), postVolume({ storageClassName: 'c' }));
       await all(api, remove('/v1/storageclasses/c?force=true'));
     },

@@ -1,14 +1,14 @@
 import { volumes } from '@kedge/controllers';
 import { expect } from 'chai';
-import { JudgedApi } from './judged-api.js';
+import { ValidatedApi } from './validated-api.js';
 
 const path = '/v1/namespaces/default';
 const size = { size: '1Gi', accessMode: 'ReadWriteOnce' };
 
 describe('the name of a volume, and its changes once it is provisioned', () => {
-  let api: JudgedApi;
+  let api: ValidatedApi;
   beforeEach(async () => {
-    api = await JudgedApi.start();
+    api = await ValidatedApi.start();
   });
   afterEach(() => api[Symbol.asyncDispose]());
 

@@ -6,7 +6,7 @@ import type { ObjectKey } from 'kedge';
 import { bodyField, type JsonObject, type MethodInfo, SchemaRegistry } from 'kedge/rpc';
 import { methodTable } from 'kedge/server';
 import { eventually } from 'kedge/testing';
-import { JudgedApi } from './judged-api.js';
+import { ValidatedApi } from './validated-api.js';
 
 const schemas = new SchemaRegistry(descriptorSet);
 const hasText = ({ input }: MethodInfo, name: string): boolean =>
@@ -43,10 +43,10 @@ function requestOf(method: MethodInfo, given: JsonObject): JsonObject {
 describe('a request is parsed once: over gRPC, of every method with a namespace', () => {
   const authorized: (string | undefined)[] = [];
   const touched: Partial<ObjectKey>[] = [];
-  let api: JudgedApi;
+  let api: ValidatedApi;
   let client: Client;
   before(async () => {
-    api = await JudgedApi.start({
+    api = await ValidatedApi.start({
       authorizing: ({ namespace }) => authorized.push(namespace),
       touching: (key) => touched.push(key),
     });

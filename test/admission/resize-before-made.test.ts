@@ -1,15 +1,15 @@
 import { volumes } from '@kedge/controllers';
 import { expect } from 'chai';
 import { reachState } from 'kedge/testing';
-import { JudgedApi } from './judged-api.js';
+import { ValidatedApi } from './validated-api.js';
 
 const path = '/v1/namespaces/default/volumes';
 const key = { namespace: 'default', name: 'v' };
 
 describe('a volume of a driver that can not grow volumes', () => {
-  let api: JudgedApi;
+  let api: ValidatedApi;
   beforeEach(async () => {
-    api = await JudgedApi.start();
+    api = await ValidatedApi.start();
     const volume = { name: 'v', size: '1Gi', accessMode: 'ReadWriteOnce' };
     await api.ok('POST', '/v1/storageclasses', { name: 'c', driver: 'local-host' });
     await api.ok('POST', path, {
@@ -31,7 +31,7 @@ describe('a volume of a driver that can not grow volumes', () => {
 
 describe('a volume that does not reach the requested size', () => {
   it('can be resized to its current size or more, and not below', async () => {
-    await using api = await JudgedApi.start();
+    await using api = await ValidatedApi.start();
     const size = { size: '999Ti', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
     await api.ok('POST', path, { name: 'v', ...size });
     const resize = (to: string) => api.rest('POST', `${path}/v:resize`, { size: to });

@@ -1,15 +1,15 @@
 import { volumes } from '@kedge/controllers';
 import { expect } from 'chai';
 import { reachState } from 'kedge/testing';
-import { JudgedApi } from './judged-api.js';
+import { ValidatedApi } from './validated-api.js';
 
 const path = '/v1/namespaces/default/volumes';
 const key = { namespace: 'default', name: 'v' };
 
 describe('reuse of a Released volume', () => {
-  let api: JudgedApi;
+  let api: ValidatedApi;
   beforeEach(async () => {
-    api = await JudgedApi.start();
+    api = await ValidatedApi.start();
     const volume = { name: 'v', size: '1Gi', accessMode: 'ReadWriteOnce' };
     await api.ok('POST', path, { ...volume, storageClassName: 'local' });
   });

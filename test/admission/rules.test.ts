@@ -5,12 +5,12 @@ import { expect } from 'chai';
 import { asObject, StatusError } from 'kedge';
 import { httpStatuses } from 'kedge/server';
 import { root } from '../acceptance/daemon.js';
-import { type CheckOf, JudgedApi } from './judged-api.js';
+import { type CheckOf, ValidatedApi } from './validated-api.js';
 import { call, type LookingRule, type Refusal, type WriteCall } from './looking-rule.js';
 import { lookingRules } from './rules.js';
 
 type Outcome = { readonly status: number; readonly message: string };
-type Way = (api: JudgedApi, write: WriteCall) => Promise<Outcome>;
+type Way = (api: ValidatedApi, write: WriteCall) => Promise<Outcome>;
 
 const rest: Way = async (api, write) => {
   const { status, body } = await call(api, write);
@@ -52,7 +52,7 @@ async function interleave(
   other: WriteCall,
   { way = rest, without }: { readonly way?: Way; readonly without?: CheckOf } = {},
 ): Promise<Outcome & { readonly attempts: readonly number[] }> {
-  await using api = await JudgedApi.start(without ? { without } : {});
+  await using api = await ValidatedApi.start(without ? { without } : {});
   await rule.given?.(api);
   api.attempts.length = 0;
   const hold = api.hold();
@@ -67,7 +67,7 @@ async function interleave(
 }
 
 async function inOrder(rule: LookingRule, first: WriteCall, second: WriteCall): Promise<Outcome> {
-  await using api = await JudgedApi.start();
+  await using api = await ValidatedApi.start();
   await rule.given?.(api);
   expect(await rest(api, first), 'the first write').to.deep.include({ status: 200 });
   return await rest(api, second);
@@ -146,7 +146,7 @@ describe('rules that read other objects', () => {
 describe('judged writes', () => {
   it('under contention are validated a bounded number of times, then Aborted names the conflicting object', async () => {
     let contended = false;
-    await using api = await JudgedApi.start({ contended: () => contended });
+    await using api = await ValidatedApi.start({ contended: () => contended });
     contended = true;
     const body = { name: 'v', size: '1Gi', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
     const path = '/v1/namespaces/default/volumes';
@@ -160,7 +160,7 @@ describe('judged writes', () => {
   });
 
   it("a caller's own stale version is reported at once", async () => {
-    await using api = await JudgedApi.start();
+    await using api = await ValidatedApi.start();
     const path = '/v1/storageclasses/local';
     const body = { name: 'local', driver: 'local', metadata: { resourceVersion: '1' } };
     const answer = await api.rest('PUT', path, body);
@@ -170,7 +170,7 @@ describe('judged writes', () => {
   });
 
   it('a dry run is validated and stores nothing', async () => {
-    await using api = await JudgedApi.start();
+    await using api = await ValidatedApi.start();
     const before = api.store.revision;
     const path = '/v1/storageclasses?dryRun=true';
     const made = await api.rest('POST', path, { name: 'c', driver: 'local', default: true });
@@ -181,7 +181,7 @@ describe('judged writes', () => {
   });
 
   it('12 parallel creations with default: true make exactly one default', async () => {
-    await using api = await JudgedApi.start();
+    await using api = await ValidatedApi.start();
     const made = await Promise.all(
       Array.from({ length: 12 }, (_, n) =>
         api.rest('POST', '/v1/storageclasses', { name: `c${n}`, driver: 'local', default: true }),
@@ -192,7 +192,7 @@ describe('judged writes', () => {
   });
 
   it('parallel setDefault leave exactly one default', async () => {
-    await using api = await JudgedApi.start();
+    await using api = await ValidatedApi.start();
     const names = ['a', 'b', 'c', 'd'];
     for (const name of names) await api.ok('POST', '/v1/storageclasses', { name, driver: 'local' });
     const moved = await Promise.all(
@@ -205,7 +205,7 @@ describe('judged writes', () => {
   });
 
   it('a change of one field loses no other change made meanwhile', async () => {
-    await using api = await JudgedApi.start();
+    await using api = await ValidatedApi.start();
     const path = '/v1/namespaces/default/services';
     const service = { name: 's', runtime: 'process', command: ['old'], scale: 1 };
     await api.ok('POST', path, service);
@@ -218,7 +218,7 @@ describe('judged writes', () => {
   });
 
   it('a cast checks the version of an object that its rules read and that it does not change', async () => {
-    await using api = await JudgedApi.start();
+    await using api = await ValidatedApi.start();
     await api.ok('POST', '/v1/storageclasses', { name: 'c', driver: 'local' });
     const { metadata: _, ...object } = await api.ok('GET', '/v1/storageclasses/c');
     const volume = { name: 'v', size: '1Gi', accessMode: 'ReadWriteOnce', storageClassName: 'c' };
@@ -236,7 +236,7 @@ describe('judged writes', () => {
   });
 
   it('a status write of fields that no rule read causes no conflict', async () => {
-    await using api = await JudgedApi.start();
+    await using api = await ValidatedApi.start();
     const volumes = '/v1/namespaces/default/volumes';
     const volume = {
       name: 'v',
@@ -263,7 +263,7 @@ describe('judged writes', () => {
   it('50 clients that create volumes see no Aborted, and no commit is refused', async function () {
     const count = Number(process.env['KEDGE_ADMISSION_VOLUMES'] ?? 500);
     this.timeout(Math.max(60_000, count * 60));
-    await using api = await JudgedApi.start();
+    await using api = await ValidatedApi.start();
     let next = 0;
     const failed: unknown[] = [];
     const client = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 import { instances, nodes } from '@kedge/controllers';
-import type { JudgedApi } from './judged-api.js';
+import type { ValidatedApi } from './validated-api.js';
 import {
   all,
   claims,
@@ -149,7 +149,7 @@ export const useRules: readonly LookingRule[] = [
     check: 'object with status',
     mirror: 'Snapshot DELETE: no Volume that waits to be made from it',
     guard: { kind: 'Snapshot' },
-    given: async (api: JudgedApi): Promise<void> => {
+    given: async (api: ValidatedApi): Promise<void> => {
       await all(api, postVolume(), post('', inDefault('snapshots'), snapshot));
       const ready = { status: 'Ready', restoreSize: '1073741824', storageClassName: 'local' };
       await status(api, 'snapshots', 'snap', { status: 'Creating' });
@@ -175,7 +175,7 @@ export const useRules: readonly LookingRule[] = [
     check: 'objects with status, or absence',
     mirror: 'none: an instance takes its volume by an update of attachments',
     guard: { kind: 'Node' },
-    given: async (api: JudgedApi): Promise<void> => {
+    given: async (api: ValidatedApi): Promise<void> => {
       await all(api, postVolume());
       const key = { name: 'i', namespace: 'default' };
       await api.store.create(instances, { ...key, service: 'i', ordinal: 0, template: {} });

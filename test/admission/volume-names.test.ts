@@ -1,15 +1,15 @@
 import { volumes } from '@kedge/controllers';
 import { expect } from 'chai';
 import { reachState } from 'kedge/testing';
-import { JudgedApi } from './judged-api.js';
+import { ValidatedApi } from './validated-api.js';
 
 const path = '/v1/namespaces/default/volumes';
 const volume = { size: '1Gi', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
 
 describe('a volume beside those of services', () => {
-  let api: JudgedApi;
+  let api: ValidatedApi;
   beforeEach(async () => {
-    api = await JudgedApi.start();
+    api = await ValidatedApi.start();
   });
   afterEach(() => api[Symbol.asyncDispose]());
 

@@ -1,17 +1,17 @@
 import { namespaces, volumes } from '@kedge/controllers';
 import { expect } from 'chai';
 import { reachState } from 'kedge/testing';
-import { JudgedApi } from './judged-api.js';
+import { ValidatedApi } from './validated-api.js';
 
 const path = '/v1/namespaces/doomed/volumes';
 const key = { namespace: 'doomed', name: 'v' };
 const asked = { askedAt: '2026-01-01T00:00:00.000Z' };
 
 describe('a volume that is being deleted', () => {
-  let api: JudgedApi;
+  let api: ValidatedApi;
   let body: Record<string, unknown>;
   beforeEach(async () => {
-    api = await JudgedApi.start();
+    api = await ValidatedApi.start();
     await api.ok('POST', '/v1/namespaces', { name: 'doomed' });
     body = { name: 'v', size: '1Gi', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
     body = { ...body, reclaimPolicy: 'delete' };

@@ -133,7 +133,7 @@ describe('a data directory of schema version 2', () => {
     const store = await openStore({ engine, logger });
     const copy = join(directory, 'schema-2-copy');
     expect(store.migration).to.deep.include({ from: 2, to: 3, copy });
-    expect(store.migration?.wayBack).to.contain(copy).and.contain('db, high-water, kek');
+    expect(store.migration?.rollback).to.contain(copy).and.contain('db, high-water, kek');
     expect(JSON.stringify(logged)).to.contain(copy);
     await store.close();
     expect(await readFile(join(copy, 'kek'), 'utf8')).to.equal('test data');

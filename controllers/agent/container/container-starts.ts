@@ -151,14 +151,14 @@ export class ContainerStarts {
     const kept = earlier.findLast(({ state }) => state !== 'created');
     for (const found of earlier)
       if (found !== kept) await containers.remove(found.container, signal);
-    const told = (message: string): void => {
+    const reported = (message: string): void => {
       this.#attempts.set(spec.id, { state: 'starting', run: identity.run, message });
     };
     if (spec.image === undefined) throw new Error('the instance has no image');
     const image = await orGivenUp(
       images.provide(
         { name: spec.image, policy: spec.imagePull ?? 'missing', pinned: spec.pinnedImage },
-        told,
+        reported,
         signal,
       ),
       givenUp,

@@ -12,7 +12,7 @@ import { nextPhase } from '../phases.js';
 import type { SnapshotSituation } from '../plan.js';
 
 /** Transitions from Pending to a known outcome: S3 to S6, S9. */
-export class Making {
+export class SnapshotCreation {
   readonly #effects: SnapshotEffects;
 
   constructor(effects: SnapshotEffects) {
@@ -144,13 +144,13 @@ export class Making {
     request: ReconcileContext,
   ): Promise<Result> {
     // An unknown outcome is determined by calling again: the identity makes it the same snapshot.
-    const judged = this.#effects.judged(
+    const classified = this.#effects.classified(
       request,
       snapshot,
       { call: 'createSnapshot', startedAt, error },
       { unknownMs: 0, finalMs: undefined },
     );
-    const { reason, message, againMs, report } = judged;
+    const { reason, message, againMs, report } = classified;
     if (againMs !== undefined) {
       await this.#effects.write(request, snapshot, report);
       return callAgain(error, againMs);

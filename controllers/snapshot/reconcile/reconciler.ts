@@ -9,7 +9,7 @@ import { volumes } from '../../volume/kind.js';
 import { SnapshotEffects, type SnapshotControllerOptions, withHome } from './effects.js';
 import { Handover } from './handover.js';
 import { type Snapshot, snapshots } from '../kind.js';
-import { Making } from './creation.js';
+import { SnapshotCreation } from './creation.js';
 import { nextPhase } from '../phases.js';
 import { planSnapshot, type SnapshotSituation } from '../plan.js';
 import { Removal } from './removal.js';
@@ -20,7 +20,7 @@ export class SnapshotReconciler {
   readonly #options: SnapshotControllerOptions;
   readonly #effects: SnapshotEffects;
   readonly #handover: Handover;
-  readonly #making: Making;
+  readonly #making: SnapshotCreation;
   readonly #removal: Removal;
   readonly #probes: Probes;
   /** Uids of snapshots that the last probe did not find. */
@@ -29,7 +29,7 @@ export class SnapshotReconciler {
   constructor(options: SnapshotControllerOptions, gone: GoneNodes) {
     this.#options = options;
     this.#effects = new SnapshotEffects(options);
-    this.#making = new Making(this.#effects);
+    this.#making = new SnapshotCreation(this.#effects);
     this.#removal = new Removal(this.#effects);
     this.#probes = new Probes(options);
     this.#handover = new Handover(this.#effects, gone);

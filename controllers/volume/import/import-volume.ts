@@ -9,7 +9,7 @@ import {
 } from 'kedge';
 import { DriverError, type ProviderResource } from '@kedge/driver-sdk';
 import { type JsonObject, textOf } from 'kedge/rpc';
-import type { ApiParts, CallContext, Judgement, Verdict } from 'kedge/server';
+import type { ApiParts, CallContext, Validation, Verdict } from 'kedge/server';
 import { setCondition } from '../../reasons/index.js';
 import type { StorageClass } from '../../storage-class/kind.js';
 import { resourceKey, type Volume, volumes, type VolumeStatus } from '../kind.js';
@@ -128,11 +128,11 @@ function taken(
 /** @throws StatusError if an object has the resource, or it was created for an object that exists */
 async function requireUnmanaged(
   { store }: ApiParts,
-  judgement: Judgement,
+  validation: Validation,
   driver: string,
   { handle, uid }: ProviderResource,
 ): Promise<void> {
-  const [other] = await judgement.lookupBy(volumes, 'resource', resourceKey(driver, handle));
+  const [other] = await validation.lookupBy(volumes, 'resource', resourceKey(driver, handle));
   if (other) throw taken(handle, other);
   // A uid is never given again, so an object that has it is no result of a race.
   for (const volume of (await store.list(volumes)).items) {
@@ -205,10 +205,10 @@ export async function importVolume(
     reclaimPolicy: 'retain',
   };
   const status: VolumeStatus = { status: nextPhase('Pending', 'imported') };
-  return parts.writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-    await requireUnmanaged(parts, judgement, call.driver.name, resource);
+  return parts.writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
+    await requireUnmanaged(parts, validation, call.driver.name, resource);
     const asked = { served, namespace, name: undefined, object, mode: 'create' } as const;
-    const [write] = await parts.admission.prepare(judgement, [asked]);
+    const [write] = await parts.admission.prepare(validation, [asked]);
     if (write?.operation.op !== 'create') throw new TypeError('an import creates an object');
     const { operation } = write;
     const facts = recorded(call, resource, size, timestamp(parts.clock));

@@ -60,7 +60,7 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
   recalled(volume: Volume): Volume {
     const missingSince = this.#missingSince.get(volume.metadata.uid);
     // On a node, `neverUsed` deletes the data whatever the reclaim policy is. A deletion that the controllers of the
-    // cluster request was judged by them.
+    // cluster request was validated with them.
     const neverUsed = isDeletionAsked(volume);
     return { ...volume, neverUsed, ...(missingSince === undefined ? {} : { missingSince }) };
   }

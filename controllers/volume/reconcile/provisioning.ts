@@ -218,8 +218,8 @@ export class Provisioning {
     const { logger, policy } = this.#effects.options;
     const { stalledProbeMs: unknownMs, failedRecheckMs: finalMs } = policy;
     const failed = { call, startedAt, error };
-    const judged = this.#effects.judged(request, volume, failed, { unknownMs, finalMs });
-    const { event, reason, message, againMs, report } = judged;
+    const classified = this.#effects.classified(request, volume, failed, { unknownMs, finalMs });
+    const { event, reason, message, againMs, report } = classified;
     await this.#effects.write(request, volume, {
       ...report,
       status: next(event),

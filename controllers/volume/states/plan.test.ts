@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DriverError, type DriverErrorKind, errorClasses } from '@kedge/driver-sdk';
-import { judgeFailure } from '../../provisioned/failure.js';
+import { classifyFailure } from '../../provisioned/failure.js';
 import type { StorageClass } from '../../storage-class/kind.js';
 import type { Volume, VolumePhase } from '../kind.js';
 import { defaultPolicy } from '../../policy/policy.js';
@@ -186,16 +186,16 @@ describe('volume plan', () => {
 
   it('V4, V5, V7, V8: the class of a failure determines the event, and every possible phase knows the event', () => {
     const judge = (kind: DriverErrorKind, attempts = 1) =>
-      judgeFailure(new DriverError(kind, 'words'), attempts, defaultPolicy, true).event;
+      classifyFailure(new DriverError(kind, 'words'), attempts, defaultPolicy, true).event;
     expect(judge('InvalidParameters')).to.equal('failedForGood');
     expect(judge('Unavailable')).to.equal('failedForNow');
     expect(judge('Throttled', 10)).to.equal('attemptsSpent');
     expect(judge('Timeout', 10)).to.equal('outcomeUnknown');
     const invalid = new DriverError('InvalidParameters', 'words');
-    const { message } = judgeFailure(invalid, 1, defaultPolicy, true);
+    const { message } = classifyFailure(invalid, 1, defaultPolicy, true);
     expect(message).to.equal('InvalidParameters: words');
     const once = { ...defaultPolicy, driverAttemptsMax: 1 };
-    const { event } = judgeFailure(new DriverError('Throttled', 'words'), 1, once, true);
+    const { event } = classifyFailure(new DriverError('Throttled', 'words'), 1, once, true);
     expect(event).to.equal('attemptsSpent');
     for (const kind of Object.keys(errorClasses) as DriverErrorKind[])
       for (const attempts of [1, 10])
@@ -207,7 +207,7 @@ describe('volume plan', () => {
 
   it('V7: what is not wanted any more is not tried again after a refusal, but after a call that was cut off', () => {
     const judge = (kind: DriverErrorKind) =>
-      judgeFailure(new DriverError(kind, 'words'), 1, defaultPolicy, false).event;
+      classifyFailure(new DriverError(kind, 'words'), 1, defaultPolicy, false).event;
     for (const kind of ['QuotaExceeded', 'Throttled', 'InUse'] as const)
       expect(judge(kind)).to.equal('attemptsSpent');
     for (const kind of ['Unavailable', 'Internal'] as const)

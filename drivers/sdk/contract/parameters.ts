@@ -78,8 +78,8 @@ export function validateByRules(
  */
 export function requireParameters(violations: readonly ParameterViolation[]): void {
   if (violations.length === 0) return;
-  const told = violations.map(({ key, description }) => `parameter ${key}: ${description}`);
-  throw new DriverError('InvalidParameters', told.join('; '));
+  const reported = violations.map(({ key, description }) => `parameter ${key}: ${description}`);
+  throw new DriverError('InvalidParameters', reported.join('; '));
 }
 
 /** Keys whose literal values are credentials. */

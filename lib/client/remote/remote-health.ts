@@ -3,7 +3,7 @@ import type { StoreHealth } from '../../store/index.js';
 
 /** Maps the state of `ObjectService.Status` to the health of the remote store. */
 export function healthOf(state: string): StoreHealth {
-  const told = (reason: string): StatusError =>
+  const reported = (reason: string): StatusError =>
     new StatusError({
       code: 'Unavailable',
       reason,
@@ -11,9 +11,9 @@ export function healthOf(state: string): StoreHealth {
     });
   switch (state) {
     case 'FULL':
-      return { state: 'full', error: told('StoreFull') };
+      return { state: 'full', error: reported('StoreFull') };
     case 'POISONED':
-      return { state: 'poisoned', error: told('StorePoisoned') };
+      return { state: 'poisoned', error: reported('StorePoisoned') };
     default:
       return { state: 'serving' };
   }

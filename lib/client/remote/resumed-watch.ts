@@ -44,8 +44,8 @@ export async function* resumedWatch<T extends ApiObject>(
       for await (const batch of watch.open(cursor)) {
         failures = 0;
         cursor = batch.cursor ?? cursor;
-        const told = batch.events.length > 0 || batch.initial !== undefined;
-        if (told || bookmarkMs !== undefined) yield batch;
+        const reported = batch.events.length > 0 || batch.initial !== undefined;
+        if (reported || bookmarkMs !== undefined) yield batch;
         if (signal.aborted) return;
       }
     } catch (error) {

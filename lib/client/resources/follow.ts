@@ -70,7 +70,7 @@ export async function* followChanges<T extends ApiObject>(
 ): AsyncIterable<WatchEvent<T>> {
   const known = new Map(given.map((object) => [keyString(keyOf(object)), object]));
   let at = from;
-  let away: { readonly sinceMs: number; readonly told: boolean } | undefined;
+  let away: { readonly sinceMs: number; readonly reported: boolean } | undefined;
   for (let failures = 0; !signal.aborted; failures += 1) {
     if (failures > 1) await sleep(clock, backoffDelayMs(backoff, failures - 2, random), signal);
     if (signal.aborted) return;
@@ -97,9 +97,9 @@ export async function* followChanges<T extends ApiObject>(
         continue;
       }
       if (!passes(error)) throw error;
-      away ??= { sinceMs: clock.monotonic(), told: false };
-      if (away.told || clock.monotonic() - away.sinceMs < awayAfterMs) continue;
-      away = { ...away, told: true };
+      away ??= { sinceMs: clock.monotonic(), reported: false };
+      if (away.reported || clock.monotonic() - away.sinceMs < awayAfterMs) continue;
+      away = { ...away, reported: true };
       onAway?.(error);
     }
   }

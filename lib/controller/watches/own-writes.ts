@@ -43,10 +43,13 @@ export class OwnWrites {
     while (version !== undefined && version !== before) version = chain.get(version);
     if (version === undefined) return false;
     // Removes the matched writes, so that each is matched once.
-    for (let told: string | undefined = after; told !== undefined && told !== before; ) {
-      const next = chain.get(told);
-      chain.delete(told);
-      told = next;
+    for (
+      let reported: string | undefined = after;
+      reported !== undefined && reported !== before;
+    ) {
+      const next = chain.get(reported);
+      chain.delete(reported);
+      reported = next;
     }
     if (chain.size === 0) this.#chains.delete(id);
     return true;

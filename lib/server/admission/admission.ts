@@ -17,7 +17,7 @@ import { changedImmutables, type ImmutableWrite } from './immutable-fields.js';
 import type { InputSchemas } from '../schema/input-schemas.js';
 import { writeOperation } from './write-operation.js';
 import { statusIn } from './written-status.js';
-import { Judgement } from './judgement.js';
+import { Validation } from './validation.js';
 import type { ObjectAccess } from '../api/object-access.js';
 import type { WriteRequest, PreparedWrite } from './write-request.js';
 import { changedFields } from './changed-fields.js';
@@ -60,25 +60,25 @@ export class Admission {
   }
 
   /** Starts the validation of one attempt to write. */
-  judgement(identity: Identity): Judgement {
-    return new Judgement(this.#options, identity);
+  validation(identity: Identity): Validation {
+    return new Validation(this.#options, identity);
   }
 
   /**
-   * Validates one write on top of the staged writes of `judgement`, and stages it.
+   * Validates one write on top of the staged writes of `validation`, and stages it.
    * @throws StatusError InvalidArgument with every violation, NotFound for an update of a missing object; errors of the
    * rules
    */
-  async prepareNext(judgement: Judgement, request: WriteRequest): Promise<PreparedWrite> {
+  async prepareNext(validation: Validation, request: WriteRequest): Promise<PreparedWrite> {
     const { object, found: misshapen } = this.#shape(request);
     if (misshapen.length > 0) throw invalid(misshapen);
     const { kind } = request.served;
     const key = this.#key(request, object);
-    const { staging } = judgement;
+    const { staging } = validation;
     const staged = staging.has(kind, key);
-    const current = staged ? staging.get(kind, key) : await judgement.stored(kind, key);
+    const current = staged ? staging.get(kind, key) : await validation.stored(kind, key);
     staging.set(kind, key, asStored(kind, object, current));
-    const { write, found } = await this.#admit(judgement, request, object, current);
+    const { write, found } = await this.#admit(validation, request, object, current);
     if (found.length > 0) throw invalid(found);
     staging.set(kind, key, asStored(kind, write.object, current));
     return write;
@@ -89,7 +89,7 @@ export class Admission {
    * @throws StatusError InvalidArgument with every violation of every object.
    */
   async prepare(
-    judgement: Judgement,
+    validation: Validation,
     requests: readonly WriteRequest[],
   ): Promise<readonly PreparedWrite[]> {
     const many = requests.length > 1;
@@ -103,7 +103,7 @@ export class Admission {
       if (slice.due()) await slice.pause();
     }
     if (violations.length > 0) throw invalid(violations);
-    const { staging } = judgement;
+    const { staging } = validation;
     const currents: (ApiObject | undefined)[] = [];
     for (const { request, object } of shaped) {
       const { kind } = request.served;
@@ -112,14 +112,14 @@ export class Admission {
         const id = `${kind.kind} ${keyString(key)}`;
         throw invalid([{ field: 'objects', description: `${id} is listed twice; keep one` }]);
       }
-      const current = await judgement.stored(kind, key);
+      const current = await validation.stored(kind, key);
       staging.set(kind, key, asStored(kind, object, current));
       currents.push(current);
       if (slice.due()) await slice.pause();
     }
     const writes: PreparedWrite[] = [];
     for (const [index, { request, object }] of shaped.entries()) {
-      const { write, found } = await this.#admit(judgement, request, object, currents[index]);
+      const { write, found } = await this.#admit(validation, request, object, currents[index]);
       staging.set(write.kind, write.key, asStored(write.kind, write.object, currents[index]));
       violations.push(...(many ? found.map((v) => prefixed(v, index, object)) : found));
       writes.push(write);

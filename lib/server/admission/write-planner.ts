@@ -10,7 +10,7 @@ import {
   requireChange,
   requireObject,
 } from '../api/object-access.js';
-import type { Judgement } from './judgement.js';
+import type { Validation } from './validation.js';
 import type { Admission } from './admission.js';
 import type { PreparedWrite, WriteRequest } from './write-request.js';
 
@@ -35,15 +35,15 @@ export class WritePlanner {
   async find(
     { kind }: ServedKind,
     key: ObjectKey,
-    judgement: Judgement,
+    validation: Validation,
   ): Promise<ApiObject | undefined> {
-    const { staging } = judgement;
-    return staging.has(kind, key) ? staging.get(kind, key) : judgement.stored(kind, key);
+    const { staging } = validation;
+    return staging.has(kind, key) ? staging.get(kind, key) : validation.stored(kind, key);
   }
 
   /** Returns the object after the operations planned so far. @throws StatusError NotFound */
-  async require(served: ServedKind, key: ObjectKey, judgement: Judgement): Promise<ApiObject> {
-    const object = await this.find(served, key, judgement);
+  async require(served: ServedKind, key: ObjectKey, validation: Validation): Promise<ApiObject> {
+    const object = await this.find(served, key, validation);
     if (!object) throw notFound({ kind: served.kind.kind, ...key });
     return object;
   }
@@ -80,10 +80,10 @@ export class WritePlanner {
   async write(
     context: CallContext,
     request: WriteRequest & { readonly mode: 'create' | 'update' },
-    judgement: Judgement,
+    validation: Validation,
   ): Promise<PreparedWrite> {
     const { served, mode } = request;
-    const write = await this.#prepared(context, request, judgement);
+    const write = await this.#prepared(context, request, validation);
     const { before, object } = write;
     await this.requireAccess(context, served.kind.plural, mode, before ?? object);
     await this.requireChange(context, served.kind.plural, { before, after: object });
@@ -94,16 +94,16 @@ export class WritePlanner {
   async #prepared(
     context: CallContext,
     request: WriteRequest & { readonly mode: 'create' | 'update' },
-    judgement: Judgement,
+    validation: Validation,
   ): Promise<PreparedWrite> {
     try {
-      return await this.#options.admission.prepareNext(judgement, request);
+      return await this.#options.admission.prepareNext(validation, request);
     } catch (error) {
       const there = hasCode(error, 'AlreadyExists') && StatusError.from(error).resource;
       if (!there || !this.narrows(context)) throw error;
       const { kind } = request.served;
       const key = keyFor(kind, there.namespace, there.name);
-      const object = await judgement.stored(kind, key);
+      const object = await validation.stored(kind, key);
       if (object) await this.requireAccess(context, kind.plural, request.mode, object);
       throw error;
     }
@@ -116,9 +116,9 @@ export class WritePlanner {
     key: ObjectKey,
     given: JsonObject,
     mask: readonly string[],
-    judgement: Judgement,
+    validation: Validation,
   ): Promise<{ readonly current: ApiObject; readonly status: JsonObject }> {
-    const current = await this.require(served, key, judgement);
+    const current = await this.require(served, key, validation);
     const resource = `${served.kind.plural}/status`;
     await this.requireAccess(context, resource, 'update', current);
     const status = this.#options.admission.statusOf(served, given, mask);
@@ -138,13 +138,13 @@ export class WritePlanner {
     key: ObjectKey,
     guard: (object: ApiObject) => void | Promise<void>,
     options: JsonObject,
-    judgement: Judgement,
+    validation: Validation,
   ): Promise<ApiObject> {
-    const object = await this.require(served, key, judgement);
+    const object = await this.require(served, key, validation);
     await this.requireAccess(context, served.kind.plural, 'delete', object);
     await guard(object);
     const rules: AdmissionRules = served.rules;
-    await rules.validateDelete?.(judgement, object, options);
+    await rules.validateDelete?.(validation, object, options);
     return object;
   }
 }

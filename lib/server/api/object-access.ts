@@ -34,10 +34,10 @@ export interface ObjectAccess {
 }
 
 /** Returns an access that also applies the restrictions of a token's creators to its callers. */
-export function throughMakers(access: ObjectAccess): ObjectAccess {
+export function throughAncestors(access: ObjectAccess): ObjectAccess {
   return {
     filterFor(identity) {
-      if (!identity.maker) return access.filterFor(identity);
+      if (!identity.parent) return access.filterFor(identity);
       const filters = holders(identity).flatMap((holder) => access.filterFor(holder) ?? []);
       return filters.length === 0 ? undefined : everyFilter(filters);
     },
@@ -92,11 +92,13 @@ export async function requireChange(
 ): Promise<void> {
   const violations = (await filter?.withheld?.(resource, change)) ?? [];
   if (violations.length === 0) return;
-  const told = violations.map(({ field, description }) => `${field}: ${description}`).join('; ');
+  const reported = violations
+    .map(({ field, description }) => `${field}: ${description}`)
+    .join('; ');
   throw new StatusError({
     code: 'PermissionDenied',
     reason: 'PermissionDenied',
-    message: `${identity.subject} is not permitted to make this change of ${resource} "${labelOf(change.after)}": ${told}`,
+    message: `${identity.subject} is not permitted to make this change of ${resource} "${labelOf(change.after)}": ${reported}`,
     violations,
   });
 }

@@ -20,7 +20,7 @@ import {
 } from './grants.js';
 import type { Identity } from './identity.js';
 import { type Token, tokens, type User, users } from './kinds.js';
-import { makersMax } from './makers.js';
+import { ancestorsMax } from './token-ancestors.js';
 import { parseToken, secretMatches } from './token-format.js';
 
 /** Authenticates callers by the `authorization` header. {@link Authenticator} is the built-in one. */
@@ -137,9 +137,9 @@ export class Authenticator implements Authentication {
     await Promise.all(this.#under);
   }
 
-  async #identityOf(token: Token, makersLeft: number = makersMax): Promise<Identity> {
+  async #identityOf(token: Token, ancestorsLeft: number = ancestorsMax): Promise<Identity> {
     if (isGone(token) || this.#expired(token.expiresAt)) throw invalidToken();
-    const maker = await this.#makerOf(token, makersLeft);
+    const parent = await this.#parentOf(token, ancestorsLeft);
     const user = await this.#store.get(users, { name: token.subject });
     if (!user || isGone(user)) throw invalidToken();
     // A token is bound to the user's uid: a recreated user of that name does not own it.
@@ -155,7 +155,7 @@ export class Authenticator implements Authentication {
       policyUids: await bindPolicies(this.#binding, user),
       tokenId: token.name,
       tokenUid: token.metadata.uid,
-      ...(maker ? { maker } : {}),
+      ...(parent ? { parent } : {}),
       expiresAt: token.expiresAt,
       node,
     };
@@ -166,12 +166,12 @@ export class Authenticator implements Authentication {
    * parent.
    * @throws StatusError Unauthenticated
    */
-  async #makerOf(token: Token, left: number): Promise<Identity | undefined> {
+  async #parentOf(token: Token, left: number): Promise<Identity | undefined> {
     const { maker: id, makerUid } = token;
     if (makerUid === undefined) return undefined;
-    const maker = id && left > 0 ? await this.#store.get(tokens, { name: id }) : undefined;
-    if (maker?.metadata.uid !== makerUid) throw invalidToken();
-    return this.#identityOf(maker, left - 1);
+    const parent = id && left > 0 ? await this.#store.get(tokens, { name: id }) : undefined;
+    if (parent?.metadata.uid !== makerUid) throw invalidToken();
+    return this.#identityOf(parent, left - 1);
   }
 
   async #requireNode(user: User, name: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { StoreReader } from '../../store/index.js';
 import type { Identity } from './identity.js';
 import { isGranted } from './grants.js';
 import { policies, type PolicyRule } from './kinds.js';
-import { allHolders } from './makers.js';
+import { allHolders } from './token-ancestors.js';
 
 /** The access of a call. `namespace` is undefined for cluster-scoped kinds, `*` for all namespaces. */
 export interface Access {

@@ -86,7 +86,7 @@ export interface TokenRequest {
 }
 
 /** The parent of a token. */
-export interface TokenMaker {
+export interface TokenParent {
   readonly id: string;
   readonly uid: string;
   /** RFC 3339; absent: it does not expire. */
@@ -94,35 +94,39 @@ export interface TokenMaker {
 }
 
 /** The expiry of a token: the requested time, at most that of its parent. Undefined: never. */
-function endOf(ttlSeconds: number, now: number, maker: TokenMaker | undefined): number | undefined {
+function endOf(
+  ttlSeconds: number,
+  now: number,
+  parent: TokenParent | undefined,
+): number | undefined {
   const asked = ttlSeconds > 0 ? now + ttlSeconds * 1_000 : Number.POSITIVE_INFINITY;
-  const makers =
-    maker?.expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(maker.expiresAt);
-  const end = Math.min(asked, makers);
+  const parentEnd =
+    parent?.expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(parent.expiresAt);
+  const end = Math.min(asked, parentEnd);
   return Number.isFinite(end) ? end : undefined;
 }
 
 /**
  * The operation that stores a token of a user; the caller's commit must check that the user still exists.
  * @param subjectUid uid of the user, to which the token belongs
- * @param maker the parent; the caller's commit must check that it still exists
+ * @param parent the parent; the caller's commit must check that it still exists
  */
 export function tokenCreation(
   request: TokenRequest,
   subjectUid: string,
   now: number,
   token: NewToken,
-  maker?: TokenMaker,
+  parent?: TokenParent,
 ): Operation {
   const { subject, description, labels } = request;
-  const end = endOf(request.ttlSeconds ?? 0, now, maker);
+  const end = endOf(request.ttlSeconds ?? 0, now, parent);
   return creation(tokens, {
     name: token.id,
     subject,
     subjectUid,
     ...(labels ? { labels } : {}),
     ...(description === undefined ? {} : { description }),
-    ...(maker ? { maker: maker.id, makerUid: maker.uid } : {}),
+    ...(parent ? { maker: parent.id, makerUid: parent.uid } : {}),
     secretHash: token.hash,
     ...(end === undefined
       ? {}

@@ -11,7 +11,7 @@ export interface Identity {
   /** Uid of the token; absent if tokens are not objects. */
   readonly tokenUid?: string;
   /** The creator of the token. The caller's rights are limited to those of the creator. */
-  readonly maker?: Identity;
+  readonly parent?: Identity;
   /** RFC 3339; absent for a token that does not expire. */
   readonly expiresAt: string | undefined;
   /** The node of an agent's service account; see {@link ObjectAccess}. */

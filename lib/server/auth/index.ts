@@ -14,13 +14,13 @@ export {
   issueToken,
   recoverRoot,
   tokenCreation,
-  type TokenMaker,
+  type TokenParent,
   type TokenRequest,
 } from './bootstrap.js';
 export type { Identity } from './identity.js';
 export { type GrantBinding, type LeftToken } from './grants.js';
 export { type Can, escalations } from './escalation.js';
-export { holders, nodesOf, requireTokenDepth } from './makers.js';
+export { holders, nodesOf, requireTokenDepth } from './token-ancestors.js';
 export { rightsChanges } from './changes.js';
 export { type BuiltinPolicies, builtinPolicies, seedPolicies } from './builtin-policies.js';
 export { makeToken, type NewToken, withoutTokens } from './token-format.js';

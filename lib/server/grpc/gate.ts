@@ -26,7 +26,7 @@ export interface GateOptions {
 }
 
 /** An authenticated call. */
-export interface ProvenCall {
+export interface AuthenticatedCall {
   readonly caller: RequestCaller;
   readonly identity: Identity;
   /** Ends the call and frees buffered data of its stream. */
@@ -41,7 +41,7 @@ export class GrpcGate {
   readonly #options: GateOptions;
   readonly #methods: ReadonlyMap<string, MethodInfo>;
   /** Authenticated calls by their metadata, which is passed to the handler. */
-  readonly #proven = new WeakMap<Metadata, ProvenCall>();
+  readonly #authenticated = new WeakMap<Metadata, AuthenticatedCall>();
   readonly #unfinished: UnfinishedCalls;
   #anonymous = 0;
 
@@ -70,7 +70,7 @@ export class GrpcGate {
                 if (identity === anonymous) leave = this.#enter();
                 const cut = (why: StatusError): void =>
                   refuse(call, this.#options.statusOf({ id: path }, why));
-                this.#proven.set(metadata, { caller: present, identity, cut });
+                this.#authenticated.set(metadata, { caller: present, identity, cut });
                 arrived = this.#unfinished.begin(identity.uid ?? identity.subject, cut);
                 proceed(metadata);
               })
@@ -103,10 +103,10 @@ export class GrpcGate {
    * The caller and identity of an authenticated call, by the call's metadata.
    * @throws TypeError for a call that was not authenticated
    */
-  of(metadata: Metadata): ProvenCall {
-    const proven = this.#proven.get(metadata);
-    if (!proven) throw new TypeError('a call reached its handler without authentication');
-    return proven;
+  of(metadata: Metadata): AuthenticatedCall {
+    const authenticated = this.#authenticated.get(metadata);
+    if (!authenticated) throw new TypeError('a call reached its handler without authentication');
+    return authenticated;
   }
 
   #prove(path: string, metadata: Metadata, caller: RequestCaller): Promise<Identity> {

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/index.js';
 import type { ObjectStore } from '../../store/index.js';
 import type { ServedKind } from '../api/served-kind.js';
 import type { AccessControl } from '../auth/index.js';
-import type { JudgedWrites } from '../admission/judged-writes.js';
+import type { ValidatedWrites } from '../admission/validated-writes.js';
 import type { Resources } from '../objects/resources.js';
 import type { Admission } from '../admission/admission.js';
 
@@ -10,7 +10,7 @@ import type { Admission } from '../admission/admission.js';
 export interface ApiParts {
   readonly store: ObjectStore;
   readonly admission: Admission;
-  readonly writes: JudgedWrites;
+  readonly writes: ValidatedWrites;
   readonly authorizer: AccessControl;
   readonly resources: Resources;
   readonly served: ReadonlyMap<string, ServedKind>;

@@ -9,13 +9,13 @@ import {
   requireTokenDepth,
   type Token,
   tokenCreation,
-  type TokenMaker,
+  type TokenParent,
   tokens,
   users,
 } from '../auth/index.js';
 import type { CallContext, CustomMethod } from '../api/call.js';
-import type { Verdict } from '../admission/judged-writes.js';
-import type { Judgement } from '../admission/judgement.js';
+import type { Verdict } from '../admission/validated-writes.js';
+import type { Validation } from '../admission/validation.js';
 
 async function canI(
   { authorizer }: ApiParts,
@@ -46,13 +46,13 @@ function requireOnMachine({ peer, indirection }: CallContext): void {
 /**
  * Returns the parent of a new token: the token of the call, which the commit checks. Undefined if tokens are not
  * objects.
- * @throws StatusError Unauthenticated if it was revoked meanwhile, FailedPrecondition (TooManyMakers)
+ * @throws StatusError Unauthenticated if it was revoked meanwhile, FailedPrecondition (TooManyAncestors)
  */
-async function makerOf(judgement: Judgement): Promise<TokenMaker | undefined> {
-  const { tokenId: id, tokenUid: uid, expiresAt } = judgement.identity;
+async function parentOf(validation: Validation): Promise<TokenParent | undefined> {
+  const { tokenId: id, tokenUid: uid, expiresAt } = validation.identity;
   if (uid === undefined) return undefined;
-  requireTokenDepth(judgement.identity);
-  const token = await judgement.lookup(tokens, { name: id });
+  requireTokenDepth(validation.identity);
+  const token = await validation.lookup(tokens, { name: id });
   if (token?.metadata.uid === uid && !isDeleting(token)) return { id, uid, expiresAt };
   throw new StatusError({
     code: 'Unauthenticated',
@@ -122,17 +122,17 @@ export function authMethods(parts: ApiParts): readonly CustomMethod[] {
           const material = makeToken();
           const object = isJsonObject(request.token) ? request.token : {};
           const asked = { served: kind, namespace: undefined, name: material.id, object } as const;
-          return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-            const [write] = await admission.prepare(judgement, [{ ...asked, mode: 'create' }]);
+          return writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
+            const [write] = await admission.prepare(validation, [{ ...asked, mode: 'create' }]);
             const wanted = write?.object as Token;
             if (request.dryRun === true) return { type: 'answer', answer: { ...wanted } };
-            const maker = await makerOf(judgement);
+            const parent = await parentOf(validation);
             const { subject } = wanted;
-            const user = await judgement.lookup(users, { name: subject });
+            const user = await validation.lookup(users, { name: subject });
             if (!user) throw notFound({ kind: users.kind, name: subject });
             return {
               type: 'commit',
-              operations: [tokenCreation(wanted, user.metadata.uid, clock.now(), material, maker)],
+              operations: [tokenCreation(wanted, user.metadata.uid, clock.now(), material, parent)],
               answer: ([made]) => ({ ...made?.object, token: material.text }),
             };
           });

@@ -9,7 +9,7 @@ import { castMethod } from './cast-method.js';
 import { describeKinds } from '../api/describe-kinds.js';
 import { InputSchemas } from '../schema/input-schemas.js';
 import { mount } from '../api/mounted-kinds.js';
-import { JudgedWrites } from '../admission/judged-writes.js';
+import { ValidatedWrites } from '../admission/validated-writes.js';
 import { Admission } from '../admission/admission.js';
 
 const never = new AbortController().signal;
@@ -43,7 +43,7 @@ function castOver(
   });
   const requireUnnarrowed = (): void => undefined;
   const beside = { clock, random: seededRandom(1) };
-  const writes = new JudgedWrites({ store, admission, ...beside });
+  const writes = new ValidatedWrites({ store, admission, ...beside });
   const options = { store, admission, writes, authorizer, served, requireUnnarrowed, clock };
   const { handler } = castMethod(options);
   if (handler.type !== 'unary') throw new TypeError('a cast');

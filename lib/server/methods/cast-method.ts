@@ -12,8 +12,8 @@ import type { ServedKind } from '../api/served-kind.js';
 import type { AccessControl, Identity } from '../auth/index.js';
 import type { CallContext, CustomMethod } from '../api/call.js';
 import { requireExpected } from '../admission/expected-object.js';
-import type { JudgedWrites, Verdict } from '../admission/judged-writes.js';
-import type { Judgement } from '../admission/judgement.js';
+import type { ValidatedWrites, Verdict } from '../admission/validated-writes.js';
+import type { Validation } from '../admission/validation.js';
 import { recordedObjects } from '../objects/recorded-sets.js';
 import type { Admission } from '../admission/admission.js';
 import { changedFields } from '../admission/changed-fields.js';
@@ -23,7 +23,7 @@ import type { WriteRequest } from '../admission/write-request.js';
 export interface CastOptions {
   readonly store: ObjectStore;
   readonly admission: Admission;
-  readonly writes: JudgedWrites;
+  readonly writes: ValidatedWrites;
   readonly authorizer: AccessControl;
   readonly served: ReadonlyMap<string, ServedKind>;
   readonly clock: Clock;
@@ -84,7 +84,7 @@ async function requireRights(
   options: CastOptions,
   identity: Identity,
   requests: readonly WriteRequest[],
-  judgement: Judgement,
+  validation: Validation,
 ): Promise<void> {
   const { authorizer } = options;
   const slice = new TimeSlice(options.clock, { everyStep: true });
@@ -102,7 +102,7 @@ async function requireRights(
     const { kind } = served;
     const namespace = namespaceIn(request);
     const key = keyFor(kind, namespace, String(object.name));
-    const exists = (await found(judgement, kind, key)) !== undefined;
+    const exists = (await found(validation, kind, key)) !== undefined;
     const verb = exists ? 'update' : 'create';
     await options.authorizer.require(identity, { resource: kind.plural, verb, namespace });
   }
@@ -113,12 +113,12 @@ async function requireRights(
  * others.
  */
 async function found(
-  judgement: Judgement,
+  validation: Validation,
   kind: AnyKind,
   key: ObjectKey,
 ): Promise<ApiObject | undefined> {
   try {
-    return await judgement.stored(kind, key);
+    return await validation.stored(kind, key);
   } catch (error) {
     if (hasCode(error, 'InvalidArgument')) return undefined;
     throw error;
@@ -133,9 +133,9 @@ async function cast(
   const { store, admission, writes } = options;
   options.requireUnnarrowed(context.identity);
   const requests = writeRequests(options, request);
-  return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-    await requireRights(options, context.identity, requests, judgement);
-    const prepared = await admission.prepare(judgement, requests);
+  return writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
+    await requireRights(options, context.identity, requests, validation);
+    const prepared = await admission.prepare(validation, requests);
     const results = prepared.map((write) => ({
       kind: write.kind.kind,
       namespace: write.object.namespace ?? '',
@@ -148,7 +148,7 @@ async function cast(
     changed.forEach(requireExpected);
     if (request.dryRun === true) return { type: 'answer', answer };
     // Other objects of the set were validated together with the unchanged one, so it must stay unchanged.
-    for (const { kind, key, changes } of prepared) if (!changes) await judgement.lookup(kind, key);
+    for (const { kind, key, changes } of prepared) if (!changes) await validation.lookup(kind, key);
     const operations = changed.map((write) => write.operation);
     return { type: 'commit', operations, answer: () => answer };
   });

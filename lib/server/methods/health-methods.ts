@@ -21,11 +21,11 @@ export function healthMethods(options: HealthOptions): readonly CustomMethod[] {
   };
   async function* watch(request: JsonObject, signal: AbortSignal): AsyncIterable<JsonObject> {
     const service = textOf(request, 'service');
-    let told = '';
+    let reported = '';
     while (!signal.aborted) {
       const status = statusOf(service);
-      if (status !== told) yield { status };
-      told = status;
+      if (status !== reported) yield { status };
+      reported = status;
       await sleep(options.clock, pollMs, signal);
     }
   }

@@ -23,7 +23,7 @@ export interface GuardOptions {
  * @returns the stored values that the commit must compare again
  * @throws StatusError Aborted (Conflict), PermissionDenied, InvalidArgument for a field that can't be compared
  */
-export async function judgeGuard(
+export async function checkGuard(
   options: GuardOptions,
   context: CallContext,
   given: GivenObjectOperation,

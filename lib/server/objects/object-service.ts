@@ -6,7 +6,7 @@ import type { ObjectStore, StoreHealth } from '../../store/index.js';
 import type { AccessControl } from '../auth/index.js';
 import type { CallContext, CustomMethod, MethodAccess } from '../api/call.js';
 import type { ExposedKinds } from './exposed-kinds.js';
-import type { JudgedWrites } from '../admission/judged-writes.js';
+import type { ValidatedWrites } from '../admission/validated-writes.js';
 import { parseOperations } from './object-operations.js';
 import { ObjectTransactions } from './object-transactions.js';
 import { recordedOperations } from './recorded-sets.js';
@@ -21,7 +21,7 @@ export interface ObjectServiceOptions {
   readonly authorizer: AccessControl;
   readonly resources: Resources;
   readonly planner: WritePlanner;
-  readonly writes: JudgedWrites;
+  readonly writes: ValidatedWrites;
   readonly clock: Clock;
 }
 

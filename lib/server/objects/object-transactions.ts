@@ -4,8 +4,8 @@ import { objectId } from '../../object/object-id.js';
 import type { JsonObject } from '../../rpc/index.js';
 import type { ObjectStore, Operation, OperationResult } from '../../store/index.js';
 import type { CallContext } from '../api/call.js';
-import type { JudgedWrites, Verdict } from '../admission/judged-writes.js';
-import type { Judgement } from '../admission/judgement.js';
+import type { ValidatedWrites, Verdict } from '../admission/validated-writes.js';
+import type { Validation } from '../admission/validation.js';
 import type { GivenOperation } from './object-operations.js';
 import { answerTooLarge, located } from './transaction-refusals.js';
 import { OperationPlans, type OperationPlanOptions, type Planned } from './operation-plans.js';
@@ -16,7 +16,7 @@ import { OperationPlans, type OperationPlanOptions, type Planned } from './opera
 /** Options of transactions. */
 export interface ObjectTransactionOptions extends OperationPlanOptions {
   readonly store: ObjectStore;
-  readonly writes: JudgedWrites;
+  readonly writes: ValidatedWrites;
 }
 
 /** Up to this many operations, each object may have the maximum size, so the answer is not measured. */
@@ -43,10 +43,10 @@ export class ObjectTransactions {
   async transact(context: CallContext, operations: readonly GivenOperation[]): Promise<JsonObject> {
     const { store, writes } = this.#options;
     let kindChecks: readonly Operation[] | undefined;
-    return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+    return writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
       // A check of a kind that failed never holds again, so a further attempt first repeats these checks.
       if (kindChecks) await store.transact(kindChecks);
-      const plan = await this.#plan(context, operations, judgement);
+      const plan = await this.#plan(context, operations, validation);
       const planned = plan.flatMap((step) => (step.type === 'store' ? [step.operation] : []));
       kindChecks = planned.filter(({ op }) => op === 'checkKind');
       return {
@@ -78,7 +78,7 @@ export class ObjectTransactions {
   async #plan(
     context: CallContext,
     operations: readonly GivenOperation[],
-    judgement: Judgement,
+    validation: Validation,
   ): Promise<readonly Planned[]> {
     const slice = new TimeSlice(this.#options.clock, { everyStep: true });
     const plan: Planned[] = [];
@@ -92,7 +92,7 @@ export class ObjectTransactions {
     for (const [at, operation] of operations.entries()) {
       if (slice.due()) await slice.pause();
       const step = await this.#plans
-        .step(context, operation, judgement, touches)
+        .step(context, operation, validation, touches)
         .catch(async (error: unknown) => {
           await this.#requireKindChecks(plan);
           throw operations.length > 1 ? located(error, at) : error;

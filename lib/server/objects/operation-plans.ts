@@ -5,14 +5,14 @@ import type { ObjectOperation, Operation, OperationResult } from '../../store/in
 import { applyOperation } from '../../store/writes/operations.js';
 import type { AccessControl } from '../auth/index.js';
 import type { CallContext } from '../api/call.js';
-import type { Judgement } from '../admission/judgement.js';
+import type { Validation } from '../admission/validation.js';
 import {
   type GivenObjectOperation,
   type GivenOperation,
   type ProtectedMetadata,
   protectedResources,
 } from './object-operations.js';
-import { judgeGuard } from './object-guards.js';
+import { checkGuard } from './object-guards.js';
 import { accessesByIndex } from './kind-check-operations.js';
 import type { Resources } from './resources.js';
 import { requireFinalizersOnly } from './transaction-refusals.js';
@@ -44,16 +44,16 @@ export class OperationPlans {
   }
 
   /**
-   * Authorizes, validates and plans one operation, and stages its effect in `judgement` for later operations. Called in
+   * Authorizes, validates and plans one operation, and stages its effect in `validation` for later operations. Called in
    * the order of the transaction.
-   * @param judgement the one of the whole transaction
+   * @param validation the one of the whole transaction
    * @param touches number of operations of the transaction on the object of each id
    * @throws StatusError the error of a refused operation
    */
   async step(
     context: CallContext,
     given: GivenOperation,
-    judgement: Judgement,
+    validation: Validation,
     touches: ReadonlyMap<string, number>,
   ): Promise<Planned> {
     const { authorizer } = this.#options;
@@ -71,31 +71,31 @@ export class OperationPlans {
       case 'CREATE':
       case 'UPDATE':
       case 'OVERWRITE':
-        if (given.finalizersOnly) return this.#finalizers(context, given, judgement);
-        return this.#write(context, given, judgement);
+        if (given.finalizersOnly) return this.#finalizers(context, given, validation);
+        return this.#write(context, given, validation);
       case 'UPDATE_STATUS':
-        return this.#status(context, given, judgement, again);
+        return this.#status(context, given, validation, again);
       case 'DELETE':
       case 'DELETE_BY_NAME':
-        return this.#deletion(context, given, judgement);
+        return this.#deletion(context, given, validation);
       case 'CHECK':
-        return this.#check(context, given, judgement, again);
+        return this.#check(context, given, validation, again);
     }
   }
 
   async #write(
     context: CallContext,
     given: GivenObjectOperation,
-    judgement: Judgement,
+    validation: Validation,
   ): Promise<Planned> {
     const { planner } = this.#options;
     const { served, namespace, key, object } = given;
     const mode = given.type === 'CREATE' ? 'create' : 'update';
-    const first = !judgement.staging.has(served.kind, key);
+    const first = !validation.staging.has(served.kind, key);
     const asked = { served, namespace, name: key.name, object, mode } as const;
-    const write = await planner.write(context, asked, judgement);
+    const write = await planner.write(context, asked, validation);
     const { before, operation } = write;
-    if (before) await judgeGuard(this.#options, context, given, before);
+    if (before) await checkGuard(this.#options, context, given, before);
     const wanted = await this.#protected(context, given, before);
     if (operation.op !== 'create' && operation.op !== 'update')
       throw new TypeError(`admission changed a ${given.type} to a ${operation.op}`);
@@ -103,27 +103,27 @@ export class OperationPlans {
     const stored: NewObject<ApiObject> = { ...operation.object, metadata };
     if (operation.op === 'create') {
       const creation: ObjectOperation = { op: 'create', kind: served.kind, object: stored };
-      return this.#stage(given, creation, undefined, judgement);
+      return this.#stage(given, creation, undefined, validation);
     }
     // If an earlier operation wrote the object, that operation has the guard.
     const replacement: ObjectOperation = first
       ? { ...operation, object: stored }
       : { op: 'overwrite', kind: served.kind, object: stored };
-    return this.#stage(given, replacement, before, judgement);
+    return this.#stage(given, replacement, before, validation);
   }
 
   async #finalizers(
     context: CallContext,
     given: GivenObjectOperation,
-    judgement: Judgement,
+    validation: Validation,
   ): Promise<Planned> {
     const { planner, resources } = this.#options;
     const { served, key } = given;
     const { kind } = served;
-    const first = !judgement.staging.has(kind, key);
-    const before = await planner.require(served, key, judgement);
+    const first = !validation.staging.has(kind, key);
+    const before = await planner.require(served, key, validation);
     await planner.requireAccess(context, kind.plural, 'get', before);
-    await judgeGuard(this.#options, context, given, before);
+    await checkGuard(this.#options, context, given, before);
     requireFinalizersOnly(given, before, resources.show(served, before));
     const wanted = await this.#protected(context, given, before);
     const object = { ...before, metadata: { ...before.metadata, ...wanted } };
@@ -131,7 +131,7 @@ export class OperationPlans {
     const operation: ObjectOperation = first
       ? { op: 'update', kind, object, precondition: { uid, resourceVersion } }
       : { op: 'overwrite', kind, object };
-    return this.#stage(given, operation, before, judgement);
+    return this.#stage(given, operation, before, validation);
   }
 
   /**
@@ -171,15 +171,22 @@ export class OperationPlans {
   async #status(
     context: CallContext,
     given: GivenObjectOperation,
-    judgement: Judgement,
+    validation: Validation,
     again: boolean,
   ): Promise<Planned> {
     const { served, key, object, precondition } = given;
     const { kind } = served;
-    const first = !judgement.staging.has(kind, key);
-    const planned = await this.#options.planner.status(context, served, key, object, [], judgement);
+    const first = !validation.staging.has(kind, key);
+    const planned = await this.#options.planner.status(
+      context,
+      served,
+      key,
+      object,
+      [],
+      validation,
+    );
     const { current, status } = planned;
-    await judgeGuard(this.#options, context, given, current);
+    await checkGuard(this.#options, context, given, current);
     const { uid, resourceVersion } = current.metadata;
     // Controllers write status without a version: it is required only if other parts were validated too.
     const { resourceVersion: version, generation, notDeleting, fields } = precondition;
@@ -188,42 +195,42 @@ export class OperationPlans {
     const guard = pinned ? { uid, resourceVersion } : { uid };
     const update = { op: 'updateStatus', kind, key, status } as const;
     const operation: ObjectOperation = first ? { ...update, precondition: guard } : update;
-    return this.#stage(given, operation, current, judgement);
+    return this.#stage(given, operation, current, validation);
   }
 
   async #deletion(
     context: CallContext,
     given: GivenObjectOperation,
-    judgement: Judgement,
+    validation: Validation,
   ): Promise<Planned> {
     const { served, key } = given;
     const { kind } = served;
-    const first = !judgement.staging.has(kind, key);
+    const first = !validation.staging.has(kind, key);
     const guard = async (object: ApiObject): Promise<void> => {
-      await judgeGuard(this.#options, context, given, object);
+      await checkGuard(this.#options, context, given, object);
     };
     const { planner } = this.#options;
-    const object = await planner.deletion(context, served, key, guard, {}, judgement);
+    const object = await planner.deletion(context, served, key, guard, {}, validation);
     const { uid, resourceVersion } = object.metadata;
     const operation: ObjectOperation = first
       ? { op: 'delete', kind, key, precondition: { uid, resourceVersion } }
       : { op: 'deleteByName', kind, key };
-    return this.#stage(given, operation, object, judgement);
+    return this.#stage(given, operation, object, validation);
   }
 
   async #check(
     context: CallContext,
     given: GivenObjectOperation,
-    judgement: Judgement,
+    validation: Validation,
     again: boolean,
   ): Promise<Planned> {
     const { planner } = this.#options;
     const { served, key, precondition } = given;
     const { kind } = served;
-    const { staging } = judgement;
+    const { staging } = validation;
     const first = !staging.has(kind, key);
     if (precondition.absent) {
-      const object = await planner.find(served, key, judgement);
+      const object = await planner.find(served, key, validation);
       if (object) {
         await planner.requireAccess(context, kind.plural, 'get', object);
         throw conflict({ kind: kind.kind, ...key }, 'none', object.metadata.resourceVersion);
@@ -233,9 +240,9 @@ export class OperationPlans {
       const operation: Operation = { op: 'check', kind, key, precondition: { exists: false } };
       return { type: 'store', operation };
     }
-    const object = await planner.require(served, key, judgement);
+    const object = await planner.require(served, key, validation);
     await planner.requireAccess(context, kind.plural, 'get', object);
-    const required = await judgeGuard(this.#options, context, given, object);
+    const required = await checkGuard(this.#options, context, given, object);
     if (!first) return { type: 'known', result: { object, exists: true, changed: false } };
     staging.set(kind, key, object);
     const { uid, resourceVersion } = object.metadata;
@@ -252,7 +259,7 @@ export class OperationPlans {
     { served, key }: GivenObjectOperation,
     operation: ObjectOperation,
     current: ApiObject | undefined,
-    { staging }: Judgement,
+    { staging }: Validation,
   ): Planned {
     const applied = applyOperation(operation, current, {
       // No version has this revision: nothing may be guarded by a state that is not stored.

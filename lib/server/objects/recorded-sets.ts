@@ -25,16 +25,16 @@ function recordedSet(
     const none = [{ resource: '', verb, namespace: '', name: '' }];
     return (first.length > 0 ? first : none).map((access) => ({ ...access, operations }));
   }
-  const told = new Map<string, RecordedAccess>();
+  const reported = new Map<string, RecordedAccess>();
   let reads = 0;
   for (const access of items.filter(isJsonObject).map(accessOf)) {
     const isRead = access.verb === 'get' || access.verb === 'list';
     if (isRead && (reads += 1) > examplesMax) continue;
     const { resource, namespace, name } = access;
     const id = JSON.stringify([access.verb, resource, namespace, name]);
-    told.set(id, { ...access, operations });
+    reported.set(id, { ...access, operations });
   }
-  return [...told.values()];
+  return [...reported.values()];
 }
 
 function itemsOf(value: unknown): readonly unknown[] {

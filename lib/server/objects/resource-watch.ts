@@ -80,8 +80,8 @@ async function seen(
 ): Promise<WatchBatch<ApiObject>> {
   const events: WatchEvent<ApiObject>[] = [];
   for (const event of batch.events) {
-    const told = await seenAs(event, visible);
-    if (told) events.push(told);
+    const reported = await seenAs(event, visible);
+    if (reported) events.push(reported);
   }
   return { ...batch, events };
 }
@@ -118,17 +118,17 @@ function* answers(
   cursorAt: (revision: number) => string,
   tell: (event: WatchEvent<ApiObject>) => JsonObject,
 ): Iterable<JsonObject> {
-  let told: JsonObject[] = [];
+  let reported: JsonObject[] = [];
   let bytes = 0;
   for (const [at, event] of events.entries()) {
-    told.push(tell(event));
+    reported.push(tell(event));
     bytes += event.size ?? sizeGuess;
     const next = events[at + 1];
     const whole = initial || next?.revision !== event.revision;
     if (!next || !whole || bytes < answerBytesMax) continue;
-    yield { events: told, resourceVersion: cursorAt(event.revision) };
-    told = [];
+    yield { events: reported, resourceVersion: cursorAt(event.revision) };
+    reported = [];
     bytes = 0;
   }
-  yield { events: told, resourceVersion: cursorAt(revision) };
+  yield { events: reported, resourceVersion: cursorAt(revision) };
 }

@@ -13,12 +13,12 @@ import type { CallContext } from '../api/call.js';
 import { expectedBy, requireExpected, requireStored } from '../admission/expected-object.js';
 import { requestKey, requestNamespace } from './request-key.js';
 import { type ResourceReadsOptions, ResourceReads } from './resource-reads.js';
-import type { JudgedWrites, Verdict } from '../admission/judged-writes.js';
+import type { ValidatedWrites, Verdict } from '../admission/validated-writes.js';
 import type { PreparedWrite } from '../admission/write-request.js';
 
 /** Dependencies of the standard methods. */
 export interface ResourceOptions extends ResourceReadsOptions {
-  readonly writes: JudgedWrites;
+  readonly writes: ValidatedWrites;
   /** The kind of the objects that `ensureNamespace` creates, if any. */
   readonly namespaces: ServedKind | undefined;
 }
@@ -94,13 +94,13 @@ export class Resources {
     fields: (object: T) => JsonObject | undefined,
   ): Promise<JsonObject> {
     const { planner, writes } = this.#options;
-    return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-      const stored = await planner.require(served, key, judgement);
+    return writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
+      const stored = await planner.require(served, key, validation);
       const changed = fields(stored as T);
       if (!changed) return { type: 'answer', answer: this.show(served, stored) };
       const object = { ...this.show(served, stored), ...changed, metadata: {} };
       const asked = { served, namespace: key.namespace, name: key.name, object };
-      const write = await planner.write(context, { ...asked, mode: 'update' }, judgement);
+      const write = await planner.write(context, { ...asked, mode: 'update' }, validation);
       return this.#verdict(served, write, false);
     });
   }
@@ -116,10 +116,10 @@ export class Resources {
   ): Promise<JsonObject> {
     const { planner, writes } = this.#options;
     const { namespace, dryRun } = creation;
-    return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-      const object = await creation.compose(judgement);
+    return writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
+      const object = await creation.compose(validation);
       const asked = { served, namespace, name: undefined, object, mode: 'create' } as const;
-      const write = await planner.write(context, asked, judgement);
+      const write = await planner.write(context, asked, validation);
       return this.#verdict(served, write, dryRun);
     });
   }
@@ -146,8 +146,8 @@ export class Resources {
     const name = mode === 'update' ? textOf(request, 'name') : undefined;
     const namespace = requestNamespace(served.kind, request);
     const asked = { served, namespace, name, object, mode };
-    return writes.run(context, async (judgement) => {
-      const write = await planner.write(context, asked, judgement);
+    return writes.run(context, async (validation) => {
+      const write = await planner.write(context, asked, validation);
       return this.#verdict(served, write, request.dryRun === true);
     });
   }
@@ -201,8 +201,8 @@ export class Resources {
       .filter((name) => name !== '');
     const asked = expectedBy(given);
     const { planner, writes } = this.#options;
-    return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-      const planned = await planner.status(context, served, key, given, mask, judgement);
+    return writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
+      const planned = await planner.status(context, served, key, given, mask, validation);
       const { current, status } = planned;
       requireStored(served.kind, current, asked);
       const { uid, resourceVersion } = current.metadata;
@@ -230,8 +230,8 @@ export class Resources {
       });
     const { kind } = served;
     const key = requestKey(served, request);
-    return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
-      const object = await planner.deletion(context, served, key, guard, request, judgement);
+    return writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
+      const object = await planner.deletion(context, served, key, guard, request, validation);
       if (request.dryRun === true) return { type: 'answer', answer: this.show(served, object) };
       const { uid, resourceVersion } = object.metadata;
       return {

@@ -141,10 +141,7 @@ function withBoundedPatterns(schema: unknown): unknown {
   };
 }
 
-/**
- * A whole number from its string, which proto3 JSON allows for 64-bit integers. Other values, and numbers beyond the
- * safe integers, are returned unchanged.
- */
+/** A whole number from its string, as proto3 JSON allows. Other values and unsafe integers are returned unchanged. */
 function numberFromText(value: unknown): unknown {
   if (typeof value !== 'string' || !/^-?\d{1,16}$/.test(value)) return value;
   return Number.isSafeInteger(Number(value)) ? Number(value) : value;
@@ -164,7 +161,7 @@ function isUnset(field: DescField, value: unknown): boolean {
   }
 }
 
-interface Judge {
+interface CompiledSchema {
   readonly validate: ValidateFunction;
   readonly holdsJson: boolean;
 }
@@ -176,7 +173,7 @@ interface Judge {
 export class InputSchemas {
   readonly #schemas: SchemaRegistry;
   readonly #ajv: Ajv;
-  readonly #compiled = new Map<string, Judge>();
+  readonly #compiled = new Map<string, CompiledSchema>();
 
   constructor(schemas: SchemaRegistry) {
     this.#schemas = schemas;
@@ -197,7 +194,7 @@ export class InputSchemas {
   /** All violations of the shape of `json`. */
   violations(message: DescMessage, json: JsonObject): readonly FieldViolation[] {
     const schema = (): JsonSchema => inputSchema(this.#schemas, message);
-    return this.#judge(message.typeName, schema, message, json);
+    return this.#violations(message.typeName, schema, message, json);
   }
 
   /** Like {@link violations}, for the status fields that a controller sends. */
@@ -207,34 +204,37 @@ export class InputSchemas {
     json: JsonObject,
   ): readonly FieldViolation[] {
     const schema = (): JsonSchema => statusSchema(this.#schemas, message, names);
-    return this.#judge(`${message.typeName}/status`, schema, message, json);
+    return this.#violations(`${message.typeName}/status`, schema, message, json);
   }
 
-  #judge(
+  #violations(
     id: string,
     schema: () => JsonSchema,
     message: DescMessage,
     json: JsonObject,
   ): readonly FieldViolation[] {
-    let judge = this.#compiled.get(id);
-    if (!judge) {
+    let compiled = this.#compiled.get(id);
+    if (!compiled) {
       const validate = this.#ajv.compile(withBoundedPatterns(schema()) as JsonSchema);
-      this.#compiled.set(id, (judge = { validate, holdsJson: holdsJson(message) }));
+      this.#compiled.set(id, (compiled = { validate, holdsJson: holdsJson(message) }));
     }
-    if (judge.holdsJson && isDeeperThan(json, limits.jsonValueDepthMax))
+    if (compiled.holdsJson && isDeeperThan(json, limits.jsonValueDepthMax))
       return [
         {
           field: '(object)',
           description: `is nested deeper than ${limits.jsonValueDepthMax} levels; flatten it`,
         },
       ];
-    const { validate } = judge;
+    const { validate } = compiled;
     if (validate(json)) return [];
     const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if');
-    const told = errors.slice(0, violationsMax).map(violationOf);
-    const more = errors.length - told.length;
-    if (more === 0) return told;
-    return [...told, { field: '(object)', description: `and ${more} more that are not listed` }];
+    const reported = errors.slice(0, violationsMax).map(violationOf);
+    const more = errors.length - reported.length;
+    if (more === 0) return reported;
+    return [
+      ...reported,
+      { field: '(object)', description: `and ${more} more that are not listed` },
+    ];
   }
 
   /**

@@ -54,11 +54,11 @@ export class RequestCaller implements Caller {
   }
 
   as(identity: Identity): CallContext {
-    return new ProvenCaller(this, identity);
+    return new AuthenticatedCaller(this, identity);
   }
 }
 
-class ProvenCaller implements CallContext {
+class AuthenticatedCaller implements CallContext {
   readonly identity: Identity;
   readonly peer: Peer;
   readonly requestId: string;

@@ -44,7 +44,7 @@ export interface Migration {
   /** Directory of the copy from before the migration. */
   readonly copy: string;
   /** The steps of a rollback to the earlier release, for messages. */
-  readonly wayBack: string;
+  readonly rollback: string;
 }
 
 /** Options of a scan. */

@@ -82,7 +82,7 @@ export class Selection {
     const now = type !== 'DELETED' && this.has(entry);
     const was = type !== 'ADDED' && before !== undefined && this.has(before);
     if (!now && !was) return undefined;
-    const told = now && was ? 'MODIFIED' : now ? 'ADDED' : 'DELETED';
-    return new ChangeEvent(change, told, before) as WatchEvent<ApiObject>;
+    const reported = now && was ? 'MODIFIED' : now ? 'ADDED' : 'DELETED';
+    return new ChangeEvent(change, reported, before) as WatchEvent<ApiObject>;
   }
 }

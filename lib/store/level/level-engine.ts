@@ -118,8 +118,8 @@ export class LevelEngine implements ReplaceableEngine {
     } catch (error) {
       // Report the first error.
       await this.close().catch(() => undefined);
-      const told = error instanceof StatusError ? error : openingError(this.#path, error);
-      throw await explainNoRoom(told, this.#files, directory);
+      const reported = error instanceof StatusError ? error : openingError(this.#path, error);
+      throw await explainNoRoom(reported, this.#files, directory);
     }
   }
 

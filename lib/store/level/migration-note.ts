@@ -13,7 +13,7 @@ interface MigrationNote extends Migration {
 function isNote(value: unknown): value is MigrationNote {
   const note = (value ?? {}) as Partial<Record<keyof MigrationNote, unknown>>;
   const numbers = typeof note.from === 'number' && typeof note.to === 'number';
-  return numbers && [note.storeId, note.copy, note.wayBack].every((v) => typeof v === 'string');
+  return numbers && [note.storeId, note.copy, note.rollback].every((v) => typeof v === 'string');
 }
 
 /**
@@ -28,8 +28,8 @@ export async function notedMigration(
   try {
     const value: unknown = JSON.parse((await files.readFile(join(directory, noteName))).toString());
     if (!isNote(value) || value.storeId !== storeId) return undefined;
-    const { from, to, copy, wayBack } = value;
-    return { from, to, copy, wayBack };
+    const { from, to, copy, rollback } = value;
+    return { from, to, copy, rollback };
   } catch (error) {
     if (error instanceof SyntaxError || systemErrorCode(error) === 'ENOENT') return undefined;
     throw error;

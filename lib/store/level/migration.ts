@@ -78,7 +78,7 @@ export async function copyStore(options: CopyOptions): Promise<Migration> {
     from: version,
     to: schemaVersion,
     copy,
-    wayBack: `stop this release, move ${moved} out of ${directory}, copy ${moved} there from ${copy}, and start the release that wrote schema version ${version}; writes since the migration are not in the copy`,
+    rollback: `stop this release, move ${moved} out of ${directory}, copy ${moved} there from ${copy}, and start the release that wrote schema version ${version}; writes since the migration are not in the copy`,
   };
 }
 

@@ -236,7 +236,7 @@ interface Parts extends Readable, Required<Pick<SalvageOptions, 'clock' | 'rando
   readonly losses: SalvageLosses;
 }
 
-function salvaged({ index, revision, meta, clock, random, ...told }: Parts): Salvaged {
+function salvaged({ index, revision, meta, clock, random, ...reported }: Parts): Salvaged {
   const kinds = index.snapshotAll();
   const objects = [...kinds].flatMap(([kind, chunks]) =>
     chunks.flatMap((chunk) =>
@@ -251,7 +251,7 @@ function salvaged({ index, revision, meta, clock, random, ...told }: Parts): Sal
     storeId: meta?.storeId ?? random.uuid(),
     clusterId: clusterId ?? random.uuid(),
   };
-  const { records, damagedRecords, damagedFiles, losses } = told;
+  const { records, damagedRecords, damagedFiles, losses } = reported;
   return {
     clusterId,
     objects,

@@ -1,4 +1,4 @@
-import type { JudgedApi } from '../../admission/judged-api.js';
+import type { ValidatedApi } from '../../admission/validated-api.js';
 import type { Measurement } from '../measuring/measurement.js';
 import { watchSlices } from '../measuring/slices.js';
 import { type Read, Senders } from './senders.js';
@@ -77,7 +77,7 @@ function longRequests(senders: Senders): readonly LongRequest[] {
  * although it compiles code.
  */
 export async function holdsOfLongRequests(
-  api: JudgedApi,
+  api: ValidatedApi,
   rounds: number,
 ): Promise<readonly Measurement[]> {
   const senders = new Senders(api);

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JudgedApi } from '../../admission/judged-api.js';
+import type { ValidatedApi } from '../../admission/validated-api.js';
 import { type Read, Senders } from './senders.js';
 
 /** A place where external text is parsed. */
@@ -55,7 +55,7 @@ const jsonTokens = [
 ];
 
 /** Sends text to the API with the rules of every kind, over its own transports. */
-export function apiSurfaces(api: JudgedApi): {
+export function apiSurfaces(api: ValidatedApi): {
   readonly surfaces: readonly Surface[];
   readonly close: () => void;
 } {

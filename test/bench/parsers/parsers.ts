@@ -1,5 +1,5 @@
 import { seededRandom } from 'kedge';
-import { JudgedApi } from '../../admission/judged-api.js';
+import { ValidatedApi } from '../../admission/validated-api.js';
 import { hostileInput } from './hostile-text.js';
 import type { BenchOptions, Measurement } from '../measuring/measurement.js';
 import { withDirectory } from '../measuring/objects.js';
@@ -117,7 +117,7 @@ async function measure(
  */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   return withDirectory(async (directory) => {
-    await using api = await JudgedApi.start();
+    await using api = await ValidatedApi.start();
     const { surfaces, close } = apiSurfaces(api);
     const measurements: Measurement[] = [];
     const only = process.env.KEDGE_PARSERS_ONLY;

@@ -2,7 +2,7 @@ import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import { descriptorSet } from '@kedge/api';
 import { request } from 'node:http';
 import { SchemaRegistry } from 'kedge/rpc';
-import type { JudgedApi } from '../../admission/judged-api.js';
+import type { ValidatedApi } from '../../admission/validated-api.js';
 
 /** Sends a prepared input once. Resolves to the HTTP status or the gRPC code; 0 is that of success in gRPC. */
 export type Read = () => Promise<number>;
@@ -11,12 +11,12 @@ const raw = (bytes: Buffer): Buffer => bytes;
 
 /** Prepares requests to an API over both transports. A sent request also resolves when it was refused. */
 export class Senders {
-  readonly #api: JudgedApi;
+  readonly #api: ValidatedApi;
   readonly #schemas = new SchemaRegistry(descriptorSet);
   readonly #client: Client;
   readonly #metadata = new Metadata();
 
-  constructor(api: JudgedApi) {
+  constructor(api: ValidatedApi) {
     this.#api = api;
     this.#client = new Client(api.grpcAddress, credentials.createInsecure());
     this.#metadata.set('authorization', 'Bearer root');

@@ -33,7 +33,7 @@ function pair(text: string, before: Readonly<Record<string, string>>): Record<st
  * Returns a factory of driver instances that share no state.
  * @throws StatusError InvalidArgument for an unknown driver, or a module without one
  */
-async function makerOf(
+async function parentOf(
   name: string,
   settings: StorageSettings,
 ): Promise<() => Driver | Promise<Driver>> {
@@ -79,7 +79,7 @@ async function test(name: string, options: TestOptions): Promise<void> {
     };
     const { runConformance } = await import('@kedge/driver-sdk/conformance');
     const { parameters, node, mounts } = options;
-    const driver = await makerOf(name, settings);
+    const driver = await parentOf(name, settings);
     const suite = { driver, parameters, sizeBytes, node, mounts };
     const counts = { passed: 0, leftOut: 0, failed: 0 };
     await runConformance(suite, ({ name: check, behaviour, outcome }) => {

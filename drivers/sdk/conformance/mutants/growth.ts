@@ -64,8 +64,8 @@ export const growthMutants: readonly Mutant[] = [
       },
       observe: async (request) => {
         const found = await driver.observe(request);
-        const told = memory.notes.get(request.volume.uid);
-        return told === undefined ? found : { ...found, sizeBytes: BigInt(told) };
+        const reported = memory.notes.get(request.volume.uid);
+        return reported === undefined ? found : { ...found, sizeBytes: BigInt(reported) };
       },
     }),
   },

@@ -9,7 +9,7 @@ import {
 } from '../../base/index.js';
 import type { ObjectStore, Operation, OperationResult } from '../../store/index.js';
 import type { CallContext } from '../api/call.js';
-import type { Judgement } from './judgement.js';
+import type { Validation } from './validation.js';
 import type { Admission } from './admission.js';
 
 /** A validated write before it is stored. */
@@ -22,7 +22,7 @@ export interface PendingCommit {
 }
 
 /** Options of validated writes. */
-export interface JudgedWritesOptions {
+export interface ValidatedWritesOptions {
   readonly store: ObjectStore;
   readonly admission: Admission;
   readonly clock: Clock;
@@ -48,31 +48,31 @@ const retryAfterMs = 1_000;
  * Stores accepted writes in one transaction with checks of all reads of their validation. If a check fails, the
  * request is validated again from the start, a bounded number of times.
  */
-export class JudgedWrites {
-  readonly #options: JudgedWritesOptions;
+export class ValidatedWrites {
+  readonly #options: ValidatedWritesOptions;
 
-  constructor(options: JudgedWritesOptions) {
+  constructor(options: ValidatedWritesOptions) {
     this.#options = options;
   }
 
   /**
    * Validates a request, commits its writes, and returns its answer.
-   * @param judge decides only by reads through the given judgement; it may run several times
-   * @throws StatusError of `judge`; Aborted (Contention) if its reads changed at each attempt
+   * @param validate decides only by reads through the given validation; it may run several times
+   * @throws StatusError of `validate`; Aborted (Contention) if its reads changed at each attempt
    */
   async run<R>(
     context: Pick<CallContext, 'identity' | 'signal'>,
-    judge: (judgement: Judgement) => Promise<Verdict<R>>,
+    validate: (validation: Validation) => Promise<Verdict<R>>,
   ): Promise<R> {
     const { store, admission, clock, random, beforeCommit } = this.#options;
     const { identity } = context;
     for (let attempt = 1; ; attempt += 1) {
-      const judgement = admission.judgement(identity);
-      const verdict = await judge(judgement);
+      const validation = admission.validation(identity);
+      const verdict = await validate(validation);
       if (verdict.type === 'answer') return verdict.answer;
       const { operations } = verdict;
       await beforeCommit?.({ subject: identity.subject, operations, attempt });
-      const checks = judgement.checks();
+      const checks = validation.checks();
       try {
         const results = await store.transact([...checks, ...operations]);
         return verdict.answer(results.slice(checks.length));

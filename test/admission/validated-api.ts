@@ -49,8 +49,8 @@ export interface CheckOf {
   readonly index?: string;
 }
 
-/** Options of a {@link JudgedApi}. */
-export interface JudgedApiOptions {
+/** Options of a {@link ValidatedApi}. */
+export interface ValidatedApiOptions {
   readonly clock?: Clock;
   /** Checks to remove from all transactions, as if the rule that needs them had not recorded its read. */
   readonly without?: CheckOf;
@@ -72,7 +72,7 @@ const kindsApi = await loadKindsApi();
  * The API of the daemon with the rules of all kinds over a memory store, without controllers. The tests control
  * what happens between a validation and its commit.
  */
-export class JudgedApi {
+export class ValidatedApi {
   readonly store: ObjectStore;
   /** Refused commits by code. Callers do not see them, because their writes are validated again. */
   readonly refusedCommits: string[] = [];
@@ -83,7 +83,7 @@ export class JudgedApi {
   #rest = 0;
   #grpc = 0;
 
-  private constructor(store: ObjectStore, options: JudgedApiOptions) {
+  private constructor(store: ObjectStore, options: ValidatedApiOptions) {
     this.store = store;
     const { clock = systemClock } = options;
     const settings = {
@@ -127,11 +127,11 @@ export class JudgedApi {
     });
   }
 
-  static async start(options: JudgedApiOptions = {}): Promise<JudgedApi> {
+  static async start(options: ValidatedApiOptions = {}): Promise<ValidatedApi> {
     const store = await openStore({ engine: new MemoryEngine() });
     await store.create(namespaces, { name: 'default' });
     await store.create(storageClasses, { name: 'local', driver: 'local', reclaimPolicy: 'retain' });
-    const api = new JudgedApi(store, options);
+    const api = new ValidatedApi(store, options);
     const free = { host: '127.0.0.1', port: 0 };
     const ports = await api.#server.listen({ grpc: free, rest: free });
     api.#rest = ports.rest;
@@ -139,7 +139,7 @@ export class JudgedApi {
     return api;
   }
 
-  #watched({ without, contended, touching }: JudgedApiOptions): ObjectStore {
+  #watched({ without, contended, touching }: ValidatedApiOptions): ObjectStore {
     const { store, refusedCommits } = this;
     const transact = async (operations: readonly Operation[]) => {
       const kept = operations.filter((operation) => !without || !isAbout(operation, without));

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { StatusError, timestamp } from '../../base/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../../store/index.js';
 import { FakeClock } from '../../testing/index.js';
-import { throughMakers } from '../api/object-access.js';
-import { makersMax } from './makers.js';
+import { throughAncestors } from '../api/object-access.js';
+import { ancestorsMax } from './token-ancestors.js';
 import {
   accessControl,
   Authenticator,
@@ -111,11 +111,11 @@ describe('a token that was created with another one', () => {
   it('accesses no object that its creator may not access', async () => {
     const maker = await callerOf(await issue('ann', 0));
     const made = await callerOf(await issue('ben', 0, maker));
-    const access = throughMakers({
+    const access = throughAncestors({
       filterFor: ({ node }) => node && { allows: (_resource, _verb, { name }) => name === node },
-    } as Parameters<typeof throughMakers>[0]);
+    } as Parameters<typeof throughAncestors>[0]);
     expect(access.filterFor(made)).to.equal(undefined);
-    const filter = access.filterFor({ ...made, maker: { ...maker, node: 'one' } });
+    const filter = access.filterFor({ ...made, parent: { ...maker, node: 'one' } });
     const object = { metadata: {} } as never;
     expect(
       await filter?.allows('rooms', 'get', { ...(object as object), name: 'one' } as never),
@@ -127,7 +127,7 @@ describe('a token that was created with another one', () => {
 
   it('depends on a bounded number of ancestors', async () => {
     let caller = await callerOf(await issue('ann', 0));
-    for (let count = 1; count <= makersMax; count += 1) {
+    for (let count = 1; count <= ancestorsMax; count += 1) {
       requireTokenDepth(caller);
       caller = await callerOf(await issue('ann', 0, caller));
     }

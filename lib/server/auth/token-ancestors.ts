@@ -2,7 +2,7 @@ import { failedPrecondition } from '../../base/index.js';
 import type { Identity } from './identity.js';
 
 /** Maximum number of ancestors of a token: each call checks all of them. */
-export const makersMax = 8;
+export const ancestorsMax = 8;
 
 /**
  * The identities whose rights a call needs: the caller and the creators of its token. Consecutive equal accounts
@@ -10,9 +10,9 @@ export const makersMax = 8;
  */
 export function holders(identity: Identity): readonly Identity[] {
   const found = [identity];
-  for (let maker = identity.maker; maker; maker = maker.maker) {
+  for (let parent = identity.parent; parent; parent = parent.parent) {
     const { uid } = found[found.length - 1] ?? identity;
-    if (maker.uid === undefined || maker.uid !== uid) found.push(maker);
+    if (parent.uid === undefined || parent.uid !== uid) found.push(parent);
   }
   return found;
 }
@@ -22,7 +22,7 @@ export async function allHolders(
   identity: Identity,
   has: (holder: Identity) => boolean | Promise<boolean>,
 ): Promise<boolean> {
-  if (!identity.maker) return (await has(identity)) === true;
+  if (!identity.parent) return (await has(identity)) === true;
   for (const holder of holders(identity)) if ((await has(holder)) !== true) return false;
   return true;
 }
@@ -36,14 +36,14 @@ export function nodesOf(identity: Identity): string {
 
 /**
  * Checks that a caller may create a further token.
- * @throws StatusError FailedPrecondition (TooManyMakers) if its own token has the maximum number of ancestors
+ * @throws StatusError FailedPrecondition (TooManyAncestors) if its own token has the maximum number of ancestors
  */
 export function requireTokenDepth(identity: Identity): void {
   let count = 1;
-  for (let { maker } = identity; maker; { maker } = maker) count += 1;
-  if (count <= makersMax) return;
+  for (let { parent } = identity; parent; { parent } = parent) count += 1;
+  if (count <= ancestorsMax) return;
   throw failedPrecondition(
-    'TooManyMakers',
-    `token "${identity.tokenId}" was created through a chain of ${makersMax} other tokens, which is the maximum; create the new token with one of those`,
+    'TooManyAncestors',
+    `token "${identity.tokenId}" was created through a chain of ${ancestorsMax} other tokens, which is the maximum; create the new token with one of those`,
   );
 }

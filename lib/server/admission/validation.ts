@@ -14,8 +14,8 @@ import type { ObjectAccess } from '../api/object-access.js';
 import { type Seen, seenObject } from '../api/seen-object.js';
 import { Staging } from './staging.js';
 
-/** Options of judgements: the store and the writer. */
-export interface JudgementOptions {
+/** Options of validations: the store and the writer. */
+export interface ValidationOptions {
   readonly store: Pick<StoreReader, 'get' | 'list'>;
   readonly authorizer: AccessControl;
   readonly objectAccess?: ObjectAccess | undefined;
@@ -37,11 +37,11 @@ interface KindRead {
  * One attempt to validate a write or a set of writes: it reads each object and list once, and records the checks
  * for the commit. Rules read only through it.
  */
-export class Judgement implements AdmissionContext {
+export class Validation implements AdmissionContext {
   readonly identity: Identity;
   /** The state after the writes validated so far. */
   readonly staging = new Staging();
-  readonly #options: JudgementOptions;
+  readonly #options: ValidationOptions;
   readonly #objects = new Map<string, Promise<ObjectRead>>();
   readonly #kinds = new Map<string, Promise<KindRead>>();
   /** The status fields that rules read, by the id of the object. */
@@ -49,7 +49,7 @@ export class Judgement implements AdmissionContext {
   /** The reads that the commit checks, in order. */
   readonly #reads = new Map<string, ObjectRead | KindRead>();
 
-  constructor(options: JudgementOptions, identity: Identity) {
+  constructor(options: ValidationOptions, identity: Identity) {
     this.#options = options;
     this.identity = identity;
   }
