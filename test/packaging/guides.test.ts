@@ -69,6 +69,9 @@ describe('the tutorial and guides, typed into an empty folder', function () {
       env: { ...process.env, npm_config_loglevel: 'error', npm_config_audit: 'false' },
     });
 
+  /** The JavaScript of each program that was run. */
+  const ran = new Map<string, string>();
+
   const runs = (times: number): void => {
     it('compiles every program with the options of tsc --init', () => {
       for (const { file, code } of programs) writeFileSync(join(project, `${file}.ts`), code);
@@ -86,6 +89,10 @@ describe('the tutorial and guides, typed into an empty folder', function () {
         const cwd = mkdtempSync(join(project, 'run-'));
         const program = join(project, `${file}.js`);
         expect(prints, 'a text block with the output').to.be.a('string');
+        // Another compiler's equal JavaScript prints the same.
+        const emitted = readFileSync(program, 'utf8');
+        if (ran.get(file) === emitted) return;
+        ran.set(file, emitted);
         for (let time = 1; time <= times; time += 1) {
           const output = await runExample(program, cwd, { code, prints });
           expect(output, `run ${time}`).to.equal(prints);

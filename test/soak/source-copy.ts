@@ -1,19 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  chmod,
-  cp,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  rm,
-  symlink,
-} from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { root } from '../acceptance/daemon.js';
 import { applyArguments, type KeptDefect } from './kept-defects.js';
+
+const workspaces = ['lib', 'proto', 'drivers', 'drivers/sdk', 'controllers', 'cmd', 'test'];
 
 /** Totals of one run of mocha. */
 export interface Totals {
@@ -35,28 +28,17 @@ export class SourceCopy {
     await chmod(folder, 0o755);
     const listed = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
     const files = execFileSync('git', listed, { cwd: root, maxBuffer: 2 ** 26 }).toString();
-    for (const file of files.split('\0').filter((name) => name !== '')) {
-      await mkdir(dirname(join(folder, file)), { recursive: true });
-      // A listed file may have been removed meanwhile.
-      await cp(join(root, file), join(folder, file)).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
-      });
-    }
+    // A listed file may have been removed meanwhile.
+    const present = files.split('\0').filter((name) => name !== '' && existsSync(join(root, name)));
+    // The existing build output, with its times and those of the sources, makes the first build short.
+    const outputs = workspaces.map((workspace) => join(workspace, 'dist'));
+    const script = 'tar --create --null --files-from=- | tar --extract --directory "$0"';
+    execFileSync('sh', ['-c', script, folder], {
+      cwd: root,
+      input: [...present, ...outputs].join('\0'),
+    });
     const copy = new SourceCopy(folder);
     await linkPackages(folder);
-    for (const workspace of [
-      'lib',
-      'proto',
-      'drivers',
-      'drivers/sdk',
-      'controllers',
-      'cmd',
-      'test',
-    ]) {
-      // The existing build output shortens the first build.
-      const dist = join(workspace, 'dist');
-      await cp(join(root, dist), join(folder, dist), { recursive: true, preserveTimestamps: true });
-    }
     return copy;
   }
 
