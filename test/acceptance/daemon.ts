@@ -10,6 +10,8 @@ import { eventually } from 'kedge/testing';
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
 const kedged = join(root, 'cmd/bin/kedged.mjs');
 const kedge = join(root, 'cmd/bin/kedge.mjs');
+/** Characters of the log in the error of a daemon that did not start. */
+const logReported = 1_500;
 
 /** An answer of the REST API. */
 export interface Answer {
@@ -181,7 +183,11 @@ export class TestDaemon {
       child.kill('SIGKILL');
       throw new Error(`${String(error)}\n${this.log}`, { cause: error });
     });
-    if (!this.#ready) throw new Error(`kedged ended: ${this.log}`);
+    // The cause is at the end, and reports of several suites cut long messages.
+    if (!this.#ready)
+      throw new Error(
+        `kedged ended with exit code ${child.exitCode}: ${this.log.slice(-logReported)}`,
+      );
   }
 
   /** Ends the process with a signal; resolves to its exit code. */
