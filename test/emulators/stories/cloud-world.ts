@@ -7,10 +7,11 @@ import { MemoryEngine, seededRandom } from 'kedge';
 import { FakeClock, RecordingLogger } from 'kedge/testing';
 import { type Answer, nodeNames, World } from '../../never-stuck/world.js';
 import type { Emulator } from '../core/emulator.js';
+import type { Token } from '../core/machine.js';
 import type { LoggedRequest } from '../core/requests.js';
-import { tokenOf } from '../drivers/served-cloud.js';
 import { createEmulator, type ProviderName } from '../index.js';
-import { hostSeeing, places, transportTo } from '../sweep/emulated-cloud.js';
+import { driverNames, hostSeeing, places, transportTo } from '../sweep/emulated-cloud.js';
+import { type Credentials, credentialsOf } from './credentials.js';
 import { SeenDisks } from './seen-disks.js';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -43,6 +44,7 @@ export class CloudWorld {
   readonly world: World;
   readonly emulator: Emulator;
   readonly provider: ProviderName;
+  readonly #credentials: Credentials<keyof typeof tokens>;
   readonly #disks: SeenDisks;
   readonly #logger: RecordingLogger;
   readonly #engine: MemoryEngine;
@@ -51,13 +53,17 @@ export class CloudWorld {
 
   private constructor(
     provider: ProviderName,
-    parts: Pick<CloudWorld, 'world' | 'emulator'> & { readonly disks: SeenDisks },
+    parts: Pick<CloudWorld, 'world' | 'emulator'> & {
+      readonly disks: SeenDisks;
+      readonly credentials: Credentials<keyof typeof tokens>;
+    },
     told: { readonly logger: RecordingLogger; readonly engine: MemoryEngine },
   ) {
     this.provider = provider;
     this.world = parts.world;
     this.emulator = parts.emulator;
     this.#disks = parts.disks;
+    this.#credentials = parts.credentials;
     this.#logger = told.logger;
     this.#engine = told.engine;
   }
@@ -66,8 +72,11 @@ export class CloudWorld {
     const { nodeToken, clusterId = 'cluster-1', beside } = options;
     const clock = beside?.world.clock ?? new FakeClock();
     const disks = beside ? beside.#disks : new SeenDisks();
-    const emulator = beside?.emulator ?? emulatorOf(provider, options, { clock, disks });
-    const driverName = `${provider}-volume`;
+    const credentials = beside ? beside.#credentials : credentialsOf(provider, tokens);
+    const emulator =
+      beside?.emulator ??
+      emulatorOf(provider, options, { clock, disks, tokens: credentials.tokens });
+    const driverName = driverNames[provider];
     const registry = (part: Part): DriverRegistry => {
       const drivers = builtinDrivers({
         localVolumeRoot: '/nowhere',
@@ -90,13 +99,17 @@ export class CloudWorld {
       };
       return { ...drivers, get };
     };
-    const labels = { 'svc.io/region': places[provider] };
+    const { labels } = credentials;
     const logger = new RecordingLogger();
     const engine = new MemoryEngine();
     const world = await World.start({
       ...{ clock, registry, labels, logger, engine, usedInFiles: true },
     });
-    const cloud = new CloudWorld(provider, { world, emulator, disks }, { logger, engine });
+    const cloud = new CloudWorld(
+      provider,
+      { world, emulator, disks, credentials },
+      { logger, engine },
+    );
     await cloud.ok('POST', '/namespaces', { name: 'shop' });
     return cloud;
   }
@@ -121,15 +134,20 @@ export class CloudWorld {
     else await this.ok('PUT', `${path}/${name}`, { name, data: { token } });
   }
 
-  /** Creates a class, or replaces its parameters; by default its token is that of the secret `cloud`. */
+  /** The value of a secret with one of the credentials. */
+  credential(name: keyof typeof tokens): string {
+    return this.#credentials.values[name];
+  }
+
+  /** Creates a class, or replaces its parameters; by default its credential is that of the secret `cloud`. */
   async storageClass(
-    parameters: Json = { apiToken: 'secret:cloud.shop.svc/token' },
+    parameters: Json = this.#credentials.parameters('secret:cloud.shop.svc/token'),
     name = 'c',
   ): Promise<void> {
     const { status, body } = await this.rest('GET', `/storageclasses/${name}`);
     const form = {
-      ...{ name, driver: `${this.provider}-volume`, reclaimPolicy: 'delete' },
-      parameters: { region: places[this.provider], ...parameters },
+      ...{ name, driver: driverNames[this.provider], reclaimPolicy: 'delete' },
+      parameters: { ...this.#credentials.place, ...parameters },
     };
     if (status === 404) await this.ok('POST', '/storageclasses', form);
     else await this.ok('PUT', `/storageclasses/${name}`, { ...body, ...form });
@@ -234,7 +252,8 @@ export class CloudWorld {
     const told = [...log, ...this.#answers, ...kept, ...stored].join('\n');
     // It is read: the database has the name of its namespace.
     expect(stored.join('\n')).to.contain('shop');
-    for (const token of Object.values(tokens)) expect(told, 'what is told').not.to.contain(token);
+    for (const secret of [...Object.values(tokens), 'PRIVATE KEY'])
+      expect(told, 'what is told').not.to.contain(secret);
     expect(this.emulator.violations).to.deep.equal([]);
   }
 
@@ -250,17 +269,21 @@ export class CloudWorld {
 function emulatorOf(
   provider: ProviderName,
   { actionMs = 1_000, volumesMax = 100 }: CloudWorldOptions,
-  { clock, disks }: { readonly clock: FakeClock; readonly disks: SeenDisks },
+  parts: {
+    readonly clock: FakeClock;
+    readonly disks: SeenDisks;
+    readonly tokens: readonly Token[];
+  },
 ): Emulator {
   return createEmulator({
     provider,
-    clock,
-    devices: disks,
+    clock: parts.clock,
+    devices: parts.disks,
     random: seededRandom(1),
     actionMs,
     volumesMax,
     instances: nodeNames.map((name) => ({ name, place: places[provider] })),
-    tokens: Object.entries(tokens).map(([name, secret]) => tokenOf(provider, name, secret)),
+    tokens: parts.tokens,
   }).emulator;
 }
 
