@@ -15,8 +15,9 @@ const isExec = ({ clientStreaming }: MethodInfo): boolean => clientStreaming;
 /** Services whose requests have a namespace field, but act on objects of no namespace or on no object. */
 const clusterWide = [
   'AuthService',
-  // Images belong to a node.
+  // Images and requests to agents belong to a node.
   'ImageService',
+  'AgentService',
   ...allKinds.filter(({ scope }) => scope === 'Cluster').map(({ kind }) => `${kind}Service`),
 ];
 const isNamespaced = ({ id }: MethodInfo): boolean => !clusterWide.includes(id.split('.')[0] ?? '');
