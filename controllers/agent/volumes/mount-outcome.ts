@@ -1,4 +1,5 @@
 import type { InstanceMount } from '../../instance/kind.js';
+import type { Volume } from '../../volume/kind.js';
 import type { Reason } from '../../reasons/index.js';
 
 /** Whether a volume can be used by an instance now. */
@@ -19,6 +20,17 @@ export type MountOutcome =
       /** A driver call failed: retry with backoff. Otherwise a change queues the key. */
       readonly retry: boolean;
     };
+
+/** The outcome while a volume is attached and mounted. */
+export function attaching(
+  label: string,
+  { snapshotsInFlight = [] }: Pick<Volume, 'snapshotsInFlight'>,
+): MountOutcome {
+  // A driver that copies an image blocks writes to it meanwhile.
+  const isCopied = snapshotsInFlight.length > 0;
+  const also = isCopied ? '; this may wait for a snapshot that is being created' : '';
+  return waiting('Attaching', `${label} is being attached and mounted${also}`);
+}
 
 /** Creates the outcome for a volume that can't be used yet. */
 export function waiting(reason: Reason, message: string, retry = false): MountOutcome {

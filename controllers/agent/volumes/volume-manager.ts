@@ -19,11 +19,12 @@ import { CallTimes } from './call-times.js';
 import { HeldVolumes } from './held-volumes.js';
 import type { ChangeOwner } from './mount-owner.js';
 import { obstacleOf } from './mount-obstacle.js';
-import { type MountOutcome, waiting } from './mount-outcome.js';
+import { attaching, type MountOutcome, waiting } from './mount-outcome.js';
 import { NodeCalls } from './node-calls.js';
 import { LeftoverMounts } from './leftover-mounts.js';
 import { NodeVolumes } from './node-volumes.js';
 import { UsedParameters } from './used-parameters.js';
+import { StagingFailures } from './staging-failures.js';
 import { VolumeRelease } from './volume-release.js';
 import { tearDownVolumes } from './volume-teardown.js';
 
@@ -70,7 +71,7 @@ export class VolumeManager {
   readonly #staging = new Map<string, { claim: string; outcome: Promise<MountOutcome> }>();
   /** Releases in progress, by claim. */
   readonly #leaving = new Map<string, Promise<boolean>>();
-  /** Parameters at the time of the mount, for a teardown that can't resolve them any more. */
+  readonly #failures = new StagingFailures();
   readonly #used: UsedParameters;
   readonly #calls: NodeCalls;
   readonly #leftovers: LeftoverMounts;
@@ -85,10 +86,8 @@ export class VolumeManager {
     this.#times = new CallTimes(options, (claim) => this.#listener(claim));
     this.#calls = new NodeCalls({ ...options, used: this.#used });
     this.#records = new AttachmentRecords(options);
-    const { mountRoot, clock } = options;
+    const { mountRoot, clock, changeOwner, host = thisNode } = options;
     const mayMount = options.mayMount ?? process.getuid?.() === 0;
-    const host = options.host ?? thisNode;
-    const { changeOwner } = options;
     this.#node = new NodeVolumes({ mountRoot, host, mayMount, changeOwner, clock });
     this.#leftovers = new LeftoverMounts({ ...options, node: this.#node });
     this.#held = new HeldVolumes({ ...options, own: this.#records.own });
@@ -127,17 +126,18 @@ export class VolumeManager {
     const obstacle = obstacleOf(volume, { claim, node }, this.#held.twinsOf(volume));
     if (obstacle) return waiting(obstacle.reason, obstacle.message);
     const id = `${volume.metadata.uid} ${claim} ${mount.name}`;
+    const missed = this.#failures.unreported(id);
+    if (missed) return missed;
     let staging = this.#staging.get(id);
     if (!staging) {
-      const staged = this.#stage(volume, mount, claim, label);
+      const attempt = this.#stage(volume, mount, claim, label);
+      const staged = this.#failures.recorded(id, claim, attempt);
       staging = { claim, outcome: staged.finally(() => this.#staging.delete(id)) };
       this.#staging.set(id, staging);
     }
     const outcome = await this.#times.withSoftTimeout(staging.outcome, claim);
-    // A driver that copies an image blocks writes to it meanwhile.
-    const copied = (volume.snapshotsInFlight?.length ?? 0) > 0;
-    const also = copied ? '; this may wait for a snapshot that is being created' : '';
-    return outcome ?? waiting('Attaching', `${label} is being attached and mounted${also}`);
+    if (outcome) return this.#failures.reported(id, outcome);
+    return this.#failures.meanwhile(id, attaching(label, volume));
   }
 
   #stage(given: Volume, mount: VolumeMount, claim: string, label: string): Promise<MountOutcome> {
@@ -258,6 +258,7 @@ export class VolumeManager {
    * the reservation, nothing shows that the claim will hold them. Throws the first failure after all attempts.
    */
   async releaseAll(claim: string): Promise<void> {
+    this.#failures.forget(claim);
     const arrivals = [...this.#staging.values()].filter((staging) => staging.claim === claim);
     const [released] = await Promise.allSettled([
       this.#releaseHeld(claim),
