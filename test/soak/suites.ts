@@ -69,6 +69,7 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: [
       'test/dist/emulators/life/container-life.test.js',
       'test/dist/emulators/life/attach-faults.test.js',
+      'test/dist/emulators/life/device-links.test.js',
     ],
     environment: { KEDGE_CLOUD_LIFE: 'all' },
   },

@@ -35,7 +35,12 @@ export class CloudMachine {
   }
 
   /** @param gib size of the volumes */
-  static async start(provider: ProviderName, fsType: string, gib: number): Promise<CloudMachine> {
+  static async start(
+    provider: ProviderName,
+    fsType: string,
+    gib: number,
+    { deviceMs }: { readonly deviceMs?: number } = {},
+  ): Promise<CloudMachine> {
     const engine = await RealEngine.start();
     const folder = await mkdtemp(join(tmpdir(), 'kedge-life-'));
     const cloud = await ServedCloud.start(provider, { folder, node, token });
@@ -51,7 +56,7 @@ endpoint = "${endpoint}"
 deviceDirectory = "${deviceDirectory}"
 [drivers.${cloud.driverName}.timeouts]
 requestMs = 2000
-`,
+${deviceMs === undefined ? '' : `deviceMs = ${deviceMs}\n`}`,
     );
     const daemon = await TestDaemon.start({
       arguments: ['--config', config],

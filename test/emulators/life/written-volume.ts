@@ -68,14 +68,19 @@ export class WrittenVolume {
     }
   }
 
-  /** Starts a container with the volume. */
+  /** Starts a container with the volume, and waits until it runs. */
   async use(): Promise<void> {
+    await this.begin();
+    await this.running();
+  }
+
+  /** Creates the service of a container with the volume. */
+  async begin(): Promise<void> {
     await this.#daemon.ok('POST', `${base}/services`, {
       ...{ name: this.#service, image: busyboxImage, terminationGracePeriodSeconds: 1 },
       command: ['sh', '-c', 'exec sleep 100000'],
       volumes: [{ name: 'data', mountPath: '/data', claim: { name: this.name } }],
     });
-    await this.running();
   }
 
   async running(): Promise<Json> {
