@@ -1,5 +1,5 @@
 import { createPrivateKey } from 'node:crypto';
-import { DriverError, type Parameters } from '@kedge/driver-sdk';
+import { DriverError } from '@kedge/driver-sdk';
 
 /** A key of a service account. */
 export interface ServiceAccountKey {
@@ -53,13 +53,4 @@ export function serviceAccountKeyOf(credentialsJSON: string): ServiceAccountKey 
     throw invalid('its private_key is not a private key in PEM format'); // as above
   }
   return { email, key, ...(keyId === '' ? {} : { keyId }) };
-}
-
-/** Returns the credential of a call. `idOf` identifies a secret without revealing it. @throws DriverError */
-export function identityOf(
-  { credentialsJSON = '' }: Parameters,
-  idOf: (secret: string) => string,
-): Identity {
-  if (credentialsJSON === '') return defaultIdentity;
-  return { id: idOf(credentialsJSON), key: serviceAccountKeyOf(credentialsJSON) };
 }

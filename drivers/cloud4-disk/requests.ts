@@ -11,13 +11,14 @@ import {
 import { gibOf, type ProviderClient } from '@kedge/driver-sdk/provider';
 import type { Cloud4Api } from './api.js';
 import type { Authorizations } from './authorization.js';
-import { identityOf } from './credentials.js';
+import { defaultIdentity, type Identity, serviceAccountKeyOf } from './credentials.js';
 import { zoneLabel } from './parameters.js';
 import type { Caller } from './session.js';
 
 /** Smallest disks, GiB. A smaller size becomes this one. */
 const sizeGibMin = { other: 10, 'pd-extreme': 500 } as const;
 const sizeGibMax = 65_536;
+const identitiesMax = 1_000;
 
 export const absent: Observed<never> = { type: 'absent' };
 export const underWay: Observed<never> = { type: 'underWay' };
@@ -54,6 +55,8 @@ export class Requests {
   /** The id of this installation in the descriptions of its resources. */
   readonly cluster: string;
   readonly #authorizations: Authorizations;
+  /** Valid keys by the id of the credential: reading one takes longer than the rest of a call. */
+  readonly #identities = new Map<string, Identity>();
 
   constructor(
     api: Cloud4Api,
@@ -78,8 +81,16 @@ export class Requests {
     return { identity: this.#identity(parameters), about: 'check', signal };
   }
 
-  #identity(parameters: CallContext['parameters']): Caller['identity'] {
-    return identityOf(parameters, (secret) => this.client.credential(secret));
+  #identity({ credentialsJSON = '' }: CallContext['parameters']): Caller['identity'] {
+    if (credentialsJSON === '') return defaultIdentity;
+    const id = this.client.credential(credentialsJSON);
+    let identity = this.#identities.get(id);
+    if (!identity) {
+      identity = { id, key: serviceAccountKeyOf(credentialsJSON) };
+      if (this.#identities.size >= identitiesMax) this.#identities.clear();
+      this.#identities.set(id, identity);
+    }
+    return identity;
   }
 
   /** Returns the project of a class: its parameter, else that of the node. @throws DriverError */

@@ -12,8 +12,8 @@ export type Answer = Promise<readonly [unknown, ...unknown[]]>;
 /** The result of a call that starts an operation. */
 export type Started = Promise<readonly [{ readonly latestResponse: unknown }, ...unknown[]]>;
 
-/** Requests name resources by strings; bodies are `...Resource`. */
-export type Request = Readonly<Record<string, unknown>>;
+/** Requests name resources by strings; bodies are `...Resource`. A test holds the forms against the types of the SDK. */
+export type Request = object;
 
 /** Without `autoPaginate`, a list is one request, and its third result the body. */
 interface ListOptions {

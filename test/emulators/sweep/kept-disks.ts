@@ -107,6 +107,11 @@ export class KeptDisks implements Devices {
     return this.areSeen ? this.#links.get(`${instance} ${link}`) : undefined;
   }
 
+  /** The sizes of all disks, bytes. */
+  get sizes(): readonly number[] {
+    return [...this.#sizes.values()];
+  }
+
   /** Returns the size of a disk in bytes; 0 for an unknown one. */
   sizeOf(id: string): number {
     return this.#sizes.get(id) ?? 0;

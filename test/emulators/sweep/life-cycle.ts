@@ -118,8 +118,10 @@ export class LifeCycle {
     const { handle } = kept;
     const request = { ...this.#context(kept), handle, sizeBytes: size * gib };
     await this.#settled('expand', () => this.#driver.expand(request));
-    const bytes = this.#cloud.disks.sizeOf(handle);
-    if (BigInt(bytes) !== request.sizeBytes) throw new Error(`a disk of ${bytes} bytes`);
+    // There is one disk. Not every provider has the id of the disk as the handle.
+    const { sizes } = this.#cloud.disks;
+    if (BigInt(sizes[0] ?? 0) !== request.sizeBytes || sizes.length > 1)
+      throw new Error(`disks of ${sizes.join(', ')} bytes`);
   }
 
   /** Deletes the volume. @param handle absent if it was lost in a crash */
