@@ -27,7 +27,7 @@ function callOf({ method, path }: { readonly method: string; readonly path: stri
 
 for (const provider of ['cloud1', 'cloud2', 'cloud4'] as const)
   describe(`every call of the life of a ${provider} volume that fails once`, function () {
-    this.timeout(600_000);
+    this.timeout(1_200_000);
     let folder: string;
     before(async () => {
       folder = await mkdtemp(join(tmpdir(), 'kedge-sweep-'));

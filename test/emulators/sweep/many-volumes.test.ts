@@ -78,7 +78,9 @@ for (const provider of ['cloud1', 'cloud2', 'cloud4'] as const)
       const [lastAvailable, lastAttached] = [available, attached].map((all) =>
         most(all.map(({ ms }) => ms)),
       );
-      const refused = emulator.requests.filter(({ status }) => status === rateStatus[provider]).length;
+      const refused = emulator.requests.filter(
+        ({ status }) => status === rateStatus[provider],
+      ).length;
       const mean = emulator.requests.length / volumesCount;
       console.log(
         `      ${emulator.requests.length} requests, ${mean} a volume, at most ${requests.available} until Available and ${requests.attached} more until attached; the last ones after ${lastAvailable! / 1_000} s and ${lastAttached! / 1_000} s; ${refused} refused`,
@@ -122,7 +124,9 @@ for (const provider of ['cloud1', 'cloud2', 'cloud4'] as const)
       );
       const volumes = (await emulator.inventory()).filter((one) => one.startsWith('volume '));
       expect(volumes).to.have.length(stormCount);
-      const refused = emulator.requests.filter(({ status }) => status === rateStatus[provider]).length;
+      const refused = emulator.requests.filter(
+        ({ status }) => status === rateStatus[provider],
+      ).length;
       console.log(
         `      ${refused} requests refused, the last volume after ${most(took) / 1_000} s`,
       );
