@@ -11,7 +11,8 @@ import {
   type RunningEmulator,
   startEmulator,
 } from '../index.js';
-import { places } from '../sweep/emulated-cloud.js';
+import { emulatedProject } from '../cloud4/test-account.js';
+import { driverNames, places, sweepAccount } from '../sweep/emulated-cloud.js';
 
 /** The longest wait of a driver between two polls of an action, milliseconds. */
 const pollMsMax = 1_000;
@@ -76,7 +77,7 @@ export class ServedCloud {
   }
 
   get driverName(): string {
-    return `${this.provider}-volume`;
+    return driverNames[this.provider];
   }
 
   /** `[drivers.<name>]` of a node that is to use it. */
@@ -90,7 +91,19 @@ export class ServedCloud {
   }
 }
 
-/** A token with the rights of the specification, and no others. */
+/** The parameters of a class whose volumes attach to the instances of {@link ServedCloud}. */
+export function parametersOf(
+  provider: ProviderName,
+  token: string,
+): Readonly<Record<string, string>> {
+  const place = places[provider];
+  if (provider !== 'cloud4') return { region: place, apiToken: token };
+  const { credentialsJSON } = sweepAccount;
+  return { zone: place, project: emulatedProject, credentialsJSON };
+}
+
+/** A token with the rights of the specification, and no others; for cloud4 the service account of the tests. */
 export function tokenOf(provider: ProviderName, name: string, secret: string): Token {
+  if (provider === 'cloud4') return sweepAccount.token;
   return { name, secret, ...(provider === 'cloud1' ? { scopes: specifiedScopes } : {}) };
 }
