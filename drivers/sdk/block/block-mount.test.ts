@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { mountBlockDevice } from './block-mount.js';
+import type { MountRequest } from '../contract/driver.js';
+import { DriverError } from '../contract/errors.js';
 import type { NodeHost } from '../node/node-host.js';
 import type { CommandResult } from '../node/run-command.js';
 import { nodeHost, thisNode } from '../node/this-node.js';
@@ -33,7 +35,11 @@ class SmallFileSystem {
     return said('');
   }
 
-  async mount(over: Partial<NodeHost> = {}, target = '/mounted'): Promise<void> {
+  async mount(
+    over: Partial<NodeHost> = {},
+    target = '/mounted',
+    asked: Partial<MountRequest> = {},
+  ): Promise<void> {
     const host = {
       ...nodeHost(this.run),
       mounts: () => Promise.resolve([]),
@@ -61,6 +67,7 @@ class SmallFileSystem {
         target,
         readOnly: false,
         mayFormat: false,
+        ...asked,
       } as never,
       { host },
     );
@@ -108,5 +115,31 @@ describe('the mount of a device to which a wrong link leads', () => {
       await device.mount(beside, '/staging/own');
       expect(device.done).to.include('mount');
     }
+  });
+});
+
+describe('the first mount of a ReadOnlyMany volume', () => {
+  it('formats nothing if the device is blank, and says that a volume from a snapshot has data', async () => {
+    const device = new SmallFileSystem(true);
+    const blank = (command: string, args: readonly string[]): Promise<CommandResult> =>
+      command === 'blkid'
+        ? Promise.resolve({ exitCode: 2, stdout: '', stderr: '' })
+        : device.run(command, args);
+    const files = {
+      ...thisNode.files,
+      realPath: (path: string) => Promise.resolve(path),
+      kindAt: () => Promise.resolve('blockDevice' as const),
+      makeFolder: () => Promise.resolve(),
+      startsAndEndsBlank: () => Promise.resolve(true),
+    };
+    const error: unknown = await device
+      .mount({ run: blank, files }, '/mounted', { readOnly: true, mayFormat: true })
+      .catch((thrown: unknown) => thrown);
+    expect(error).to.be.instanceOf(DriverError);
+    expect((error as DriverError).kind).to.equal('InvalidParameters');
+    expect((error as DriverError).message)
+      .to.contain('nothing is on this volume')
+      .and.contain('source.snapshot');
+    expect(device.done).to.deep.equal([]);
   });
 });
