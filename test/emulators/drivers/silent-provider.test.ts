@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../../acceptance/daemon.js';
+import { emulatedProject, testAccount } from '../cloud4/test-account.js';
 import { type RunningEmulator, startEmulator } from '../index.js';
 import { places } from '../sweep/emulated-cloud.js';
 import { tokenOf } from './served-cloud.js';
@@ -44,92 +45,120 @@ class SilentEndpoint {
   }
 }
 
-describe('a provider that does not answer', function () {
-  this.timeout(180_000);
-  let folder: string;
-  let cloud: RunningEmulator;
-  let daemon: TestDaemon;
-  const silent = new SilentEndpoint();
+interface Silent {
+  readonly driver: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  /** The provider's name in errors. */
+  readonly says: string;
+}
 
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'kedge-silent-'));
-    cloud = await startEmulator({
-      provider: 'cloud2',
-      actionMs: 10,
-      tokens: [tokenOf('cloud2', 'test', token)],
-    });
-    const config = join(folder, 'kedged.toml');
-    await writeFile(
-      config,
-      `[drivers.cloud1-volume]
+const { credentialsJSON } = testAccount('silent');
+const healthyOf = (provider: string): 'cloud1' | 'cloud2' =>
+  provider === 'cloud2' ? 'cloud1' : 'cloud2';
+const silentOnes: Readonly<Record<'cloud1' | 'cloud2' | 'cloud4', Silent>> = {
+  cloud1: {
+    ...{ driver: 'cloud1-volume', says: 'DigitalOcean' },
+    parameters: { region: places.cloud1, apiToken: token },
+  },
+  cloud2: {
+    ...{ driver: 'cloud2-volume', says: 'Hetzner Cloud' },
+    parameters: { region: places.cloud2, apiToken: token },
+  },
+  cloud4: {
+    ...{ driver: 'cloud4-disk', says: 'Google Cloud' },
+    parameters: { zone: places.cloud4, project: emulatedProject, credentialsJSON },
+  },
+};
+
+for (const provider of ['cloud1', 'cloud2', 'cloud4'] as const)
+  describe(`a provider that does not answer, of ${silentOnes[provider].driver}`, function () {
+    this.timeout(180_000);
+    const { driver: silentDriver, parameters: silentParameters, says } = silentOnes[provider];
+    const healthy = healthyOf(provider);
+    let folder: string;
+    let cloud: RunningEmulator;
+    let daemon: TestDaemon;
+    const silent = new SilentEndpoint();
+
+    before(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'kedge-silent-'));
+      cloud = await startEmulator({
+        provider: healthy,
+        actionMs: 10,
+        tokens: [tokenOf(healthy, 'test', token)],
+      });
+      const config = join(folder, 'kedged.toml');
+      await writeFile(
+        config,
+        `[drivers.${silentDriver}]
 endpoint = "${await silent.listen()}"
-[drivers.cloud1-volume.timeouts]
+[drivers.${silentDriver}.timeouts]
 requestMs = ${requestMs}
-[drivers.cloud2-volume]
+[drivers.${healthy}-volume]
 endpoint = "${cloud.endpoint}"
 `,
-    );
-    daemon = await TestDaemon.start({ arguments: ['--config', config] });
-    const parameters = { region: places.cloud2, apiToken: token };
-    for (const [name, driver] of [
-      ['silent', 'cloud1-volume'],
-      ['healthy', 'cloud2-volume'],
-    ])
-      await daemon.ok('POST', '/v1/storageclasses', { name, driver, parameters });
-  });
-  after(async () => {
-    await daemon?.dispose();
-    await cloud?.close();
-    silent.close();
-    await rm(folder, { recursive: true, force: true });
-  });
-
-  const create = async (storageClassName: string, name: string, count: number): Promise<void> => {
-    await Promise.all(
-      Array.from({ length: count }, (_, n) =>
-        daemon.ok('POST', `${base}/volumes`, {
-          name: `${name}-${n}`,
-          storageClassName,
-          size: '1Gi',
-          accessMode: 'ReadWriteOnce',
-        }),
-      ),
-    );
-  };
-  /** Creates volumes of the healthy class; returns the milliseconds until all are Available. */
-  const provision = async (name: string): Promise<number> => {
-    const began = performance.now();
-    await create('healthy', name, healthyCount);
-    await eventually(`the volumes ${name}`, async () => {
-      const all = await daemon.list(`${base}/volumes`);
-      const made = all.filter((one) => String(one.name).startsWith(name));
-      return made.filter(({ status }) => status === 'Available').length === healthyCount;
+      );
+      daemon = await TestDaemon.start({ arguments: ['--config', config] });
+      const region = places[healthy];
+      for (const [name, driver, parameters] of [
+        ['silent', silentDriver, silentParameters],
+        ['healthy', `${healthy}-volume`, { region, apiToken: token }],
+      ] as const)
+        await daemon.ok('POST', '/v1/storageclasses', { name, driver, parameters });
     });
-    return performance.now() - began;
-  };
+    after(async () => {
+      await daemon?.dispose();
+      await cloud?.close();
+      silent.close();
+      await rm(folder, { recursive: true, force: true });
+    });
 
-  it('delays no volume of another class, ends each call at its deadline, and its volumes report it', async () => {
-    const alone = await provision('alone');
-    await create('silent', 'silent', silentCount);
-    await eventually('calls that wait', () => silent.sockets.size >= 16);
-    const beside = await provision('beside');
-    const { ended } = silent;
-    console.log(
-      `      ${healthyCount} volumes Available after ${Math.round(alone)} ms alone, ${Math.round(beside)} ms beside ${silentCount} of a provider that does not answer`,
-    );
-    expect(ended, 'calls of the silent provider that ended meanwhile').to.equal(0);
-    await eventually(
-      'the report of each volume',
-      async () => {
+    const create = async (storageClassName: string, name: string, count: number): Promise<void> => {
+      await Promise.all(
+        Array.from({ length: count }, (_, n) =>
+          daemon.ok('POST', `${base}/volumes`, {
+            name: `${name}-${n}`,
+            storageClassName,
+            size: '1Gi',
+            accessMode: 'ReadWriteOnce',
+          }),
+        ),
+      );
+    };
+    /** Creates volumes of the healthy class; returns the milliseconds until all are Available. */
+    const provision = async (name: string): Promise<number> => {
+      const began = performance.now();
+      await create('healthy', name, healthyCount);
+      await eventually(`the volumes ${name}`, async () => {
         const all = await daemon.list(`${base}/volumes`);
-        const told = all.filter((one) =>
-          JSON.stringify(one.lastOperation ?? '').includes(
-            `DigitalOcean did not answer listVolumes in ${requestMs} ms`,
-          ),
-        );
-        return told.length === silentCount;
-      },
-      6 * requestMs,
-    );
+        const made = all.filter((one) => String(one.name).startsWith(name));
+        return made.filter(({ status }) => status === 'Available').length === healthyCount;
+      });
+      return performance.now() - began;
+    };
+
+    it('delays no volume of another class, ends each call at its deadline, and its volumes report it', async () => {
+      const alone = await provision('alone');
+      await create('silent', 'silent', silentCount);
+      await eventually('calls that wait', () => silent.sockets.size >= 16);
+      const beside = await provision('beside');
+      const { ended } = silent;
+      console.log(
+        `      ${healthyCount} volumes Available after ${Math.round(alone)} ms alone, ${Math.round(beside)} ms beside ${silentCount} of a provider that does not answer`,
+      );
+      expect(ended, 'calls of the silent provider that ended meanwhile').to.equal(0);
+      await eventually(
+        'the report of each volume',
+        async () => {
+          const all = await daemon.list(`${base}/volumes`);
+          const told = all.filter((one) =>
+            new RegExp(`${says} did not answer \\w+ in ${requestMs} ms`).test(
+              JSON.stringify(one.lastOperation ?? ''),
+            ),
+          );
+          return told.length === silentCount;
+        },
+        6 * requestMs,
+      );
+    });
   });
-});
