@@ -44,12 +44,15 @@ interface Outcome {
   readonly requests: number;
 }
 
-for (const provider of ['cloud1', 'cloud2', 'cloud4'] as const)
+for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
   describe(`${driverNames[provider]} in random schedules with crashes of the daemon`, function () {
     this.timeout(600_000);
     let folder: string;
     before(async () => {
       folder = await mkdtemp(join(tmpdir(), 'kedge-schedules-'));
+      const first = new EmulatedCloud(provider, folder);
+      await first.loadSdk();
+      await first.emulator.close();
     });
     after(() => rm(folder, { recursive: true, force: true }));
 
