@@ -27,7 +27,10 @@ async function grantViolations(
   return found.slice(0, 1);
 }
 
-/** Rules of users: their policies must exist, and the writer must hold all rights of these policies. */
+/**
+ * Rules of users: added policies must exist, and the writer must hold all rights of them; those of all policies if the
+ * node of an account is changed or removed. Only a service account has a node.
+ */
 export function userRules(): AdmissionRules<User> {
   return {
     async validate(context, user, before) {

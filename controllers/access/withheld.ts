@@ -194,7 +194,7 @@ function shown(attachments: readonly Attachment[]): string {
     .join(', ');
 }
 
-/** A node adds, changes and removes its own attachments; new ones must belong to its instances. */
+/** A node writes only its own attachments; new ones belong to its instances. It neither sets nor reverts Detaching. */
 function withheldAttachments(
   { node, before, after }: NodeWrite<Volume>,
   { isClaimHere }: VolumeFacts,

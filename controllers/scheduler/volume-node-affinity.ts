@@ -60,7 +60,10 @@ export function reaches(node: Node, constraint: VolumeConstraint): boolean {
 /** Maximum number of nodes whose obstacle a message names. */
 const namedMax = 8;
 
-/** Returns the reason why none of the nodes reaches all volumes, with the obstacles of up to 8 nodes. */
+/**
+ * Returns the reason why none of the nodes reaches all volumes: secret references that are not resolved yet, else the
+ * obstacles of up to 8 nodes.
+ */
 export function unreachable(
   nodes: readonly Node[],
   constraints: readonly VolumeConstraint[],

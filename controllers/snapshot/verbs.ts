@@ -49,7 +49,10 @@ async function restore(
   return parts.resources.createFrom(served, context, { namespace: into, dryRun, compose });
 }
 
-/** The volume of a restore. */
+/**
+ * The volume that a restore creates.
+ * @throws StatusError NotFound, InvalidArgument without a name, FailedPrecondition if the snapshot is not Ready
+ */
 async function restored(
   sealer: Sealer,
   admission: AdmissionContext,

@@ -5,7 +5,7 @@ import type { ContainerSummary } from './engine/engine-containers.js';
 /** States in which a container has no mounts. */
 const over = ['created', 'exited', 'dead'];
 
-/** Finds the containers that have a volume mounted, including those of other programs. */
+/** Finds the containers that have a volume mounted and have not ended, including those of other programs. */
 export function holdersAmong(
   containers: readonly ContainerSummary[],
   { directory }: HeldVolume,

@@ -43,7 +43,7 @@ function missing(subPath: string, part: string, cause: unknown): DriverError {
  * Opens a directory below another, one component at a time, and creates missing ones if `make` is true. Each component
  * is opened through the handle of its parent and never through a symbolic link, so that a concurrent swap is not
  * followed (CVE-2017-1002101, CVE-2021-25741).
- * @throws DriverError InvalidParameters for a component that is a symbolic link, not a directory or missing; other
+ * @throws DriverError InvalidParameters for a component that is `..`, a symbolic link, not a directory or missing; other
  * errors of the file system unchanged
  */
 export async function openInside(

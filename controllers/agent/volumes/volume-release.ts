@@ -32,8 +32,8 @@ export class VolumeRelease {
   }
 
   /**
-   * Releases a volume from a claim: unpublish, unstage, detach, remove the attachment. Returns whether the store had an
-   * attachment of the claim.
+   * Releases a volume from a claim: unpublish, unstage, detach, remove the attachment. While another claim uses the
+   * volume on this node, it is neither unstaged nor detached. Returns whether the store had an attachment of the claim.
    * @throws DriverError; the volume stays attached then
    */
   run(given: Volume, claim: string): Promise<boolean> {

@@ -13,7 +13,7 @@ export type Can = (
 
 /**
  * Prevents privilege escalation: returns the first access of a rule that the granter does not have, as a violation of
- * `field`; an empty list if the granter has all of them.
+ * `field`; an empty list if the granter has all of them. A rule with too many combinations is a violation too.
  */
 export async function escalations(
   can: Can,

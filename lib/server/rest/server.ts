@@ -274,7 +274,8 @@ export class RestServer {
   }
 
   /**
-   * Answers a request of an unknown path or method. The caller is authenticated first, so that paths are not disclosed.
+   * Answers a request of an unknown path or method. The caller is authenticated first, so that paths are not disclosed;
+   * only the preflight of a browser is answered before.
    */
   async #notFound(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = request.url.split('?')[0] ?? '';

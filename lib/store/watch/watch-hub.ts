@@ -196,7 +196,7 @@ export class WatchHub {
   }
 
   /**
-   * The previous state of a change, from the log.
+   * The previous state of a change, from the log; undefined for a creation.
    * @throws StatusError OutOfRange, DataLoss
    */
   async #before({ predecessor, entry }: Change): Promise<LazyObject | undefined> {
