@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { mountBlockDevice } from './block-mount.js';
 import type { MountRequest } from '../contract/driver.js';
-import { DriverError } from '../contract/errors.js';
+import { DriverError } from '../errors/errors.js';
 import type { NodeHost } from '../node/node-host.js';
 import type { CommandResult } from '../node/run-command.js';
 import { nodeHost, thisNode } from '../node/this-node.js';
