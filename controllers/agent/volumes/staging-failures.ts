@@ -8,7 +8,7 @@ interface Failure {
 
 /**
  * Failures of attempts to stage a volume, by attempt. An attempt that takes longer than its caller waits fails while
- * nobody asks for its outcome: it is reported, and counts for the backoff, before the next attempt begins.
+ * no caller waits for its outcome: it is reported, and counts for the backoff, before the next attempt begins.
  */
 export class StagingFailures {
   readonly #failures = new Map<string, Failure>();
