@@ -49,6 +49,7 @@ export function changes(action: Action): boolean {
 export class Ec2Client {
   readonly provider: ProviderClient;
   readonly #load: () => Ec2Sdk;
+  #loaded: Ec2Sdk | undefined;
   readonly #endpoint: string | undefined;
   readonly #timeoutMs: number;
   /** Clients by region and credential, the most recently used last. */
@@ -74,9 +75,10 @@ export class Ec2Client {
     return `${region} ${createHash('sha256').update(secret).digest('hex')}`;
   }
 
-  /** Loads the SDK. @throws DriverError Unavailable if it is not installed */
-  requireSdk(): void {
-    this.#load();
+  /** Loads the SDK at the first call. @throws DriverError Unavailable if it is not installed */
+  requireSdk(): Ec2Sdk {
+    this.#loaded ??= this.#load();
+    return this.#loaded;
   }
 
   #client(caller: Ec2Caller): SdkClient {
@@ -84,7 +86,7 @@ export class Ec2Client {
     const key = this.identity(caller);
     const client =
       this.#clients.get(key) ??
-      new (this.#load().EC2Client)({
+      new (this.requireSdk().EC2Client)({
         region,
         ...(this.#endpoint === undefined ? {} : { endpoint: this.#endpoint }),
         ...(keys ? { credentials: keys } : {}),
@@ -170,7 +172,7 @@ export class Ec2Client {
   ): Promise<Fields> {
     const client = this.#client(caller);
     const keys = await this.#keys(client, caller);
-    const command = new (this.#load()[`${action}Command`])(input);
+    const command = new (this.requireSdk()[`${action}Command`])(input);
     const abort = new AbortController();
     this.#sent.set(abort.signal, { action, caller, about, keys });
     try {

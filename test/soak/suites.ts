@@ -28,6 +28,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     ],
     environment: { KEDGE_CONFORMANCE: 'all', KEDGE_MUTANTS: 'all' },
   },
+  'cloud-faults': {
+    summary: 'each request of the life of a cloud volume fails in each way, also through an SDK',
+    specs: ['test/dist/emulators/sweep/fault-sweep.test.js'],
+    environment: { KEDGE_FAULT_SWEEP: 'all' },
+  },
   storage: {
     summary: 'random users of volumes over failing drivers and a dying daemon; nothing is lost',
     specs: ['test/dist/storage/model.test.js'],

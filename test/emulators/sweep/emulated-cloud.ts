@@ -53,7 +53,7 @@ export const sweepAccount = testAccount('sweep');
 /** Options of {@link EmulatedCloud}. */
 export type CloudChoice = Pick<
   EmulatorOptions,
-  'instances' | 'volumesMax' | 'actionMs' | 'requestsMax'
+  'instances' | 'volumesMax' | 'actionMs' | 'requestsMax' | 'perPage'
 >;
 
 /** A provider, its disks and its driver in one process on one clock. It needs no socket. */

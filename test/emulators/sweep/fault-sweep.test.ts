@@ -18,7 +18,12 @@ const faults: Readonly<Record<string, Fault>> = {
 const secrets = [testToken, sweepAccount.secret.split('\n')[2]!, 'eyJhbGci'];
 
 /** Number of concurrent life cycles. Each has its own clock. Requests that an SDK makes take more of a processor. */
-const atOnce = { cloud1: 16, cloud2: 16, cloud3: 4, cloud4: 4 } as const;
+const atOnce = { cloud1: 16, cloud2: 16, cloud3: 2, cloud4: 4 } as const;
+
+/** One of so many cases is run, unless all are requested: all of cloud3 and of cloud4 take minutes. */
+const sampled = { cloud1: 1, cloud2: 1, cloud3: 6, cloud4: 6 } as const;
+const whole = process.env['KEDGE_FAULT_SWEEP'] === 'all';
+const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 
 /** Number of actions that the test may end for one that never ends: a modification is followed by an optimization. */
 const endedMax = { cloud1: 1, cloud2: 1, cloud3: 2, cloud4: 1 } as const;
@@ -75,9 +80,11 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       const calls = cloud.emulator.requests.slice(earlier).map(callOf);
       expect(await cloud.emulator.inventory()).to.deep.equal([]);
       await cloud.emulator.close();
-      const cases = calls.flatMap((call, n) =>
+      const all = calls.flatMap((call, n) =>
         Object.entries(faults).map(([name, fault]) => ({ call, nth: n + 1, name, fault })),
       );
+      const step = whole ? 1 : sampled[provider];
+      const cases = all.filter((_, n) => n % step === seed % step);
       const problems: string[] = [];
       const left = cases.values();
       const worker = async (): Promise<void> => {
@@ -89,7 +96,7 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       await Promise.all(Array.from({ length: atOnce[provider] }, worker));
       const kinds = Object.keys(faults).length;
       console.log(
-        `      ${cases.length} cases: ${calls.length} requests, each failing in ${kinds} ways`,
+        `      ${cases.length} of ${all.length} cases, KEDGE_SEED=${seed}: ${calls.length} requests, each failing in ${kinds} ways`,
       );
       expect(problems).to.deep.equal([]);
     });
