@@ -9,7 +9,12 @@ import {
   type Operations,
   type Pending,
 } from '@kedge/driver-sdk';
-import { pauseOn, type Transport, TransportError } from '@kedge/driver-sdk/provider';
+import {
+  pauseOn,
+  type Transport,
+  TransportError,
+  type TransportRequest,
+} from '@kedge/driver-sdk/provider';
 import { type EmulatedCloud, here, transportTo } from './emulated-cloud.js';
 
 const gib = 1024n ** 3n;
@@ -53,8 +58,8 @@ export function newPlan(uid: string, steps: readonly Step[]): Plan {
 
 /** How a daemon ends. */
 export interface Crash {
-  /** Number of the request, from 1, at which the daemon is killed. */
-  readonly atRequest: number;
+  /** Number of the changing request, from 1, at which the daemon is killed: reads are repeated without harm. */
+  readonly atChange: number;
   /** Whether the provider executes this request. */
   readonly executed: boolean;
 }
@@ -68,6 +73,10 @@ function cut(): TransportError {
   return new TransportError('the daemon was killed', true);
 }
 
+function isChange({ method, body = '' }: TransportRequest): boolean {
+  return method !== 'GET' && !body.includes('Action=Describe');
+}
+
 /**
  * One life of a daemon: it works on all plans at once until they are done, or until it is killed. A killed one makes no
  * request, stores nothing and continues nothing, whatever it was waiting for.
@@ -79,7 +88,7 @@ export class CrashingDaemon {
   #kill: () => void = () => undefined;
   #alive = true;
   readonly #calls = new AbortController();
-  #requests = 0;
+  #changes = 0;
   /** Errors of the driver as texts. */
   readonly said: string[];
 
@@ -105,8 +114,9 @@ export class CrashingDaemon {
 
   readonly #transport: Transport = async (request) => {
     if (!this.#alive) throw cut();
-    this.#requests += 1;
-    const crash = this.#crash?.atRequest === this.#requests ? this.#crash : undefined;
+    const changes = isChange(request);
+    if (changes) this.#changes += 1;
+    const crash = changes && this.#crash?.atChange === this.#changes ? this.#crash : undefined;
     const inner = transportTo(this.#cloud.emulator);
     if (crash) {
       if (crash.executed) await inner(request).catch(() => undefined);

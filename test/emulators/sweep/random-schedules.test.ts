@@ -76,7 +76,7 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       const lives = below(random, 6);
       await clock.during(async () => {
         for (let life = 0; ; life += 1) {
-          const crash = { atRequest: 1 + below(random, 25), executed: random.next() < 0.5 };
+          const crash = { atChange: 1 + below(random, 6), executed: random.next() < 0.7 };
           const daemon = new CrashingDaemon(cloud, life < lives ? crash : undefined, said);
           const end = await daemon.run(plans).catch((error: unknown) => {
             problems.push(String(error));
