@@ -26,15 +26,15 @@ import type { Waits } from '../../provisioned/conditions.js';
 import { Upkeep } from './upkeep.js';
 import { Verification } from './verification.js';
 
-/** Whether a volume of an earlier release has its data on a node that its topology does not name. */
-async function isUnplaced(
-  drivers: DriverRegistry,
-  { driver = '', handle = '', topology }: Volume,
-): Promise<boolean> {
-  if (handle === '' || topology?.[nodeTopologyKey] !== undefined) return false;
-  return (
-    (await drivers.get(driver))?.capabilities().topologyKeys.includes(nodeTopologyKey) === true
-  );
+/** Whether the topology of a volume does not name a node, so that the first probe may have to find it. */
+function namesNoNode({ handle = '', topology }: Volume): boolean {
+  return handle !== '' && topology?.[nodeTopologyKey] === undefined;
+}
+
+/** Whether the data of a driver's volumes is on one node. */
+async function isOnNodes(drivers: DriverRegistry, name: string): Promise<boolean> {
+  const driver = await drivers.get(name);
+  return driver?.capabilities().topologyKeys.includes(nodeTopologyKey) === true;
 }
 
 /** The nodes with an attachment of a volume, except the node of this process, which exists. */
@@ -66,6 +66,8 @@ export class VolumeReconciler {
 
   /** The inputs of the last failed probe, by uid: other ones, such as a new token, make another probe due. */
   readonly #unverified = new Map<string, string>();
+  /** Whether the data of a driver's volumes is on one node, by the name of the driver. */
+  readonly #onNodes = new Map<string, boolean>();
   /** Volumes that this process has reconciled, by uid. */
   readonly #seen = new Set<string>();
   /** Those of them that an earlier process left attached, until their first probe is scheduled. */
@@ -84,8 +86,15 @@ export class VolumeReconciler {
   }
 
   async reconcile(request: ReconcileContext): Promise<Result> {
-    const volume = await this.#options.store.get(volumes, request.key);
+    const { store, drivers } = this.#options;
+    const volume = await store.get(volumes, request.key);
     if (!volume) return done();
+    const { driver = '' } = volume;
+    if (namesNoNode(volume) && !this.#onNodes.has(driver)) {
+      this.#onNodes.set(driver, await isOnNodes(drivers, driver));
+      // The decision needs the state of the volume after the wait.
+      return this.reconcile(request);
+    }
     if (this.#effects.part === 'node') return this.#serve(this.#effects.recalled(volume), request);
     const { gone, leftMs } = this.#gone.among(holdingNodes(volume, this.#options.node));
     if (gone.length > 0) return this.#upkeep.detachFromDeleted(volume, gone, request);
@@ -96,14 +105,14 @@ export class VolumeReconciler {
   /** The part of a node: executes the requested calls for volumes whose data is here. */
   async #serve(volume: Volume, request: ReconcileContext): Promise<Result> {
     if (this.#effects.turn(volume).type !== 'here') return done();
-    const action = planVolume(await this.#situation(volume));
+    const action = planVolume(this.#situation(volume));
     if (action.type === 'none') return this.#untilProbe(volume);
     const isAsked = action.type !== 'reclaim' || isDeletionAsked(volume);
     return callsDriver(action, volume) && isAsked ? this.#act(volume, request) : done();
   }
 
   async #act(volume: Volume, request: ReconcileContext): Promise<Result> {
-    const situation = await this.#situation(volume);
+    const situation = this.#situation(volume);
     const action = planVolume(situation);
     const { uid } = volume.metadata;
     if (!this.#seen.has(uid) && volume.status === 'Bound') this.#left.add(uid);
@@ -154,7 +163,7 @@ export class VolumeReconciler {
     }
   }
 
-  async #situation(volume: Volume): Promise<VolumeSituation> {
+  #situation(volume: Volume): VolumeSituation {
     const { manager } = this.#options;
     const { uid } = volume.metadata;
     const storageClass = this.#effects.classes().get(volume.storageClassName);
@@ -186,7 +195,8 @@ export class VolumeReconciler {
       `root@${findCondition(volume.conditions, rootCondition)?.status ?? 'True'}`,
     ].join(' ');
     // The first probe of a process also determines the node of volumes of earlier releases.
-    const unplaced = !this.#probes.has(uid) && (await isUnplaced(this.#options.drivers, volume));
+    const isOfNode = this.#onNodes.get(volume.driver ?? '') === true;
+    const unplaced = !this.#probes.has(uid) && isOfNode && namesNoNode(volume);
     const isRetried = (this.#unverified.get(uid) ?? inputs) !== inputs;
     const probeDue = unplaced || isRetried || Boolean(volume.missingSince) || isProbeDue;
     return { volume, storageClass, owner: present ?? 'gone', inputs, probeDue };
