@@ -35,9 +35,9 @@ export class ApiLoad {
   /** @throws Error if the client ended, which it does at a refused call */
   async run(command: string): Promise<LoadResult> {
     this.#process.stdin.write(`${command}\n`);
-    const { value, done } = await this.#answers.next();
+    const { value, done } = (await this.#answers.next()) as IteratorResult<string, undefined>;
     if (done === true) throw new Error(`the load client ended at "${command}"`);
-    return JSON.parse(String(value)) as LoadResult;
+    return JSON.parse(value) as LoadResult;
   }
 
   end(): void {
