@@ -136,8 +136,10 @@ export class LoopDevices implements Devices {
 
   async #create(volume: string, sizeBytes: number, from: string | undefined): Promise<void> {
     const image = this.image(volume);
-    if (from === undefined) await sparse(image, sizeBytes);
-    else await copy(this.#snapshot(from), image);
+    if (from === undefined) return sparse(image, sizeBytes);
+    await copy(this.#snapshot(from), image);
+    // Some providers restore to a larger size at once.
+    return truncate(image, sizeBytes);
   }
 
   async #resize(volume: string, sizeBytes: number): Promise<void> {
