@@ -1,5 +1,5 @@
-import { mkdir, open, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, open, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { mountAt } from '../../node/mount-table.js';
 import type { Check } from '../check.js';
 import { assert } from '../failure.js';
@@ -8,6 +8,12 @@ import { deviceHead, writeHead } from '../device-bytes.js';
 import { kindOf, requireKind, requireRefusal } from '../require-kind.js';
 
 const needs = ['content'] as const;
+
+/** The file of a loop device; undefined for other devices, and for one that is free. */
+function backingFile(device: string): Promise<string | undefined> {
+  const file = `/sys/class/block/${basename(device)}/loop/backing_file`;
+  return readFile(file, 'utf8').catch(() => undefined);
+}
 
 async function writable(path: string): Promise<boolean> {
   const probe = join(path, 'kedge-writable');
@@ -177,7 +183,10 @@ export const mounts: readonly Check[] = [
     body: async (trial) => {
       const made = await trial.provision();
       const device = await realpath(await trial.device(made));
+      const backing = await backingFile(device);
       await (await trial.driver()).detach(trial.call(made));
+      // Another process may have been given the number of the loop device meanwhile.
+      if (backing !== undefined && (await backingFile(device)) !== backing) return;
       // Either the device node is removed, or it has no content: a loop device remains without its file.
       const file = await open(device, 'r').catch(() => undefined);
       const bytes = await file?.read(Buffer.alloc(512), 0, 512, 0).catch(() => undefined);
