@@ -89,6 +89,7 @@ export class Cloud3Attachments {
       );
     requireZone(volume, found, node);
     const device = this.#names.next(found);
+    const earlier = await operations.get('attach');
     await operations.set('attach', String(this.#clock.now()));
     try {
       await this.#api.make(caller, 'AttachVolume', {
@@ -99,9 +100,14 @@ export class Cloud3Attachments {
     } catch (thrown) {
       const error = DriverError.from(thrown);
       if (error.kind === 'Timeout' || error.kind === 'Unavailable') throw error;
-      await operations.clear('attach');
-      if (error.kind !== 'InUse') throw error;
-      // Either the volume or the name of its device: the next call looks at the volume, and takes another name.
+      if (error.kind !== 'InUse') {
+        // An earlier call without an answer may still attach the volume: a detach waits for it.
+        if (earlier === undefined) await operations.clear('attach');
+        else await operations.set('attach', earlier);
+        throw error;
+      }
+      // Either the volume, by an attachment that its record does not show yet, or the name of its device: the next call looks
+      // at the volume, and takes another name.
       throw new DriverError('Throttled', error.message, { retryAfterMs: 2 * pollMs });
     }
   }

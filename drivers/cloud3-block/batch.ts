@@ -1,3 +1,4 @@
+import { DriverError } from '@kedge/driver-sdk';
 import type { Ec2Caller } from './parameters.js';
 
 /** The provider permits so many values of one filter. */
@@ -38,8 +39,18 @@ export class BatchedReads<T> {
   of(lane: string, caller: Ec2Caller, value: string): Promise<readonly T[]> {
     const found = this.#lanes.get(lane) ?? { waiting: [], isRunning: false };
     this.#lanes.set(lane, found);
+    const { signal } = caller;
+    const ended = new AbortController();
     const read = new Promise<readonly T[]>((resolve, reject) => {
       found.waiting.push({ value, caller, resolve, reject });
+      const cancel = (): void => {
+        reject(new DriverError('Timeout', 'DescribeVolumes at Amazon EBS was cancelled'));
+      };
+      signal.addEventListener('abort', cancel, { once: true, signal: ended.signal });
+      if (signal.aborted) cancel();
+    }).finally(() => {
+      // The signal of a caller outlives its reads.
+      ended.abort();
     });
     // Reads of the same turn of the event loop share a request.
     if (!found.isRunning) {
@@ -51,10 +62,9 @@ export class BatchedReads<T> {
 
   async #run(name: string, lane: Lane<T>): Promise<void> {
     while (lane.waiting.length > 0) {
-      const batch = lane.waiting.splice(0, valuesMax).filter(({ caller, reject }) => {
-        if (caller.signal.aborted) reject(caller.signal.reason);
-        return !caller.signal.aborted;
-      });
+      const batch = lane.waiting
+        .splice(0, valuesMax)
+        .filter(({ caller }) => !caller.signal.aborted);
       const [first] = batch;
       if (first) await this.#share(first.caller, batch);
     }
@@ -63,7 +73,7 @@ export class BatchedReads<T> {
   }
 
   async #share(caller: Ec2Caller, batch: readonly Waiting<T>[]): Promise<void> {
-    // One cancelled caller does not end the request of the others; its own call ends without it.
+    // One cancelled caller does not end the request of the others; its own read ends without it.
     const signal = batch.length === 1 ? caller.signal : new AbortController().signal;
     const values = [...new Set(batch.map(({ value }) => value))];
     const about = [...new Set(batch.map((one) => one.caller.about))];

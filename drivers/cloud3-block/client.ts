@@ -81,6 +81,11 @@ export class Ec2Client {
     return this.#loaded;
   }
 
+  /** Finds the credentials of a caller, without a call of EC2. @throws DriverError if there are none */
+  async requireCredentials(caller: Ec2Caller): Promise<void> {
+    await this.#keys(this.#client(caller), caller);
+  }
+
   #client(caller: Ec2Caller): SdkClient {
     const { region, keys } = caller;
     const key = this.identity(caller);
@@ -124,6 +129,7 @@ export class Ec2Client {
       method: 'POST',
       path: `/?Action=${action}`,
       token: keys.secretAccessKey,
+      secrets: furtherSecrets(keys),
       credential: `${caller.region} ${keys.accessKeyId}`,
       about,
       signal: caller.signal,
@@ -182,6 +188,7 @@ export class Ec2Client {
       if (thrown instanceof DriverError) throw thrown;
       const message = redacted(thrown instanceof Error ? thrown.message : String(thrown), [
         keys.secretAccessKey,
+        ...furtherSecrets(keys),
       ]);
       throw new DriverError(
         changes(action) ? 'Timeout' : 'Unavailable',
@@ -190,6 +197,10 @@ export class Ec2Client {
       );
     }
   }
+}
+
+function furtherSecrets({ sessionToken }: AwsKeys): readonly string[] {
+  return sessionToken === undefined ? [] : [sessionToken];
 }
 
 /** Whether a text is a complete answer to an action: others, such as pages of a gateway, are read as empty lists. */

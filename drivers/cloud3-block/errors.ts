@@ -218,6 +218,14 @@ export const cloud3Errors: readonly ErrorRow[] = [
     ),
   },
   {
+    // A limit of a proxy before the provider: the request was not executed.
+    status: [429],
+    code: [''],
+    kind: 'Throttled',
+    source: 'RFC 6585, section 4',
+    example: error(429, '', ''),
+  },
+  {
     // The provider always sends a code: this is the answer of a proxy, or a part of one.
     code: [''],
     kind: 'Unavailable',

@@ -99,20 +99,27 @@ export async function checkPermissions(
     const unasked = rows.map((row) => ({ ...row, message: 'it needs the package' }));
     return [{ ...sdk, state: 'missing', message }, ...unasked];
   }
+  const found = { ...sdk, state: 'ok' } as const;
+  try {
+    await api.client.requireCredentials(caller);
+  } catch (thrown) {
+    return [found, ...withoutCredential('accessKeyId', thrown, rows, 'it needs credentials')];
+  }
   const reached = await endpointReport(endpoint, () => api.volume(caller, 'vol-00000000000000000'));
   if (reached.state !== 'ok') {
     const message = 'the endpoint did not answer';
     return [reached, ...rows.map((row) => ({ ...row, message }))];
   }
-  const reports: PermissionReport[] = [{ ...sdk, state: 'ok' }, reached];
+  const reports: PermissionReport[] = [found, reached];
   for (const permission of permissions) {
     const row = rowOf(permission);
     const { action, dryRun } = permission;
-    reports.push(
-      action.startsWith('Describe')
-        ? await probed(row, () => api.client.call(caller, action, dryRun))
-        : await tried(api, caller, permission, row, request),
-    );
+    const report = action.startsWith('Describe')
+      ? await probed(row, () => api.client.call(caller, action, dryRun))
+      : await tried(api, caller, permission, row, request);
+    // A class is complete without an optional permission.
+    const isLess = permission.optional === true && report.state === 'missing';
+    reports.push(isLess ? { ...report, state: 'unknown' } : report);
   }
   const instance = await instanceReport(api, caller, request.node);
   return instance ? [...reports, instance] : reports;

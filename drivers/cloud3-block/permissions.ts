@@ -7,6 +7,8 @@ export interface Permission {
   readonly needed: string;
   /** The input with which `kedge driver check` asks for it. It names no resource that exists. */
   readonly dryRun: Readonly<Record<string, unknown>>;
+  /** Every operation works without it. */
+  readonly optional?: boolean;
 }
 
 const VolumeId = 'vol-00000000000000000';
@@ -40,6 +42,7 @@ export const permissions: readonly Permission[] = [
     action: 'DescribeVolumesModifications',
     needed: 'optional: observing growth; without it a failed growth is only repeated',
     dryRun: { MaxResults: 5 },
+    optional: true,
   },
   { action: 'CreateSnapshot', needed: snapshots, dryRun: { VolumeId } },
   {

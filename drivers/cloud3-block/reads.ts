@@ -12,7 +12,7 @@ import { tagKeys } from './names.js';
 import { callerOf } from './parameters.js';
 
 /** States in which a volume does not exist any more. */
-const gone: readonly string[] = ['deleting', 'deleted'];
+export const gone: readonly string[] = ['deleting', 'deleted'];
 /** The same for a deletion, which waits a while for its end. */
 export const deleted: readonly string[] = ['deleted'];
 
@@ -57,8 +57,10 @@ export class VolumeReads {
     const caller = callerOf(request);
     const lane = `tag ${this.#api.client.identity(caller)}`;
     const all = await this.#byTag.of(lane, caller, uid);
-    const found = all.filter(({ state }) => !absent.includes(state));
-    if (found.length <= 1) return found[0];
+    const known = all.filter(({ state }) => !absent.includes(state));
+    // A volume of an earlier attempt may still be deleted.
+    const found = known.filter(({ state }) => !gone.includes(state));
+    if (found.length <= 1) return found[0] ?? known[0];
     const ids = found.map(({ id }) => id).join(', ');
     throw new DriverError(
       'Internal',

@@ -14,7 +14,7 @@ import { bytesOf, type ProviderClock, provisioned } from '@kedge/driver-sdk/prov
 import type { Cloud3Api, CloudVolume } from './api.js';
 import { clientToken, volumeTags } from './names.js';
 import { callerOf, createFields, requireSize, zoneOf } from './parameters.js';
-import { attachmentOf, deleted, type VolumeReads } from './reads.js';
+import { attachmentOf, deleted, gone, type VolumeReads } from './reads.js';
 
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
@@ -121,10 +121,11 @@ export class Cloud3Volumes {
       await keep(operations, { epoch: epoch + 1, at: 0 });
       return notYet(pollMs);
     }
-    // No volume was created, so a deletion need not wait for one. A burned token stays burned.
+    // This call created no volume, but an earlier one without an answer may have: a deletion waits for it. A burned token
+    // stays burned.
     if (!uncertain.includes(error.kind)) {
-      if (epoch === 1) await operations.clear('provision');
-      else await keep(operations, { epoch, at: 0 });
+      if (earlier) await keep(operations, earlier);
+      else await operations.clear('provision');
     }
     throw error;
   }
@@ -172,6 +173,11 @@ export class Cloud3Volumes {
     attempt: Attempt,
   ): Promise<ProvisionResult | Pending> {
     const { operations } = request;
+    if (gone.includes(found.state)) {
+      // The token belongs to a volume that somebody else has deleted.
+      await keep(operations, { epoch: attempt.epoch + 1, at: 0 });
+      return notYet(pollMs);
+    }
     if (found.state === 'creating') {
       if (attempt.id === undefined) await keep(operations, { ...attempt, id: found.id });
       return working(attempt.at > 0 ? this.#clock.now() - attempt.at : 0);

@@ -182,6 +182,15 @@ describe('driver check of the drivers of providers', function () {
       expect(rows.filter((row) => row.state === 'missing' && isOwn(row))).to.deep.equal([]);
     });
 
+  it('finds nothing missing in a key without the optional permission, and says what it is for', async () => {
+    const rows = await checked({ provider: 'cloud3', token: token('cloud3', keyPermissions) });
+    const own = rows.filter(({ permission }) => permission.startsWith('ec2:'));
+    expect(own.filter(({ state }) => state === 'missing')).to.deep.equal([]);
+    const row = own.find(({ permission }) => permission === 'ec2:DescribeVolumesModifications');
+    expect(row?.state).to.equal('unknown');
+    expect(row?.needed).to.contain('optional');
+  });
+
   for (const defect of defects)
     it(`finds ${defect.what}`, async () => {
       const rows = await checked(defect);

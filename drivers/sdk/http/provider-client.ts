@@ -134,7 +134,7 @@ export class ProviderClient {
       const made = {
         at: startedAt,
         method: call.method,
-        path: redacted(pathOf(call), [call.token]),
+        path: redacted(pathOf(call), secretsOf(call)),
         durationMs,
         ...(reply ? { status: reply.status } : {}),
         ...(requestId === undefined ? {} : { requestId }),
@@ -146,7 +146,7 @@ export class ProviderClient {
 
   async #send(call: ProviderCall): Promise<TransportReply> {
     const { provider, endpoint, requestTimeoutMs } = this.#of;
-    const { token, name } = call;
+    const { name } = call;
     const unknown = mayChange(call) ? 'Timeout' : 'Unavailable';
     const late = (cause: 'deadline' | 'cancelled'): Error =>
       cause === 'cancelled'
@@ -159,7 +159,10 @@ export class ProviderClient {
     } catch (thrown) {
       if (thrown instanceof DriverError) throw thrown;
       const sent = !(thrown instanceof TransportError) || thrown.sent;
-      const words = redacted(thrown instanceof Error ? thrown.message : String(thrown), [token]);
+      const words = redacted(
+        thrown instanceof Error ? thrown.message : String(thrown),
+        secretsOf(call),
+      );
       throw new DriverError(
         sent ? unknown : 'Unavailable',
         `${name} got no answer from ${provider} at ${call.signed?.url.origin ?? endpoint}: ${words}`,
@@ -225,7 +228,7 @@ export class ProviderClient {
       ...(row?.limit === undefined ? {} : { limit: row.limit }),
       ...(row?.retryElsewhere === undefined ? {} : { retryElsewhere: row.retryElsewhere }),
     };
-    return new DriverError(kind, redacted(message, [call.token]), options);
+    return new DriverError(kind, redacted(message, secretsOf(call)), options);
   }
 
   /** Returns the delay that a refusal by the rate limit requests, at least a second, milliseconds. */
@@ -256,6 +259,10 @@ function requestOf(call: ProviderCall, endpoint: string): Omit<TransportRequest,
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   };
+}
+
+function secretsOf({ token, secrets = [] }: ProviderCall): readonly string[] {
+  return [token, ...secrets];
 }
 
 function pathOf({ path, query }: ProviderCall): string {

@@ -115,7 +115,9 @@ export class EmulatedCloud {
   async loadSdk(): Promise<void> {
     const driver = await this.driver();
     const { signal } = new AbortController();
-    const request = { parameters: this.parameters, node: here, signal, handle: 'none' };
+    // The emulator objects to an id that the definition does not permit.
+    const handle = this.provider === 'cloud3' ? 'vol-00000000000000000' : 'none';
+    const request = { parameters: this.parameters, node: here, signal, handle };
     await driver.find?.(request).catch(() => undefined);
   }
 
