@@ -140,7 +140,11 @@ export class Ec2Client {
         changes: changes(action),
       },
     });
-    return text as string;
+    if (typeof text === 'string') return text;
+    throw new DriverError(
+      changes(action) ? 'Timeout' : 'Unavailable',
+      `Amazon EBS answered ${action} with an empty body`,
+    );
   }
 
   /** The credentials of a call. The provider's chain may ask the instance's metadata server, which may hang. */

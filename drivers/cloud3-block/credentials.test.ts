@@ -8,18 +8,28 @@ const sessionToken = 'session+token/of=the==test';
 const secretAccessKey = 'secret-of-the-test';
 const { signal } = new AbortController();
 
-function driverOver(transport: (request: TransportRequest) => string) {
+function driverOver(transport: (request: TransportRequest) => string, status = 403) {
   return createCloud3BlockDriver({
     ...{ localVolumeRoot: '/nowhere', hostPathAllowlist: [], allowCreateMissing: false },
     ...{ node: 'worker-1', clusterId: 'cluster-1' },
     drivers: { 'cloud3-block': { endpoint: 'http://127.0.0.1:1' } },
     providers: {
-      transport: async (request) => ({ status: 403, headers: {}, text: transport(request) }),
+      transport: async (request) => ({ status, headers: {}, text: transport(request) }),
     },
   });
 }
 
 describe('the credentials of cloud3-block', () => {
+  it('remain usable after an answer without a body, which is told', async () => {
+    const driver = driverOver(() => '', 200);
+    const parameters = { region: 'eu-central-1', accessKeyId: 'AKIATEST', secretAccessKey };
+    const volume = { uid: 'u-1', namespace: 'default', name: 'data' };
+    const request = { volume, parameters, signal, handle: 'vol-1', operations: {} } as never;
+    const error: unknown = await driver.observe(request).catch((thrown: unknown) => thrown);
+    expect(error).to.include({ kind: 'Unavailable' });
+    expect(String(error)).to.contain('answered DescribeVolumes with an empty body');
+  });
+
   it('are not told if the provider repeats them: neither the key nor the session token', async () => {
     const driver = driverOver(({ headers }) => {
       const told = `not valid: ${headers['x-amz-security-token'] ?? ''} ${secretAccessKey}`;

@@ -21,6 +21,24 @@ describe('the parameters of cloud3-block', () => {
     expect(said({ volumeType: 'x9', iops: '1', throughput: '1' }), 'unknown').to.deep.equal([]);
   });
 
+  it('refuse a region whose form can not be a part of a host name', () => {
+    for (const region of [
+      'eu central 1',
+      'eu_central_1',
+      'eu-central-1\n',
+      '-eu',
+      'eu.central',
+      'eu-',
+    ])
+      expect(said({ region }), region).to.deep.equal([
+        'region has the form of no region; give a name such as eu-central-1',
+      ]);
+    expect(said({ region: 'secret:a.b.svc/region' })).to.deep.equal([]);
+    expect(said({ region: 'a b' }, 'resolved')).to.have.length(1);
+    for (const region of ['eu-central-1', 'us-gov-west-1', 'mx-new-9'])
+      expect(said({ region })).to.deep.equal([]);
+  });
+
   it('are judged after the resolution of references, without quoting values', () => {
     const referenced = { volumeType: 'secret:a.b.svc/type', iops: '4000' };
     expect(said(referenced)).to.deep.equal([]);

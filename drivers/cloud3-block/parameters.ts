@@ -58,7 +58,10 @@ function given(parameters: Parameters, key: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
-/** Finds combinations of parameters that the provider always refuses. References are not judged before they are known. */
+/** A part of a host name: the SDK refuses other regions, after the class was accepted. */
+const regionForm = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
+
+/** Finds regions and combinations of parameters that the provider always refuses. References are not judged before they are known. */
 export function judgeCombinations(
   parameters: Parameters,
   { level }: ParameterContext,
@@ -70,6 +73,12 @@ export function judgeCombinations(
       ? undefined
       : value;
   };
+  const region = known('region');
+  if (region !== undefined && !regionForm.test(region))
+    violations.push({
+      key: 'region',
+      description: 'has the form of no region; give a name such as eu-central-1',
+    });
   const name = given(parameters, 'volumeType') === undefined ? defaultType : known('volumeType');
   const type =
     name !== undefined && Object.hasOwn(volumeTypes, name) ? volumeTypes[name] : undefined;
