@@ -195,6 +195,15 @@ export const cloud3Errors: readonly ErrorRow[] = [
     ),
   },
   {
+    // It is no use of the volume, for which an attachment would wait without an error.
+    code: ['IncorrectState', 'IncorrectInstanceState'],
+    message: /^Instance .* is not 'running'/,
+    kind: 'Unavailable',
+    remedy: 'start the instance: the attachment is repeated until it runs',
+    source: list,
+    example: error(400, 'IncorrectState', "Instance 'i-1' is not 'running'."),
+  },
+  {
     code: ['VolumeInUse', 'IncorrectState', 'IncorrectInstanceState', 'InvalidSnapshot.InUse'],
     kind: 'InUse',
     source: list,
