@@ -1,8 +1,9 @@
 import { type StatusCode, StatusError } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 
-/** Maximum length of a failure's message, in characters. */
+/** Maximum lengths of a failure's message and reason, in characters: an answer's trailer has both. */
 const messageCharactersMax = 4_096;
+const reasonCharactersMax = 100;
 
 /** The error of a request whose agent disconnected. */
 export function agentLost(node: string): StatusError {
@@ -24,7 +25,7 @@ function failureOf(failure: JsonObject): StatusError {
   const named = textOf(failure, 'code');
   return new StatusError({
     code: reportable.find((code) => code === named) ?? 'Unknown',
-    reason: textOf(failure, 'reason') || 'Unknown',
+    reason: textOf(failure, 'reason').slice(0, reasonCharactersMax) || 'Unknown',
     message: textOf(failure, 'message').slice(0, messageCharactersMax),
   });
 }
@@ -114,8 +115,12 @@ export class AgentCall {
       while (!this.ended.aborted) {
         const next = this.#outgoing.shift();
         if (next) {
-          yield next.message;
-          next.taken();
+          // Also when the stream ends here, or its sender would wait forever.
+          try {
+            yield next.message;
+          } finally {
+            next.taken();
+          }
         } else
           await new Promise<void>((resolve) => {
             this.#wake = resolve;

@@ -60,6 +60,8 @@ export class AgentConnection implements Runnable {
   readonly #options: AgentConnectionOptions;
   readonly #stop = new AbortController();
   readonly #requests = new Set<Promise<void>>();
+  /** Ends the requests that are being answered, by id. */
+  readonly #ends = new Map<string, AbortController>();
   #connecting: Promise<void> | undefined;
 
   constructor(options: AgentConnectionOptions) {
@@ -113,17 +115,23 @@ export class AgentConnection implements Runnable {
       for await (const call of announced) {
         const id = textOf(call, 'id');
         if (id === '') onConnected();
+        else if (call.ended === true) this.#ends.get(id)?.abort();
         else this.#serve(id);
       }
       return 'the server ended the connection';
     } catch (error) {
       return messageOf(error);
+    } finally {
+      // Without the connection no message tells their end.
+      for (const end of this.#ends.values()) end.abort();
     }
   }
 
   /** Answers a request in the background. A request beyond the limit is not answered: its caller gets an error. */
   #serve(id: string): void {
     if (this.#requests.size >= requestsMax) return;
+    // Announced again.
+    if (this.#ends.get(id)?.signal.aborted === false) return;
     const serving = this.#answer(id)
       .catch((error: unknown) => {
         const { logger, node } = this.#options;
@@ -136,6 +144,7 @@ export class AgentConnection implements Runnable {
   async #answer(id: string): Promise<void> {
     const { calls, clock } = this.#options;
     const gone = new AbortController();
+    this.#ends.set(id, gone);
     using link = linkSignals(gone.signal, this.#stop.signal);
     const stop = (): void => gone.abort();
     this.#stop.signal.addEventListener('abort', stop, { once: true });
@@ -165,6 +174,7 @@ export class AgentConnection implements Runnable {
     } finally {
       limit.cancel();
       gone.abort();
+      if (this.#ends.get(id) === gone) this.#ends.delete(id);
       this.#stop.signal.removeEventListener('abort', stop);
     }
   }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type EmbeddedStore, openStore } from 'kedge';
+import { type EmbeddedStore, openStore, type StatusError } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { CallContext } from 'kedge/server';
 import { eventually, FakeClock, MemoryEngine } from 'kedge/testing';
@@ -38,7 +38,7 @@ describe('the requests to agents of other nodes', () => {
       for (;;) {
         const next = await announced.next().catch(() => ({ done: true }) as const);
         if (next.done === true) return;
-        ids.push(String(next.value.id));
+        ids.push(`${String(next.value.id)}${next.value.ended === true ? ' ended' : ''}`);
       }
     })();
     return ids;
@@ -123,6 +123,66 @@ describe('the requests to agents of other nodes', () => {
     const silent = errorOf(opening);
     await clock.advance(10_000);
     expect(String(await silent)).to.contain('did not answer within 10 s');
+  });
+
+  it('are announced again to an agent that connects again, until it answers', async () => {
+    const before = await connect('far');
+    const opening = agents.open(request('far'));
+    await eventually('the id', () => before.length === 1);
+    const ids = await connect('far');
+    await eventually('the id again', () => ids.length === 1);
+    expect(ids).to.deep.equal(before);
+    const input = agents.answer('far', ids[0] ?? '', answers(), ended.signal);
+    await input[Symbol.asyncIterator]().next();
+    await opening;
+    const later = await connect('far');
+    (await opening).close();
+    await eventually('the end', () => later.length === 1);
+    expect(later, 'ended, and not announced').to.deep.equal([`${ids[0]} ended`]);
+  });
+
+  it('are dropped if their caller leaves before the agent reads their announcement', async () => {
+    const announced = agents.connect('far', 'agent-far', ended.signal)[Symbol.asyncIterator]();
+    await announced.next();
+    for (let count = 0; count < 1_000; count += 1) {
+      const left = new AbortController();
+      const opening = agents.open({ ...request('far'), signal: left.signal });
+      left.abort();
+      await opening;
+    }
+    const last = agents.open(request('far'));
+    await eventually('the wait', () => clock.pending > 0);
+    const { id } = (await announced.next()).value as JsonObject;
+    const input = agents.answer('far', String(id), answers(), ended.signal);
+    expect((await input[Symbol.asyncIterator]().next()).value).to.deep.equal({ exec: {} });
+    (await last).close();
+  });
+
+  it('resolve the input that was being taken when the agent disconnects', async () => {
+    const ids = await connect('far');
+    const opening = agents.open(request('far'));
+    await eventually('the id', () => ids.length === 1);
+    const input = agents
+      .answer('far', ids[0] ?? '', answers(), ended.signal)
+      [Symbol.asyncIterator]();
+    await input.next();
+    const sent = (await opening).send({ data: 'YQ==' });
+    await input.next();
+    await input.return?.();
+    await sent;
+  });
+
+  it('fail with a bounded reason', async () => {
+    const ids = await connect('far');
+    const opening = agents.open(request('far'));
+    await eventually('the id', () => ids.length === 1);
+    const failure = { code: 'Internal', reason: 'R'.repeat(1_000_000), message: '' };
+    const input = agents.answer('far', ids[0] ?? '', answers({ failure }), ended.signal);
+    await input[Symbol.asyncIterator]().next();
+    const call = await opening;
+    const error = (await errorOf(call.answers()[Symbol.asyncIterator]().next())) as StatusError;
+    expect(error.reason).to.equal('R'.repeat(100));
+    call.close();
   });
 
   it('are bounded for each node and type', async () => {

@@ -46,8 +46,8 @@ export interface NodeRequest {
 
 interface Connection {
   readonly agentId: string;
-  /** Ids to announce. */
-  readonly ids: string[];
+  /** Messages to send: requests, and those that ended. */
+  readonly messages: { readonly id: string; readonly ended?: true }[];
   readonly ended: AbortController;
   wake: () => void;
 }
@@ -76,7 +76,9 @@ export class ConnectedAgents {
     await this.#requireAgent(node, agentId);
     this.#connections.get(node)?.ended.abort();
     const connection: Connection = {
-      ...{ agentId, ids: [] },
+      agentId,
+      // Requests whose announcement may have been lost with the previous connection.
+      messages: [...this.#announced].flatMap(([id, call]) => (call.node === node ? [{ id }] : [])),
       ...{ ended: new AbortController(), wake: () => undefined },
     };
     const { ended } = connection;
@@ -88,8 +90,8 @@ export class ConnectedAgents {
     try {
       yield { id: '' };
       while (!signal.aborted && !ended.signal.aborted) {
-        const id = connection.ids.shift();
-        if (id !== undefined) yield { id };
+        const message = connection.messages.shift();
+        if (message) yield { ...message };
         else
           await new Promise<void>((resolve) => {
             connection.wake = resolve;
@@ -152,14 +154,15 @@ export class ConnectedAgents {
     call.ended.addEventListener('abort', () => {
       signal.removeEventListener('abort', end);
       this.#announced.delete(id);
+      this.#announceEnd(node, id);
       const left = (this.#open.get(key) ?? 1) - 1;
       if (left > 0) this.#open.set(key, left);
       else this.#open.delete(key);
     });
-    if (signal.aborted) end();
     this.#announced.set(id, call);
-    connection.ids.push(id);
+    connection.messages.push({ id });
     connection.wake();
+    if (signal.aborted) end();
     const { clock } = this.#options;
     const late = clock.setTimer(() => {
       if (!call.isOpen) call.close();
@@ -188,6 +191,17 @@ export class ConnectedAgents {
         signal.removeEventListener('abort', wake);
       }
     }
+  }
+
+  /** Announces the end of a request to its agent, or drops its announcement if that was not sent. */
+  #announceEnd(node: string, id: string): void {
+    const connection = this.#connections.get(node);
+    if (!connection) return;
+    const { messages } = connection;
+    const at = messages.findIndex((message) => message.id === id);
+    if (at >= 0) messages.splice(at, 1);
+    else messages.push({ id, ended: true });
+    connection.wake();
   }
 
   async #connectionOf(request: NodeRequest): Promise<Connection> {

@@ -23,6 +23,11 @@ export interface ConnectAgentRequest_Start {
 export interface AgentCall {
   /** The request to answer with Answer, within 10 s. */
   id: string;
+  /**
+   * The request is over: the agent ends its work for it. Its stream alone can't say so to an agent that does not read
+   * it, for example because the command does not read its input.
+   */
+  ended: boolean;
 }
 
 /** A request, then its further input. */
@@ -167,7 +172,7 @@ export const ConnectAgentRequest_Start: Pick<MessageFns<ConnectAgentRequest_Star
 };
 
 function createBaseAgentCall(): AgentCall {
-  return { id: "" };
+  return { id: "", ended: false };
 }
 
 export const AgentCall: Pick<MessageFns<AgentCall>, 'decode'> = {
@@ -190,6 +195,14 @@ export const AgentCall: Pick<MessageFns<AgentCall>, 'decode'> = {
             }
 
             message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.ended = reader.bool();
             continue;
           }
         }
@@ -800,7 +813,8 @@ export type AgentServiceService = typeof AgentServiceService;
 export const AgentServiceService = {
   /**
    * Streams the ids of requests to the agent of a node. The first message must be start; it is the only one. The first
-   * answer has no id: the agent is connected. A second call of the same agent ends the first one.
+   * answer has no id: the agent is connected. A second call of the same agent ends the first one, and announces the
+   * requests again that no Answer was opened for.
    */
   connect: {
     path: "/api.AgentService/Connect" as const,

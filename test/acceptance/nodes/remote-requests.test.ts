@@ -107,12 +107,14 @@ describe('commands and output of a node whose agent is another process', functio
       return false;
     }
   };
-  /** A command that prints its pid outside of its sandbox, as its only line, and then waits. */
-  async function waiting(): Promise<ReturnType<typeof started> & { readonly pid: number }> {
-    const mark = `wait-${randomUUID()}`;
-    const run = started('exec', '-i', 'web-0', '--', 'sh', '-c', `: ${mark}; echo up; cat`);
+  /** A command that waits for `last`, and its process. */
+  async function waiting(
+    last = 'cat',
+  ): Promise<ReturnType<typeof started> & { readonly pid: number }> {
+    const script = `: wait-${randomUUID()}; echo up; ${last}`;
+    const run = started('exec', '-i', 'web-0', '--', 'sh', '-c', script);
     await eventually('the command', () => run.stdout().includes('up'), 30_000);
-    const pid = pidsWith(`: ${mark}; echo up; cat`).at(-1);
+    const pid = pidsWith(script).at(-1);
     if (pid === undefined) throw new Error('the command has no process');
     return { ...run, pid };
   }
@@ -187,6 +189,32 @@ describe('commands and output of a node whose agent is another process', functio
     const { child, pid } = await waiting();
     child.kill('SIGKILL');
     await eventually('the command to end', () => !isAlive(pid), 30_000);
+  });
+
+  it('end with their caller and with the daemon while they do not read their input', async () => {
+    const ends: readonly ((child: ChildProcess) => unknown)[] = [
+      (child) => child.kill('SIGKILL'),
+      () => daemon.crash(),
+    ];
+    for (const end of ends) {
+      const { child, pid, stdout } = await waiting(
+        'head -c 65536 >/dev/null; echo fed; sleep 600; :',
+      );
+      child.stdin?.on('error', () => undefined).write(Buffer.alloc(32 * 1_048_576));
+      let before = '';
+      await eventually(
+        'the input to block',
+        () => {
+          const now = procText(child.pid ?? 0, 'io');
+          const isBlocked = stdout().includes('fed') && now === before;
+          before = now;
+          return isBlocked;
+        },
+        30_000,
+      );
+      await end(child);
+      await eventually('the command to end', () => !isAlive(pid), 30_000);
+    }
   });
 
   it('are refused with the command to type there while no agent is connected', async () => {
