@@ -99,14 +99,14 @@ export class NodeImages {
     signal: AbortSignal,
     { dryRun = false, wants = () => Promise.resolve(true) }: PruneRequest,
   ): Promise<readonly NodeImage[]> {
-    const { records } = this.#options;
+    const { images, records } = this.#options;
     const removed: NodeImage[] = [];
     const here = new Map((await this.list(signal)).map((image) => [image.id, image]));
     for (const { id, names } of await records.all()) {
       const image = here.get(id);
       if (!image) {
-        // Another user of the engine removed it.
-        if (!dryRun) await records.forget(id);
+        // Another user of the engine removed it, unless it was pulled or loaded after the list.
+        if (!dryRun && !(await images.inspect(id, signal))) await records.forget(id);
         continue;
       }
       const foreign = image.tags.some((tag) => !names.includes(tag));
