@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, open, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -45,6 +46,24 @@ describe('control groups of workloads', () => {
     expect(await read('cpu/kedge/u/cpu.shares')).to.equal('512');
     expect(await read('memory/kedge/u/memory.limit_in_bytes')).to.equal('134217728');
     expect(await read('pids/kedge/u/pids.max')).to.equal('24');
+  });
+
+  it('of v2 are created though the end of another workload removes their parent meanwhile', async () => {
+    await unified();
+    const control = join(root, 'cgroup.subtree_control');
+    await rm(control);
+    execFileSync('mkfifo', [control]);
+    const preparing = groups.prepare('u', { memoryBytes: 2 ** 27 });
+    // Opened as soon as it is read, which is after the creation of the parent.
+    const reading = await open(control, 'w');
+    await rmdir(join(root, 'kedge'));
+    await rm(control);
+    await writeFile(control, 'memory\n');
+    await reading.write('memory\n');
+    await reading.close();
+    expect((await preparing).unenforced).to.equal(undefined);
+    expect(await read('kedge/cgroup.subtree_control')).to.equal('+memory');
+    expect(await read('kedge/u/memory.max')).to.equal('134217728');
   });
 
   it('of a copy of a cluster are others, though its workloads have the same ids', async () => {

@@ -13,6 +13,8 @@ import { clusterPrefix } from '../../runtime/cluster-prefix.js';
 
 /** The folder of all groups, in each hierarchy. */
 const parentName = 'kedge';
+/** Attempts to create a group while its parent is removed. */
+const createTries = 3;
 /** The hierarchy of v1 that freezes processes, so that none is created while all are killed. */
 const freezer = 'freezer';
 
@@ -109,8 +111,7 @@ export class WorkloadGroups {
     for (const [controller, files] of limitFiles(version, limits)) {
       const folder = this.#folder(version, controller, this.#name(id));
       try {
-        await this.#make(version, controller, folder);
-        await writeFiles(folder, files);
+        await this.#limited(version, controller, folder, files);
         folders.add(folder);
       } catch (error) {
         failures.push(`${controller} (${folder}: ${codeOf(error)})`);
@@ -129,6 +130,24 @@ export class WorkloadGroups {
         ? undefined
         : `limits of ${failures.join(' and ')} can't be enforced by this kedged; run it as root on a machine with these cgroup controllers, or remove the limits`;
     return { procs: [...folders].map((folder) => join(folder, 'cgroup.procs')), unenforced: why };
+  }
+
+  /** Creates a group with its limits. */
+  async #limited(
+    version: CgroupVersion,
+    controller: CgroupController,
+    folder: string,
+    files: readonly LimitFile[],
+  ): Promise<void> {
+    for (let tries = 1; ; tries += 1)
+      try {
+        await this.#make(version, controller, folder);
+        await writeFiles(folder, files);
+        return;
+      } catch (error) {
+        // The end of another workload, also of another kedged, may have removed the parent meanwhile.
+        if (codeOf(error) !== 'ENOENT' || tries >= createTries) throw error;
+      }
   }
 
   async #make(version: CgroupVersion, controller: CgroupController, folder: string): Promise<void> {
