@@ -22,6 +22,8 @@ export interface AuthorizationPorts {
 }
 
 function wordsOf(thrown: unknown): string {
+  // The error of the JSON parser quotes the file of the credentials.
+  if (thrown instanceof SyntaxError) return 'the file of the credentials is not JSON';
   return thrown instanceof Error ? thrown.message.slice(0, 500) : String(thrown);
 }
 
@@ -43,7 +45,24 @@ export class Authorizations {
       cause === 'cancelled'
         ? new DriverError('Timeout', `the wait for ${what} was cancelled`)
         : new DriverError('Unavailable', `Google Cloud gave no ${what} in ${timeoutMs} ms`);
-    return withDeadline(clock, timeoutMs, signal, late, work);
+    let isOver = false;
+    try {
+      return await withDeadline(clock, timeoutMs, signal, late, () =>
+        work().finally(() => {
+          isOver = true;
+        }),
+      );
+    } catch (error) {
+      // The library shares an unanswered request among its callers, and sets no timeout on an instance of the provider.
+      if (!isOver) this.#forgetNode();
+      throw error;
+    }
+  }
+
+  /** Lets the next call look for default credentials again. */
+  #forgetNode(): void {
+    this.#ofNode = undefined;
+    this.#ports.sdk().gcpMetadata.resetIsAvailableCache();
   }
 
   /**
@@ -91,19 +110,18 @@ export class Authorizations {
   }
 
   async #ofDefault(): Promise<Headers> {
-    const { GoogleAuth, gcpMetadata } = this.#ports.sdk();
+    const { GoogleAuth } = this.#ports.sdk();
     this.#ofNode ??= new GoogleAuth({ scopes: [scope] }).getClient();
+    const client = this.#ofNode;
     try {
-      return await (await this.#ofNode).getRequestHeaders();
+      return await (await client).getRequestHeaders();
     } catch (thrown) {
-      // The next call looks for credentials again: a role or a file may have been added.
-      this.#ofNode = undefined;
-      gcpMetadata.resetIsAvailableCache();
+      // A role or a file may have been added. A late error does not concern the client of later calls.
+      if (this.#ofNode === client) this.#forgetNode();
       throw new DriverError(
         'Unavailable',
         `the class has no credentialsJSON, and the default credentials of this node can't be used: ${wordsOf(thrown)}; give the node a service account, or set credentialsJSON to a secret reference`,
-        { cause: thrown },
-      );
+      ); // without a cause: errors of the library have the request, which may contain a secret
     }
   }
 
@@ -114,7 +132,8 @@ export class Authorizations {
   async projectOfNode(signal: AbortSignal): Promise<string> {
     this.#project ??= await this.#inTime('project of the node', signal, async () => {
       const { gcpMetadata } = this.#ports.sdk();
-      if (!(await gcpMetadata.isAvailable())) {
+      // On an instance of the provider, a metadata server that can't be reached is no missing one.
+      if (!gcpMetadata.getGCPResidency() && !(await gcpMetadata.isAvailable())) {
         gcpMetadata.resetIsAvailableCache();
         throw new DriverError(
           'InvalidParameters',
@@ -127,7 +146,6 @@ export class Authorizations {
         throw new DriverError(
           'Unavailable',
           `the metadata server does not name the project of this node: ${wordsOf(thrown)}; it is asked again, or set the parameter project`,
-          { cause: thrown },
         );
       }
     });

@@ -104,6 +104,8 @@ export interface AuthSdk {
   };
   readonly gcpMetadata: {
     isAvailable(): Promise<boolean>;
+    /** Whether the machine is an instance of the provider, by its firmware. */
+    getGCPResidency(): boolean;
     resetIsAvailableCache(): void;
     project(path: string): Promise<unknown>;
   };

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import { type DriverError } from '@kedge/driver-sdk';
+import type { ProviderClock } from '@kedge/driver-sdk/provider';
+import { Authorizations } from './authorization.js';
+import { defaultIdentity } from './credentials.js';
+import type { AuthClient, AuthSdk } from './sdk.js';
+
+type Metadata = AuthSdk['gcpMetadata'];
+
+/** Default credentials, with what each new client does in place of giving a token. */
+function withDefaults(
+  clients: (() => Promise<AuthClient>)[],
+  metadata: Partial<Metadata> = {},
+): { readonly authorizations: Authorizations; readonly elapse: () => void } {
+  const due = new Set<() => void>();
+  const clock = {
+    setTimer: (callback: () => void) => {
+      due.add(callback);
+      return { cancel: () => due.delete(callback) };
+    },
+  } as unknown as ProviderClock;
+  class GoogleAuth {
+    getClient(): Promise<AuthClient> {
+      return clients.shift()!();
+    }
+  }
+  const gcpMetadata: Metadata = {
+    isAvailable: () => Promise.resolve(false),
+    resetIsAvailableCache: () => undefined,
+    getGCPResidency: () => false,
+    project: () => Promise.reject(new Error('reset')),
+    ...metadata,
+  };
+  const sdk = { GoogleAuth, gcpMetadata } as unknown as AuthSdk;
+  const authorizations = new Authorizations({ clock, timeoutMs: 30_000, sdk: () => sdk });
+  return { authorizations, elapse: () => due.forEach((callback) => callback()) };
+}
+
+const giving = (token: string) => (): Promise<AuthClient> =>
+  Promise.resolve({
+    getRequestHeaders: () => Promise.resolve(new Headers({ authorization: `Bearer ${token}` })),
+  });
+
+const failureOf = (promise: Promise<unknown>): Promise<DriverError> =>
+  promise.then(
+    () => expect.fail('no error'),
+    (error: unknown) => error as DriverError,
+  );
+
+describe('the default credentials of cloud4-disk', () => {
+  const { signal } = new AbortController();
+
+  it('are asked for again after a request that was never answered', async () => {
+    const silent = (): Promise<AuthClient> => new Promise(() => undefined);
+    const { authorizations, elapse } = withDefaults([silent, giving('t')]);
+    const failure = failureOf(authorizations.of(defaultIdentity, signal));
+    elapse();
+    expect((await failure).message).to.contain('gave no token of the default credentials in 30000');
+    expect((await authorizations.of(defaultIdentity, signal)).token).to.equal('t');
+  });
+
+  it('of later calls are not dropped by a late error', async () => {
+    let fail: (error: Error) => void = () => undefined;
+    const late = (): Promise<AuthClient> => new Promise((_, reject) => (fail = reject));
+    const { authorizations, elapse } = withDefaults([late, giving('t')]);
+    const failure = failureOf(authorizations.of(defaultIdentity, signal));
+    elapse();
+    await failure;
+    await authorizations.of(defaultIdentity, signal);
+    fail(new Error('reset'));
+    await new Promise(setImmediate);
+    expect((await authorizations.of(defaultIdentity, signal)).token).to.equal('t');
+  });
+
+  it('are not quoted by an error, and no request of the library is its cause', async () => {
+    const quoting = new SyntaxError(`Unexpected token 's', "secret" is not valid JSON`);
+    const { authorizations } = withDefaults([() => Promise.reject(quoting)]);
+    const error = await failureOf(authorizations.of(defaultIdentity, signal));
+    expect(error.message).to.contain('not JSON').and.not.contain('secret"');
+    expect(error.cause).to.equal(undefined);
+  });
+
+  it('name a project: an unreachable metadata server of an instance is no missing one', async () => {
+    const away = withDefaults([]).authorizations;
+    expect((await failureOf(away.projectOfNode(signal))).kind).to.equal('InvalidParameters');
+    const instance = withDefaults([], { getGCPResidency: () => true }).authorizations;
+    const { kind, message } = await failureOf(instance.projectOfNode(signal));
+    expect(kind).to.equal('Unavailable');
+    expect(message).to.contain('does not name the project');
+  });
+});
