@@ -211,3 +211,12 @@ export async function growMounted(
   // Needs CAP_SYS_RESOURCE; without it the next mount grows it.
   return (await run('resize2fs', [device], signal)).exitCode === 0;
 }
+
+/** Whether a block device is write-protected. */
+export async function isReadOnly(
+  run: RunCommand,
+  device: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return (await requireCommand(run, 'blockdev', ['--getro', device], signal)).trim() === '1';
+}

@@ -12,6 +12,7 @@ import {
 } from './block-device.js';
 import type { MountRequest, MountResult, Parameters } from '../contract/driver.js';
 import { DriverError } from '../errors/errors.js';
+import { mountChecked } from './mount-command.js';
 import { describeHolders, type Holder } from '../node/holders.js';
 import { isAbsence, mountOn, type NodeHost } from '../node/node-host.js';
 import { requireCommand } from '../node/run-command.js';
@@ -172,22 +173,6 @@ async function requireUnmounted(host: NodeHost, device: string, target: string):
     'InUse',
     `${device} is mounted at ${shownName(other.target)} for another volume, so the link of this one is wrong; it is not mounted`,
   );
-}
-
-async function mountChecked(
-  { run }: NodeHost,
-  device: string,
-  target: string,
-  fsType: FsType,
-  { readOnly, signal }: MountRequest,
-): Promise<void> {
-  // A restored xfs has its source's UUID; regenerating it has damaged data elsewhere.
-  const flags = [...(readOnly ? ['ro'] : []), ...(fsType === 'xfs' ? ['nouuid'] : [])];
-  const withFlags = flags.length > 0 ? ['-o', flags.join(',')] : [];
-  // Without -w, mount(8) silently mounts a write-protected device read-only.
-  const access = readOnly ? [] : ['-w'];
-  const args = ['-t', fsType, ...access, ...withFlags, device, target];
-  await requireCommand(run, 'mount', args, signal);
 }
 
 /**

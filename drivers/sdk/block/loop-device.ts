@@ -2,6 +2,7 @@ import { requireUnused } from './block-mount.js';
 import { DriverError } from '../errors/errors.js';
 import type { MountEntry } from '../node/mount-table.js';
 import type { NodeHost } from '../node/node-host.js';
+import { isReadOnly } from './block-device.js';
 import { requireCommand, type RunCommand } from '../node/run-command.js';
 
 /** The loop device of an image file, if it has one. @throws DriverError if it can't be determined */
@@ -94,10 +95,6 @@ async function lastingLoopOf(
     if (known === undefined || !(await awaitClosed(host, known, signal))) return known;
     // The device was removed, and another image may use it now.
   }
-}
-
-async function isReadOnly(run: RunCommand, device: string, signal: AbortSignal): Promise<boolean> {
-  return (await requireCommand(run, 'blockdev', ['--getro', device], signal)).trim() === '1';
 }
 
 /**
