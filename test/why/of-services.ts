@@ -175,8 +175,8 @@ export const ofServices: readonly Mistake[] = [
       post(
         'services',
         service({
-          // It ends within the time until it is ready, on a loaded machine too.
-          minReadySeconds: 10,
+          // The reason stays in the status: a new run would say Starting.
+          restartPolicy: 'Never',
           command: [
             'sh',
             '-c',
