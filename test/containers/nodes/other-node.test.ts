@@ -111,7 +111,10 @@ describe('containers and images of a node whose agent is another process', funct
     run.stdout.on('data', (data) => (stdout += String(data)));
     run.stdin.end('hello\n');
     expect([(await once(run, 'close'))[0], stdout]).to.deep.equal([3, 'got hello\n']);
-    const { stdout: lines } = await daemon.cli('logs', 'app-0');
+    const lines = await eventually('two lines', async () => {
+      const { stdout: told } = await daemon.cli('logs', 'app-0');
+      return told.includes('line 2\n') && told;
+    });
     expect(lines).to.match(/^line 1\nline 2\n/);
 
     const { stdout: list } = await daemon.cli('image', 'list', '--node', node);
