@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { systemClock } from 'kedge';
 import { eventually, FakeClock } from 'kedge/testing';
+import { providerSdk } from '../core/provider-sdk.js';
 import { type RunningEmulator, startEmulator } from '../index.js';
 import { type RunningMetadata, serveMetadata } from './metadata/serve.js';
 
@@ -15,16 +16,6 @@ interface Sdk {
   readonly [command: `${string}Command`]: new (input: object) => object;
 }
 
-async function load(): Promise<Sdk | undefined> {
-  const name = '@aws-sdk/client-ec2';
-  try {
-    return (await import(name)) as Sdk;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined;
-    throw error;
-  }
-}
-
 describe("cloud3 and the provider's own client", function () {
   this.timeout(120_000);
   const key = { name: 'kedge', keyId: 'AKIAKEDGE', secret: 'with+/=signs' };
@@ -37,9 +28,7 @@ describe("cloud3 and the provider's own client", function () {
   const clients: Client[] = [];
 
   before(async function () {
-    const found = await load();
-    if (!found) return this.skip();
-    sdk = found;
+    sdk = await providerSdk<Sdk>(this, '@aws-sdk/client-ec2');
   });
   afterEach(async () => {
     for (const client of clients.splice(0)) client.destroy();

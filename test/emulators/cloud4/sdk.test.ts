@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { providerSdk } from '../core/provider-sdk.js';
 import { type RunningEmulator, startEmulator } from '../index.js';
 import { makeServiceAccount } from './service-account.js';
 
@@ -25,15 +26,6 @@ interface AuthLibrary {
 
 const zone = 'europe-west3-a';
 
-async function load<T>(name: string): Promise<T | undefined> {
-  try {
-    return (await import(name)) as T;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined;
-    throw error;
-  }
-}
-
 describe("cloud4 and the provider's own client", function () {
   this.timeout(60_000);
   const account = makeServiceAccount('kedge');
@@ -42,11 +34,8 @@ describe("cloud4 and the provider's own client", function () {
   let auth: AuthLibrary;
 
   before(async function () {
-    const found = await load<Sdk>('@google-cloud/compute');
-    const library = await load<AuthLibrary>('google-auth-library');
-    if (!found || !library) return this.skip();
-    sdk = found;
-    auth = library;
+    sdk = await providerSdk<Sdk>(this, '@google-cloud/compute');
+    auth = await providerSdk<AuthLibrary>(this, 'google-auth-library');
     running = await startEmulator({
       ...{ provider: 'cloud4', tokens: [account.token], actionMs: 200 },
       ...{ instances: [{ name: 'node-1', place: zone }], metadata: { instance: 'node-1' } },

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -25,8 +26,15 @@ export { answer, commands, keys };
 
 describe('the types of @aws-sdk/client-ec2', () => {
   it('have the part that driver cloud3-block uses', function () {
-    this.timeout(180_000);
-    const folder = mkdtempSync(join(root, 'test/dist/ec2-types-'));
+    this.timeout(600_000);
+    try {
+      createRequire(import.meta.url).resolve('@aws-sdk/client-ec2');
+    } catch (error) {
+      if (process.env['CI']) throw error;
+      console.log('skipped: @aws-sdk/client-ec2 is not installed; npm test installs it');
+      this.skip();
+    }
+    const folder = mkdtempSync(join(root, 'node_modules/.kedge-cloud3-types-'));
     try {
       writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
       const file = join(folder, 'program.ts');
