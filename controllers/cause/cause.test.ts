@@ -117,6 +117,19 @@ describe('the cause of what does not run', () => {
     expect(serviceWith(service, all, [])?.object).to.equal('Instance default/s-2');
   });
 
+  it('is the end of the last run while the next one starts, with the limit that it exceeded', () => {
+    const starting = { ...unmet('Ready', 'is being started'), reason: 'Starting' };
+    const crashed = instance({ conditions: [starting], exitCode: 137, backoff: { crashes: 1 } });
+    expect(instanceWith(crashed, [])?.message).to.equal(
+      'ended with exit code 137 before; is being started',
+    );
+    const cause = instanceWith({ ...crashed, exitReason: 'OOMKilled' }, []);
+    expect(cause?.reason).to.equal('OOMKilled');
+    expect(cause?.message).to.equal(
+      'exceeded its memory limit before (OOMKilled, exit code 137); is being started',
+    );
+  });
+
   it('is what a ready instance lacks, after what others wait for', () => {
     const lacks = instance({ conditions: [met, unmet('FilesReady', 'previous files are kept')] });
     expect(instanceWith(lacks, [])?.message).to.equal('previous files are kept');

@@ -35,12 +35,22 @@ export function degradedCondition(
  * Returns the problem of an instance whose workload is being restarted: the end of its last run, which is more specific
  * than the reason Starting. Undefined for other instances.
  */
-export function crashOf({ conditions, exitCode, backoff }: Instance): ReportedProblem | undefined {
+export function crashOf({
+  conditions,
+  exitCode,
+  exitReason,
+  backoff,
+}: Instance): ReportedProblem | undefined {
   const ready = findCondition(conditions, 'Ready');
   if (ready?.reason !== 'Starting') return undefined;
   const containers = findCondition(conditions, 'ContainersReady');
   if (containers?.status === 'False') return containers;
   if (!backoff?.crashes || exitCode === undefined) return undefined;
+  if (exitReason === 'OOMKilled')
+    return {
+      reason: exitReason,
+      message: `exceeded its memory limit before (OOMKilled, exit code ${exitCode}); ${ready.message}`,
+    };
   return { reason: 'Failed', message: `ended with exit code ${exitCode} before; ${ready.message}` };
 }
 

@@ -244,6 +244,8 @@ export const comments: Readonly<Record<string, string>> = {
   "api.Instance.Mount.volume": "<namespace>/<volume>",
   "api.Instance.Template": "The fields of a service that its instances have too.",
   "api.Instance.container_id": "Id of the container, for the tools of the engine; empty for a process.",
+  "api.Instance.exit_code": "Exit code of the last run that ended by itself.",
+  "api.Instance.exit_reason": "The cause of that end if it is not the command: OOMKilled.",
   "api.Instance.image_digest": "The image that its container runs: by the digest of its registry, such as redis@sha256:...; its id if it came from no registry. A restart runs the same image, unless imagePull is always.",
   "api.Instance.ip": "Address of the container on the bridge of the cluster.",
   "api.Instance.min_ready_seconds": "From the service: seconds that it must run before it is ready.",

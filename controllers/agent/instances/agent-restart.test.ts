@@ -121,6 +121,27 @@ describe('a restart of the agent', () => {
     expect(runtime.starts.length - before, 'once it is over').to.equal(names.length);
   });
 
+  it('keeps exit code and reason of the last end in the status of the next runs', async () => {
+    const key = { namespace: 'default', name: 'loop-0' };
+    const { uid } = (await store.get(instances, key))!.metadata;
+    async function end(exitCode: number, more: object): Promise<object | undefined> {
+      const state = runtime.states.get(uid);
+      if (state?.state !== 'running') throw new Error(`it is ${state?.state ?? 'not there'}`);
+      const { run: number, startedAt } = state;
+      const times = { startedAt, exitedAt: clock.now(), requested: false };
+      runtime.states.set(uid, { state: 'exited', run: number, exitCode, ...times, ...more });
+      await clock.advance(10 * defaultPolicy.workloadProbeMs);
+      await eventually('its next run', () => runtime.states.get(uid)?.state === 'running');
+      await settle();
+      return store.get(instances, key);
+    }
+    const limit = { exitCode: 137, exitReason: 'OOMKilled' };
+    expect(await end(137, { reason: 'OOMKilled' })).to.include({ ...limit, status: 'Running' });
+    // The engine, not the workload, caused this end.
+    expect(await end(143, { reason: 'EngineRestarted' })).to.include(limit);
+    expect(await end(1, {})).to.include({ exitCode: 1, exitReason: '' });
+  });
+
   it('starts no ended workload whose policy does not restart it, also if the runtime lost its run', async () => {
     const uids = new Map<string, string>();
     for (const restartPolicy of ['Never', 'Always'] as const) {

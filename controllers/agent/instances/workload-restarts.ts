@@ -45,7 +45,10 @@ export class WorkloadRestarts {
     if (mayStart) {
       if (!backoff || backoff === instance.backoff) return starts.start(instance, runtime);
       // A run is counted even if its end was not observed.
-      await notes.note(instance, undefined, endedWith(state), { backoff });
+      await notes.note(instance, undefined, endedWith(state), {
+        backoff,
+        ...lastEnd(instance, state),
+      });
       return starts.start({ ...instance, backoff }, runtime);
     }
     // The key is queued for its turn. Its status is kept, so that waiting keys cause no writes.
@@ -74,11 +77,26 @@ export class WorkloadRestarts {
         // A run that ends immediately is never observed as running.
         restartCount: restartsOf(state, backoff),
         ...(backoff ? { backoff } : {}),
-        ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),
+        ...lastEnd(instance, state),
       },
     );
     return atOwnTime ? requeueAfter(waitMs, restartPriority(policy, state, crashes)) : done();
   }
+}
+
+/**
+ * The fields of the last end; none for an end that the agent or the engine caused. The reason is written only if there
+ * is one, or was one.
+ */
+function lastEnd(
+  { exitReason }: Instance,
+  { exitCode, reason, requested }: Extract<WorkloadState, { state: 'exited' }>,
+): Pick<Instance, 'exitCode' | 'exitReason'> {
+  if (requested || reason === 'EngineRestarted') return {};
+  return {
+    ...(exitCode !== undefined && { exitCode }),
+    ...((reason || exitReason) && { exitReason: reason ?? '' }),
+  };
 }
 
 /** The conditions of a workload that restarts immediately after an unrequested end. */

@@ -52,7 +52,12 @@ export interface Instance {
   pid: number;
   startedAt: string;
   mounts: Instance_Mount[];
-  exitCode?: number | undefined;
+  /** Exit code of the last run that ended by itself. */
+  exitCode?:
+    | number
+    | undefined;
+  /** The cause of that end if it is not the command: OOMKilled. */
+  exitReason: string;
   backoff?:
     | Instance_Backoff
     | undefined;
@@ -351,6 +356,7 @@ function createBaseInstance(): Instance {
     startedAt: "",
     mounts: [],
     exitCode: undefined,
+    exitReason: "",
     backoff: undefined,
     containerId: "",
     ip: "",
@@ -411,6 +417,9 @@ export const Instance: MessageFns<Instance> = {
     }
     if (message.exitCode !== undefined) {
       writer.uint32(216).int32(message.exitCode);
+    }
+    if (message.exitReason !== "") {
+      writer.uint32(330).string(message.exitReason);
     }
     if (message.backoff !== undefined) {
       Instance_Backoff.encode(message.backoff, writer.uint32(226).fork()).join();
@@ -580,6 +589,14 @@ export const Instance: MessageFns<Instance> = {
             }
 
             message.exitCode = reader.int32();
+            continue;
+          }
+          case 41: {
+            if (tag !== 330) {
+              break;
+            }
+
+            message.exitReason = reader.string();
             continue;
           }
           case 28: {

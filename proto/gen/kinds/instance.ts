@@ -89,7 +89,10 @@ export interface Instance extends ApiObject {
   readonly pid?: number;
   readonly startedAt?: string;
   readonly mounts?: readonly InstanceMount[];
+  /** Exit code of the last run that ended by itself. */
   readonly exitCode?: number;
+  /** The cause of that end if it is not the command: OOMKilled. */
+  readonly exitReason?: string;
   readonly backoff?: InstanceBackoff;
   /** Id of the container, for the tools of the engine; empty for a process. */
   readonly containerId?: string;
@@ -106,7 +109,7 @@ export const instanceSchema = {
   plural: 'instances',
   shortNames: ['inst', 'instance'],
   scope: 'Namespaced',
-  statusFields: ['status', 'conditions', 'failureMessage', 'restartCount', 'pid', 'startedAt', 'mounts', 'exitCode', 'backoff', 'containerId', 'ip', 'hostPorts', 'imageDigest'],
+  statusFields: ['status', 'conditions', 'failureMessage', 'restartCount', 'pid', 'startedAt', 'mounts', 'exitCode', 'exitReason', 'backoff', 'containerId', 'ip', 'hostPorts', 'imageDigest'],
   immutableFields: [],
   initialStatus: { status: 'Pending', restartCount: 0 },
 } as const;
