@@ -211,6 +211,15 @@ export const instanceReasons = {
     "the node of the instance can't enforce the limits of the workload",
     ofInstance(limitsNotEnforced),
   ),
+  LimitsChanged: unmet(
+    'somebody changed the limits of the container of the instance',
+    ofInstance((about) =>
+      run(
+        command('restart', 'instance', about.object),
+        'a restart creates the container with the limits of its service; change resources of the service to keep others',
+      ),
+    ),
+  ),
   Stopping: unmet(
     'the workload is being stopped',
     passing('its workload to end', 'after terminationGracePeriodSeconds at the latest'),

@@ -1,5 +1,6 @@
 import type { JsonObject } from 'kedge/rpc';
 import type { WorkloadMount, WorkloadSpec } from '../runtime/runtime.js';
+import { limitsLabel } from './changed-limits.js';
 import { limitSettings } from './container-limits.js';
 import type { ProvidedImage } from './images/images.js';
 import { networkSettings } from './network/network-settings.js';
@@ -51,9 +52,14 @@ export function containerConfig(plan: ContainerPlan): JsonObject {
   const { command, args = [], env, workingDir, user, init = true } = spec;
   requireNoSubPath(mounts);
   const { HostConfig: networkOfHost, ...network } = networkSettings(plan);
+  const limits = limitSettings(spec.limits);
   return {
     Image: image.id,
-    Labels: { ...runLabels(identity), [engineLabels.image]: image.digest },
+    Labels: {
+      ...runLabels(identity),
+      ...limitsLabel(limits),
+      [engineLabels.image]: image.digest,
+    },
     Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
     // As in Kubernetes: a command replaces the entry point of the image, and arguments replace its command.
     ...(command.length > 0 && { Entrypoint: command, Cmd: args }),
@@ -65,7 +71,7 @@ export function containerConfig(plan: ContainerPlan): JsonObject {
       Init: init,
       ...capabilitiesOf(spec),
       SecurityOpt: ['no-new-privileges'],
-      ...limitSettings(spec.limits),
+      ...limits,
       // Only Kedge restarts workloads.
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'local', Config: { 'max-size': '10m', 'max-file': '3' } },

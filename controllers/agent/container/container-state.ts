@@ -1,4 +1,5 @@
 import type { WorkloadState } from '../runtime/runtime.js';
+import { changedLimits } from './changed-limits.js';
 import type { ContainerInspection } from './engine/engine-containers.js';
 import { engineLabels } from './run-identity.js';
 
@@ -45,6 +46,7 @@ export function workloadState(
     case 'paused':
     case 'restarting': {
       const impaired = impairmentOf(found, network);
+      const changed = changedLimits(found);
       return {
         state: 'running',
         run,
@@ -55,6 +57,7 @@ export function workloadState(
         ...(ip !== undefined && { ip }),
         ...(found.published.length > 0 && { published: found.published }),
         ...(impaired && { impaired }),
+        ...(changed !== undefined && { changedLimits: changed }),
       };
     }
     case 'created':

@@ -12,6 +12,8 @@ export const engineLabels = {
   image: 'svc.io/image',
   /** Digest of the configuration of the container. */
   config: 'svc.io/config',
+  /** The limits that the container was created with, as JSON. */
+  limits: 'svc.io/limits',
   /** Set on containers of {@link OneOffContainers}. */
   once: 'svc.io/once',
 } as const;

@@ -125,7 +125,7 @@ export class InstanceNotes {
     const { container, image, ip } = state;
     const hostPorts = hostPortsOf(instance, state);
     const runs = container ? `container ${container.slice(0, 12)}` : `process ${state.pid}`;
-    const { unenforced, impaired } = state;
+    const { unenforced, changedLimits, impaired } = state;
     const ready = impaired
       ? noted('Ready', false, impaired.reason, impaired.message)
       : readyInMs > 0
@@ -140,6 +140,8 @@ export class InstanceNotes {
     ];
     if (unenforced !== undefined)
       conditions.push(noted('LimitsEnforced', false, 'LimitsNotEnforced', unenforced));
+    else if (changedLimits !== undefined)
+      conditions.push(noted('LimitsEnforced', false, 'LimitsChanged', changedLimits));
     else if (findCondition(instance.conditions, 'LimitsEnforced'))
       conditions.push(
         noted('LimitsEnforced', true, 'LimitsEnforced', 'all limits of the workload are enforced'),

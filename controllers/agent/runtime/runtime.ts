@@ -87,6 +87,8 @@ export type WorkloadState =
       readonly published?: readonly PublishedPort[];
       /** The reason why its limits are not enforced; absent if they are, or without limits. */
       readonly unenforced?: string;
+      /** How the limits of a container differ from those of its service; absent if they do not. */
+      readonly changedLimits?: string;
       /** Why a running container can't work: somebody paused it, or disconnected it from the network of the cluster. */
       readonly impaired?: { readonly reason: 'Paused' | 'NetworkLost'; readonly message: string };
       /** Milliseconds since the epoch. */

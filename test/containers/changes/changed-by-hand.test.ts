@@ -35,10 +35,11 @@ describe('containers that a user of the engine changes by hand', function () {
       ...more,
     });
   type Body = Record<string, unknown>;
-  const readyOf = (body: Body) =>
-    (body.conditions as { type: string; status: string; reason: string }[]).find(
-      ({ type }) => type === 'Ready',
+  const conditionOf = (body: Body, wanted: string) =>
+    (body.conditions as Record<'type' | 'status' | 'reason' | 'message', string>[]).find(
+      ({ type }) => type === wanted,
     );
+  const readyOf = (body: Body) => conditionOf(body, 'Ready');
   const becomes = (name: string, status: string, reason: string): Promise<Body> =>
     eventually(
       `${name} to be ${status} ${reason}`,
@@ -92,6 +93,40 @@ describe('containers that a user of the engine changes by hand', function () {
     expect(after.ip).to.match(/^\d+\./);
     expect(after.containerId).not.to.equal(before.containerId);
     await gone('apart');
+  });
+
+  it('one with other limits stays ready, which is told with the command that restores them', async () => {
+    const resources = { memory: { limit: '64Mi' }, pids: 50 };
+    await create('limited', 'sleep 600', { resources });
+    const { containerId } = await becomes('limited-0', 'True', 'Running');
+    const container = String(containerId);
+    const limitsAre = (status: string, reason: string): Promise<string> =>
+      eventually(
+        `limits ${status} ${reason}`,
+        async () => {
+          const { body } = await daemon.rest('GET', `${base}/instances/limited-0`);
+          expect(readyOf(body)?.status).to.equal('True');
+          const found = conditionOf(body, 'LimitsEnforced');
+          return found?.status === status && found.reason === reason ? found.message : undefined;
+        },
+        30_000,
+      );
+    for (const restart of [false, true]) {
+      engine.docker('update', '--memory=1g', '--memory-swap=1g', '--pids-limit=99', container);
+      const message = await limitsAre('False', 'LimitsChanged');
+      expect(message).to.contain('memory 1Gi instead of 64Mi').and.contain('pids 99 instead of 50');
+      expect(await why('limited')).to.contain('kedge restart instance/limited-0');
+      if (restart) await daemon.ok('POST', `${base}/instances/limited-0:restart`);
+      else engine.docker(...(/docker (update [^;]*) restores/.exec(message)?.[1] ?? '').split(' '));
+      if (!restart) await limitsAre('True', 'LimitsEnforced');
+    }
+    await eventually('a container with the limits of the service', async () => {
+      const { body } = await daemon.rest('GET', `${base}/instances/limited-0`);
+      if (body.containerId === container || body.status !== 'Running') return false;
+      expect(conditionOf(body, 'LimitsEnforced')?.status).not.to.equal('False');
+      return true;
+    });
+    await gone('limited');
   });
 
   it('one with a restart policy is restarted by Kedge alone', async () => {

@@ -11,6 +11,7 @@ import {
 } from './answer-fields.js';
 import type { EngineApi } from './engine-api.js';
 import { EngineError, isEngineError, socketError } from './engine-error.js';
+import { type ContainerLimits, limitsIn } from './engine-limits.js';
 import { type EnginePort, publishedPorts } from './published-ports.js';
 import { FrameSplitter, type StreamPiece } from './stream-frames.js';
 
@@ -50,6 +51,7 @@ export interface ContainerInspection {
   readonly networkMode: string;
   /** `no`, `always` and so on; empty counts as `no`. */
   readonly restartPolicy: string;
+  readonly limits: ContainerLimits;
   /** Addresses by the name of the network. */
   readonly addresses: Readonly<Record<string, string>>;
   /** Empty unless the container is running. */
@@ -272,6 +274,7 @@ function inspectionOf(answer: JsonObject): ContainerInspection {
     mounts: mountsOf(answer),
     networkMode: textOf(inside(answer, 'HostConfig'), 'NetworkMode'),
     restartPolicy: textOf(inside(inside(answer, 'HostConfig'), 'RestartPolicy'), 'Name'),
+    limits: limitsIn(inside(answer, 'HostConfig')),
     addresses: Object.fromEntries(
       Object.entries(networks).flatMap(([name, network]) => {
         const address = isJsonObject(network) ? textOf(network, 'IPAddress') : '';

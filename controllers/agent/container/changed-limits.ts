@@ -1,0 +1,93 @@
+import { canonicalQuantity } from 'kedge/objects';
+import { type JsonObject, isJsonObject } from 'kedge/rpc';
+import { periodMicroseconds } from '../runtime/cpu-shares.js';
+import type { ContainerInspection } from './engine/engine-containers.js';
+import { type ContainerLimits, limitsIn } from './engine/engine-limits.js';
+import { engineLabels } from './run-identity.js';
+
+/** The label with the limits of a container, which {@link changedLimits} compares. */
+export function limitsLabel(hostConfig: JsonObject): Readonly<Record<string, string>> {
+  return { [engineLabels.limits]: JSON.stringify(limitsIn(hostConfig)) };
+}
+
+/** The limits that a container was created with; undefined for one of an earlier release. */
+function limitsOnLabel(label: string): ContainerLimits | undefined {
+  try {
+    const value: unknown = JSON.parse(label);
+    if (!isJsonObject(value) || !fields.every((field) => typeof value[field] === 'number'))
+      return undefined;
+    return value as unknown as ContainerLimits;
+  } catch {
+    // The label is not of Kedge.
+    return undefined;
+  }
+}
+
+/** A limit in messages, and the flags of `docker update` that set it. */
+interface Shown {
+  readonly name: string;
+  readonly text: (value: number) => string;
+  readonly flags: (value: number) => readonly string[];
+}
+
+const bytes = (value: number): string => canonicalQuantity(`${value / 1_024}Ki`) ?? String(value);
+const ofMemory = ({ memoryBytes, memoryAndSwapBytes }: ContainerLimits): readonly string[] => [
+  `--memory ${memoryBytes}`,
+  `--memory-swap ${memoryAndSwapBytes}`,
+];
+
+const shown: Readonly<Record<keyof ContainerLimits, Shown>> = {
+  cpuMillis: {
+    name: 'cpu',
+    text: (value) => `${value}m`,
+    flags: (value) => [`--cpu-quota ${(value * periodMicroseconds) / 1_000}`],
+  },
+  cpuShares: { name: 'cpu shares', text: String, flags: (value) => [`--cpu-shares ${value}`] },
+  memoryBytes: { name: 'memory', text: bytes, flags: () => [] },
+  memoryAndSwapBytes: { name: 'memory with swap', text: bytes, flags: () => [] },
+  pids: { name: 'pids', text: String, flags: (value) => [`--pids-limit ${value}`] },
+};
+
+const fields = Object.keys(shown) as readonly (keyof ContainerLimits)[];
+
+/** Whether the limit of a field differs from the wanted one. */
+function differs(
+  field: keyof ContainerLimits,
+  wanted: ContainerLimits,
+  found: ContainerLimits,
+): boolean {
+  // Without a wanted limit the engine may compute one from that of memory. A kernel that does not count swap has none.
+  if (field === 'memoryAndSwapBytes' && (wanted[field] === 0 || found[field] === 0)) return false;
+  return wanted[field] !== found[field];
+}
+
+/**
+ * Describes how the limits of a running container differ from those that it was created with, for example after
+ * `docker update`; undefined if they do not. The message has the command that restores them, if the engine has one: a
+ * limit that was added can't be removed again.
+ */
+export function changedLimits({
+  id,
+  name,
+  labels,
+  limits: found,
+}: Pick<ContainerInspection, 'id' | 'name' | 'labels' | 'limits'>): string | undefined {
+  const wanted = limitsOnLabel(labels[engineLabels.limits] ?? '');
+  if (!wanted) return undefined;
+  const changed = fields.filter((field) => differs(field, wanted, found));
+  if (changed.length === 0) return undefined;
+  const text = (field: keyof ContainerLimits, value: number): string =>
+    value === 0 ? 'no limit' : shown[field].text(value);
+  const differences = changed.map(
+    (field) =>
+      `${shown[field].name} ${text(field, found[field])} instead of ${text(field, wanted[field])}`,
+  );
+  const flags = [
+    ...(changed.some((field) => field.startsWith('memory')) ? ofMemory(wanted) : []),
+    ...changed.flatMap((field) => shown[field].flags(wanted[field])),
+  ];
+  const restores = changed.every((field) => wanted[field] > 0)
+    ? `docker update ${flags.join(' ')} ${name} restores them, as does a restart of the instance`
+    : 'a restart of the instance restores them';
+  return `container ${id.slice(0, 12)} runs with ${differences.join(', ')}, and not by Kedge; ${restores}`;
+}
