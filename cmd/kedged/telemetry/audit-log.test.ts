@@ -78,7 +78,7 @@ describe('audit log', () => {
       const file = `flood-${flooder}.jsonl`;
       const warnings: unknown[] = [];
       const log = open(file, warnings);
-      // The write of the first entry is pending; all entries of this turn wait for it.
+      // All entries of this turn wait until it ends.
       log.record(entry('ann', 'first'));
       for (let n = 0; n < 20; n += 1) log.record(entry('ann', `a${n}`));
       for (let n = 0; n < 30_000; n += 1) log.record(entry(flooder, `m${n}`));
@@ -108,13 +108,40 @@ describe('audit log', () => {
 
   it('entries that arrive during a failed write are written', async () => {
     const file = 'late/audit.jsonl';
-    const log = open(file, [], () => mkdirSync(join(directory, 'late')));
+    let isFirst = true;
+    const log = open(
+      file,
+      [],
+      () => mkdirSync(join(directory, 'late')),
+      (path) => {
+        // These entries wait behind the batch whose write fails.
+        if (isFirst) for (const name of ['second', 'third']) log.record(entry('ann', name));
+        isFirst = false;
+        return openFile(path, 'a+');
+      },
+    );
     log.record(entry('ann', 'lost'));
-    // These entries wait behind the batch whose write fails.
-    for (const name of ['second', 'third']) log.record(entry('ann', name));
     await log.close();
     const found = await lines(file);
     expect(found.map(({ name, dropped }) => name ?? dropped)).to.deep.equal([1, 'second', 'third']);
+  });
+
+  it('the entries of one turn share one append', async () => {
+    let appends = 0;
+    const log = open('turn.jsonl', [], undefined, async (file) => {
+      const handle = await openFile(file, 'a+');
+      const append = handle.appendFile.bind(handle);
+      handle.appendFile = (text) => {
+        appends += 1;
+        return append(text);
+      };
+      return handle;
+    });
+    for (const name of ['first', 'second', 'third']) log.record(entry('ann', name));
+    await log.close();
+    const found = await lines('turn.jsonl');
+    expect(found.map(({ name }) => name)).to.deep.equal(['first', 'second', 'third']);
+    expect(appends).to.equal(1);
   });
 
   it('every refused entry is counted, also those that arrived during a failed write', async () => {

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { type Counter, type Logger, messageOf, type Metrics } from 'kedge';
 import type { AuditEntry, AuditSink } from 'kedge/server';
 import { FairQueue } from './fair-queue.js';
@@ -127,6 +128,8 @@ export class AuditLog implements AuditSink {
 
   async #drain(): Promise<void> {
     try {
+      // The lines of this turn share one append, and answers that the turn still sends do not wait for its start.
+      await setImmediate();
       while (this.#waiting.length > 0) await this.#append(this.#waiting.drain());
     } finally {
       // In the same turn as the last check of the queue, so that a later entry starts another drain.

@@ -44,8 +44,8 @@ export class FairQueue<T> {
   readonly #items = new Map<number, T>();
   readonly #lanes = new Map<string, Lane>();
   readonly #others = new Lane();
-  /** The lanes that are not empty, by their length. */
-  readonly #byLength = new Map<number, Set<Lane>>();
+  /** The lanes that are not empty, by their length. Only a full queue needs it: undefined until then. */
+  #byLength: Map<number, Set<Lane>> | undefined;
   #longest = 0;
   #next = 0;
 
@@ -72,7 +72,7 @@ export class FairQueue<T> {
     this.#items.clear();
     this.#lanes.clear();
     while (this.#others.shift() !== undefined);
-    this.#byLength.clear();
+    this.#byLength = undefined;
     this.#longest = 0;
     return items;
   }
@@ -87,7 +87,8 @@ export class FairQueue<T> {
   }
 
   #evict(newest: Lane): T | undefined {
-    const longest = this.#byLength.get(this.#longest);
+    const byLength = (this.#byLength ??= this.#lanesByLength());
+    const longest = byLength.get(this.#longest);
     const lane = longest?.has(newest) ? newest : longest?.values().next().value;
     if (!lane) return undefined;
     const number = this.#resize(lane, () => lane.shift());
@@ -97,17 +98,32 @@ export class FairQueue<T> {
     return item;
   }
 
+  #lanesByLength(): Map<number, Set<Lane>> {
+    const byLength = new Map<number, Set<Lane>>();
+    for (const lane of [...this.#lanes.values(), this.#others]) {
+      const { length } = lane;
+      if (length === 0) continue;
+      const lanes = byLength.get(length);
+      if (lanes) lanes.add(lane);
+      else byLength.set(length, new Set([lane]));
+      if (length > this.#longest) this.#longest = length;
+    }
+    return byLength;
+  }
+
   /** Changes a lane by one item and updates {@link FairQueue.#byLength}. */
   #resize<R>(lane: Lane, change: () => R): R {
-    const before = this.#byLength.get(lane.length);
+    const byLength = this.#byLength;
+    if (!byLength) return change();
+    const before = byLength.get(lane.length);
     before?.delete(lane);
-    if (before?.size === 0) this.#byLength.delete(lane.length);
+    if (before?.size === 0) byLength.delete(lane.length);
     const result = change();
-    const lanes = this.#byLength.get(lane.length) ?? new Set();
-    if (lane.length > 0) this.#byLength.set(lane.length, lanes.add(lane));
+    const lanes = byLength.get(lane.length) ?? new Set();
+    if (lane.length > 0) byLength.set(lane.length, lanes.add(lane));
     // The length changed by at most one, so the next shorter length exists.
     if (lane.length > this.#longest) this.#longest = lane.length;
-    else if (!this.#byLength.has(this.#longest)) this.#longest = lane.length;
+    else if (!byLength.has(this.#longest)) this.#longest = lane.length;
     return result;
   }
 }
