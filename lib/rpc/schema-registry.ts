@@ -21,6 +21,7 @@ import { hideFields } from './hidden-fields.js';
 import type { JsonObject } from './json.js';
 import { fromProtoJson } from './json-form.js';
 import { malformed } from './malformed.js';
+import { writeMessage } from './message-writer.js';
 
 import { TurnDecoder } from './turn-decoder.js';
 
@@ -139,6 +140,8 @@ export class SchemaRegistry {
 
   /** Encodes a message. Fields that the message does not have are omitted. */
   encode(message: DescMessage, json: JsonObject): Uint8Array {
+    const written = writeMessage(message, json);
+    if (written) return written;
     const options = { registry: this.#files, ignoreUnknownFields: true };
     return toBinary(message, fromJson(message, json as JsonValue, options));
   }
