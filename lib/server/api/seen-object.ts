@@ -20,6 +20,15 @@ export type Seen<T extends ApiObject, S extends string = string, P extends strin
   Hidden<T, S, P> | 'metadata'
 > & { readonly metadata: SeenMeta };
 
+/** The views without status fields: objects of the store never change, and each write looks up the same namespace. */
+const views = new WeakMap<AnyKind, WeakMap<ApiObject, Seen<ApiObject>>>();
+
+function viewsOf(kind: AnyKind): WeakMap<ApiObject, Seen<ApiObject>> {
+  let known = views.get(kind);
+  if (!known) views.set(kind, (known = new WeakMap()));
+  return known;
+}
+
 /**
  * The view of `object` with the declared status fields. Reading another status field throws a TypeError with the
  * remedy.
@@ -27,8 +36,16 @@ export type Seen<T extends ApiObject, S extends string = string, P extends strin
 export function seenObject(
   kind: AnyKind,
   object: ApiObject,
-  named: Iterable<string>,
+  named: readonly string[],
 ): Seen<ApiObject> {
+  if (named.length > 0 || !Object.isFrozen(object)) return viewOf(kind, object, named);
+  const known = viewsOf(kind);
+  let view = known.get(object);
+  if (!view) known.set(object, (view = viewOf(kind, object, named)));
+  return view;
+}
+
+function viewOf(kind: AnyKind, object: ApiObject, named: readonly string[]): Seen<ApiObject> {
   const shown = new Set(named);
   const view: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(fieldsOf(object)))

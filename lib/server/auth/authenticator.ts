@@ -21,6 +21,7 @@ import {
 import type { Identity } from './identity.js';
 import { type Token, tokens, type User, users } from './kinds.js';
 import { ancestorsMax } from './token-ancestors.js';
+import { type GrantReads, ProvenTokens } from './proven-tokens.js';
 import { parseToken, secretMatches } from './token-format.js';
 
 /** Authenticates callers by the `authorization` header. {@link Authenticator} is the built-in one. */
@@ -71,6 +72,7 @@ export class Authenticator implements Authentication {
   /** Time of the last recorded use of a token, by its id. */
   readonly #noted = new Map<string, number>();
   readonly #under = new Set<Promise<void>>();
+  readonly #proven = new ProvenTokens();
 
   constructor({ store, clock, logger = silentLogger, nodes }: AuthenticatorOptions) {
     this.#store = store;
@@ -98,14 +100,42 @@ export class Authenticator implements Authentication {
         'TokenRequired',
         'a bearer token is required: send "authorization: Bearer <token>"',
       );
+    const key = this.#proven.keyOf(header);
+    const known = await this.#stillProven(key);
+    if (known) return known;
     const text = /^Bearer +(\S+)$/i.exec(header)?.[1];
     const parsed = text === undefined ? undefined : parseToken(text);
     const token = parsed && (await this.#store.get(tokens, { name: parsed.id }));
     const matches = secretMatches(parsed?.secret ?? '', token?.secretHash ?? noHash);
     if (!token || !matches) throw invalidToken();
-    const identity = await this.#identityOf(token);
+    const reads: GrantReads = { tokens: [], users: [] };
+    const identity = await this.#identityOf(token, reads);
+    this.#proven.note(key, { ...reads, token, identity });
     this.#noteUse(token);
     return identity;
+  }
+
+  /** The identity of a header that was proven before, if nothing that it was made of has changed. */
+  async #stillProven(key: string): Promise<Identity | undefined> {
+    const proof = this.#proven.get(key);
+    if (!proof) return undefined;
+    const { token, identity } = proof;
+    if (!(await this.#holds(proof))) {
+      this.#proven.forget(key);
+      return undefined;
+    }
+    this.#noteUse(token);
+    return identity;
+  }
+
+  async #holds(reads: GrantReads): Promise<boolean> {
+    for (const token of reads.tokens) {
+      if (this.#expired(token.expiresAt)) return false;
+      if ((await this.#store.get(tokens, { name: token.name })) !== token) return false;
+    }
+    for (const user of reads.users)
+      if ((await this.#store.get(users, { name: user.name })) !== user) return false;
+    return true;
   }
 
   /**
@@ -115,7 +145,7 @@ export class Authenticator implements Authentication {
   async recheck(identity: Identity): Promise<Identity> {
     const token = await this.#store.get(tokens, { name: identity.tokenId });
     if (!token) throw invalidToken();
-    return this.#identityOf(token);
+    return this.#identityOf(token, { tokens: [], users: [] });
   }
 
   /**
@@ -137,11 +167,18 @@ export class Authenticator implements Authentication {
     await Promise.all(this.#under);
   }
 
-  async #identityOf(token: Token, ancestorsLeft: number = ancestorsMax): Promise<Identity> {
+  /** The identity of a token; adds to `reads` what it is made of. */
+  async #identityOf(
+    token: Token,
+    reads: GrantReads,
+    ancestorsLeft: number = ancestorsMax,
+  ): Promise<Identity> {
     if (isGone(token) || this.#expired(token.expiresAt)) throw invalidToken();
-    const parent = await this.#parentOf(token, ancestorsLeft);
+    const parent = await this.#parentOf(token, reads, ancestorsLeft);
     const user = await this.#store.get(users, { name: token.subject });
     if (!user || isGone(user)) throw invalidToken();
+    reads.tokens.push(token);
+    reads.users.push(user);
     // A token is bound to the user's uid: a recreated user of that name does not own it.
     const subjectUid = await bindToken(this.#binding, token, user);
     if (subjectUid !== user.metadata.uid) throw invalidToken();
@@ -166,12 +203,12 @@ export class Authenticator implements Authentication {
    * parent.
    * @throws StatusError Unauthenticated
    */
-  async #parentOf(token: Token, left: number): Promise<Identity | undefined> {
+  async #parentOf(token: Token, reads: GrantReads, left: number): Promise<Identity | undefined> {
     const { maker: id, makerUid } = token;
     if (makerUid === undefined) return undefined;
     const parent = id && left > 0 ? await this.#store.get(tokens, { name: id }) : undefined;
     if (parent?.metadata.uid !== makerUid) throw invalidToken();
-    return this.#identityOf(parent, left - 1);
+    return this.#identityOf(parent, reads, left - 1);
   }
 
   async #requireNode(user: User, name: string): Promise<void> {

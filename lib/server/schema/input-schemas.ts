@@ -2,16 +2,14 @@ import type { ErrorObject, ValidateFunction } from 'ajv';
 import { Ajv } from 'ajv';
 import { type FieldViolation, limits } from '../../base/index.js';
 import {
-  type DescField,
   type DescMessage,
   fieldRules,
-  type FieldRules,
-  hasPresence,
   isJsonMessage,
   isJsonObject,
   type JsonObject,
   type SchemaRegistry,
 } from '../../rpc/index.js';
+import { InputCleaning } from './input-cleaning.js';
 import { overfull, unknownField } from './entry-bounds.js';
 import { formats } from './formats.js';
 import { inputSchema, type JsonSchema, sensitiveKeyword, statusSchema } from './json-schema.js';
@@ -141,26 +139,6 @@ function withBoundedPatterns(schema: unknown): unknown {
   };
 }
 
-/** A whole number from its string, as proto3 JSON allows. Other values and unsafe integers are returned unchanged. */
-function numberFromText(value: unknown): unknown {
-  if (typeof value !== 'string' || !/^-?\d{1,16}$/.test(value)) return value;
-  return Number.isSafeInteger(Number(value)) ? Number(value) : value;
-}
-
-/** True if protobuf does not transmit the value, because it is the zero value of a field without presence. */
-function isUnset(field: DescField, value: unknown): boolean {
-  switch (field.fieldKind) {
-    case 'scalar':
-      return !hasPresence(field) && (value === '' || value === 0 || value === false);
-    case 'list':
-      return Array.isArray(value) && value.length === 0;
-    case 'map':
-      return isJsonObject(value) && Object.keys(value).length === 0;
-    default:
-      return false;
-  }
-}
-
 interface CompiledSchema {
   readonly validate: ValidateFunction;
   readonly holdsJson: boolean;
@@ -174,9 +152,11 @@ export class InputSchemas {
   readonly #schemas: SchemaRegistry;
   readonly #ajv: Ajv;
   readonly #compiled = new Map<string, CompiledSchema>();
+  readonly #cleaning: InputCleaning;
 
   constructor(schemas: SchemaRegistry) {
     this.#schemas = schemas;
+    this.#cleaning = new InputCleaning(schemas);
     // allErrors: all violations at once; input size is bounded by the transports. The schemas are our own, and a test
     // validates them against the meta schema: compiling that here would take longer than all of them.
     const ours = { meta: false, validateSchema: false };
@@ -243,40 +223,12 @@ export class InputSchemas {
    * quantities. Other values are unchanged, for {@link violations} to validate.
    */
   clean(message: DescMessage, json: JsonObject): JsonObject {
-    return this.#clean(message, json, false);
+    return this.#cleaning.of(message, json, false);
   }
 
   /** Like {@link clean}, for input of a controller: output-only fields and zero values stay. */
   cleanStatus(message: DescMessage, json: JsonObject): JsonObject {
-    return this.#clean(message, json, true);
-  }
-
-  #clean(message: DescMessage, json: JsonObject, status: boolean): JsonObject {
-    const known = new Map(message.fields.map((field) => [field.jsonName, field]));
-    const entries = Object.entries(json).flatMap(([name, value]): [string, unknown][] => {
-      const field = known.get(name);
-      if (!field) return [[name, value]];
-      const rules = fieldRules(this.#schemas.registry, field);
-      if (value === null || value === undefined) return [];
-      if (!status && (rules.outputOnly || isUnset(field, value))) return [];
-      const { numberToo } = formats[rules.format] ?? {};
-      if (numberToo && typeof value === 'number') return [[name, String(value)]];
-      return [[name, this.#cleanValue(field, rules, value)]];
-    });
-    return Object.fromEntries(entries);
-  }
-
-  #cleanValue(field: DescField, rules: FieldRules, value: unknown): unknown {
-    const { message } = field;
-    const item = (inner: unknown): unknown => {
-      // JSON has one zero, and objects are stored as JSON.
-      if (Object.is(inner, -0)) return 0;
-      if (!message) return rules.jsNumber ? numberFromText(inner) : inner;
-      return isJsonMessage(message) || !isJsonObject(inner) ? inner : this.clean(message, inner);
-    };
-    if (field.fieldKind === 'list') return Array.isArray(value) ? value.map(item) : value;
-    if (field.fieldKind !== 'map' || !isJsonObject(value)) return item(value);
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, item(inner)]));
+    return this.#cleaning.of(message, json, true);
   }
 
   /** Names of the immutable fields. */
