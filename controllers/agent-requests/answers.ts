@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ExecProcess, LogLine, NodeImages, Runtime, TerminalSize } from '../agent/index.js';
 import { type CommandTarget, startCommand } from './start-command.js';
 import { imagesHere } from './image-access.js';
+import { imagePageOf } from './image-pages.js';
 import { localLog, localPrevious } from './local-log.js';
 import { agentLost } from './agent-call.js';
 import { cursorOf } from './remote-log.js';
@@ -217,9 +218,10 @@ function dispatched(sources: AnswerSources, received: Received): AsyncIterable<J
   const { listImages, pruneImages } = request;
   untilGone(received).catch(() => undefined);
   return (async function* () {
-    if (isJsonObject(listImages))
-      yield { images: await imagesHere(requireImages(sources)).list(gone.signal) };
-    else if (isJsonObject(pruneImages)) {
+    if (isJsonObject(listImages)) {
+      const images = imagesHere(requireImages(sources));
+      yield { images: await images.list(gone.signal, imagePageOf(listImages)) };
+    } else if (isJsonObject(pruneImages)) {
       const images = imagesHere(requireImages(sources));
       yield { pruned: await images.prune(gone.signal, pruneImages.dryRun === true) };
     } else

@@ -2,11 +2,12 @@ import type { Readable } from 'node:stream';
 import { failedPrecondition, StatusError } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { EngineError, type NodeImage, type NodeImages } from '../agent/index.js';
+import { fittingImages, imagePage, type ImagePageRequest } from './image-pages.js';
 
 /** The images of a node, here or on another node, as the API shows them. Errors are StatusErrors. */
 export interface ImageAccess {
   /** An answer of `ImageService.List`. */
-  list(signal: AbortSignal): Promise<JsonObject>;
+  list(signal: AbortSignal, page: ImagePageRequest): Promise<JsonObject>;
   /** Loads a tar archive; returns the names of the images. */
   load(
     tar: Readable,
@@ -54,12 +55,14 @@ export function imagesHere(images: NodeImages): ImageAccess {
     }
   };
   return {
-    list: (signal) => told(images.list(signal).then((found) => ({ items: found.map(shown) }))),
+    list: (signal, page) =>
+      told(images.list(signal).then((found) => imagePage(found, shown, page))),
     load: (tar, onText, signal) => told(images.load(tar, onText, signal)),
     prune: (signal, dryRun) =>
       told(
         images.prune(signal, { dryRun }).then((removed) => ({
-          removed: removed.map(shown),
+          removed: fittingImages(removed, shown),
+          removedCount: removed.length,
           sizeBytes: `${removed.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)}`,
         })),
       ),

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ImageAccess } from './image-access.js';
+import { imagePageFields } from './image-pages.js';
 import { type AgentCall, agentLost } from './agent-call.js';
 import type { ConnectedAgents } from './connected-agents.js';
 import type { RequestPlace } from './remote-command.js';
@@ -43,7 +44,8 @@ export function remoteImages(
     }
   };
   return {
-    list: (signal) => called({ listImages: {} }, signal, (call) => answerIn(call, 'images')),
+    list: (signal, page) =>
+      called({ listImages: imagePageFields(page) }, signal, (call) => answerIn(call, 'images')),
     prune: (signal, dryRun) =>
       called({ pruneImages: { dryRun } }, signal, (call) => answerIn(call, 'pruned')),
     load: (tar, onText, signal) =>

@@ -6,6 +6,7 @@ import type { ConnectedAgents } from '../agent-requests/connected-agents.js';
 import { remoteImages } from '../agent-requests/remote-images.js';
 import { nodes } from '../node/kind.js';
 import { type ImageAccess, imagesHere } from '../agent-requests/image-access.js';
+import { imagePageOf } from '../agent-requests/image-pages.js';
 import { uploadOf } from './upload.js';
 
 /** Options of the image methods. */
@@ -163,8 +164,9 @@ export function imageVerbs(
       handler: {
         type: 'unary',
         async call({ signal }, request) {
+          const page = imagePageOf(request);
           const { images: there } = await requested(request, 'list them: docker image ls');
-          return there.list(signal);
+          return there.list(signal, page);
         },
       },
     },

@@ -93,6 +93,8 @@ export interface AgentRequest_ReadLog {
 }
 
 export interface AgentRequest_ListImages {
+  limit: number;
+  pageToken: string;
 }
 
 export interface AgentRequest_LoadImages {
@@ -616,7 +618,7 @@ export const AgentRequest_ReadLog: Pick<MessageFns<AgentRequest_ReadLog>, 'decod
 };
 
 function createBaseAgentRequest_ListImages(): AgentRequest_ListImages {
-  return {};
+  return { limit: 0, pageToken: "" };
 }
 
 export const AgentRequest_ListImages: Pick<MessageFns<AgentRequest_ListImages>, 'decode'> = {
@@ -633,6 +635,22 @@ export const AgentRequest_ListImages: Pick<MessageFns<AgentRequest_ListImages>, 
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.limit = reader.int32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.pageToken = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;

@@ -10,10 +10,16 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 export interface ListImagesRequest {
   /** Empty for the node of the server. */
   node: string;
+  /** Default 500, at most 10000. */
+  limit: number;
+  /** From the previous page; empty for the first one. */
+  pageToken: string;
 }
 
 export interface ListImagesResponse {
   items: Image[];
+  /** Empty on the last page. */
+  nextPageToken: string;
 }
 
 /** An image that the engine of a node has. */
@@ -114,10 +120,12 @@ export interface PruneImagesRequest {
 }
 
 export interface PruneImagesResponse {
-  /** The removed images, in order. */
+  /** The removed images, in order; only the first ones that fit into 512 KiB. */
   removed: Image[];
   /** The sum of the sizes of the removed images. Layers that other images use are kept. */
   sizeBytes: bigint;
+  /** Number of all removed images. */
+  removedCount: number;
 }
 
 export const ListImagesRequest: Pick<MessageFns<ListImagesRequest>, 'encode'> = {
@@ -125,19 +133,28 @@ export const ListImagesRequest: Pick<MessageFns<ListImagesRequest>, 'encode'> = 
     if (message.node !== "") {
       writer.uint32(10).string(message.node);
     }
+    if (message.limit !== 0) {
+      writer.uint32(16).int32(message.limit);
+    }
+    if (message.pageToken !== "") {
+      writer.uint32(26).string(message.pageToken);
+    }
     return writer;
   },
 
 };
 
 function createBaseListImagesResponse(): ListImagesResponse {
-  return { items: [] };
+  return { items: [], nextPageToken: "" };
 }
 
 export const ListImagesResponse: MessageFns<ListImagesResponse> = {
   encode(message: ListImagesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.items) {
       Image.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextPageToken !== "") {
+      writer.uint32(18).string(message.nextPageToken);
     }
     return writer;
   },
@@ -161,6 +178,14 @@ export const ListImagesResponse: MessageFns<ListImagesResponse> = {
             }
 
             message.items.push(Image.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextPageToken = reader.string();
             continue;
           }
         }
@@ -488,7 +513,7 @@ export const PruneImagesRequest: Pick<MessageFns<PruneImagesRequest>, 'encode'> 
 };
 
 function createBasePruneImagesResponse(): PruneImagesResponse {
-  return { removed: [], sizeBytes: 0n };
+  return { removed: [], sizeBytes: 0n, removedCount: 0 };
 }
 
 export const PruneImagesResponse: MessageFns<PruneImagesResponse> = {
@@ -501,6 +526,9 @@ export const PruneImagesResponse: MessageFns<PruneImagesResponse> = {
         throw new globalThis.Error("value provided for field message.sizeBytes of type int64 too large");
       }
       writer.uint32(16).int64(message.sizeBytes);
+    }
+    if (message.removedCount !== 0) {
+      writer.uint32(24).int32(message.removedCount);
     }
     return writer;
   },
@@ -534,6 +562,14 @@ export const PruneImagesResponse: MessageFns<PruneImagesResponse> = {
             message.sizeBytes = reader.int64() as bigint;
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.removedCount = reader.int32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -553,7 +589,10 @@ export const PruneImagesResponse: MessageFns<PruneImagesResponse> = {
  */
 export type ImageServiceService = typeof ImageServiceService;
 export const ImageServiceService = {
-  /** Lists the images of a node's engine, the newest first. */
+  /**
+   * Lists the images of a node's engine, the newest first, in pages of limit and of at most 512 KiB. Images that are
+   * created between two pages may be missing.
+   */
   list: {
     path: "/api.ImageService/List" as const,
     requestStream: false as const,

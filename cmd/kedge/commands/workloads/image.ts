@@ -59,8 +59,14 @@ async function withClient(work: (client: ApiClient) => Promise<void>): Promise<v
 
 function list({ node = '' }: NodeOptions): Promise<void> {
   return withClient(async (client) => {
-    const { items } = await client.call('ImageService.List', { node });
-    print(table([header, ...imagesOf(items).map(row)]));
+    const rows: (readonly string[])[] = [];
+    let pageToken = '';
+    do {
+      const answer = await client.call('ImageService.List', { node, pageToken });
+      rows.push(...imagesOf(answer.items).map(row));
+      pageToken = textOf(answer, 'nextPageToken');
+    } while (pageToken !== '');
+    print(table([header, ...rows]));
   });
 }
 
@@ -70,7 +76,9 @@ function prune({ node = '', dryRun }: NodeOptions & { readonly dryRun?: boolean 
     const answer = await client.call('ImageService.Prune', request);
     const removed = imagesOf(answer.removed);
     if (removed.length > 0) print(table([header, ...removed.map(row)]));
-    const what = `${removed.length} ${removed.length === 1 ? 'image' : 'images'}`;
+    const count = Number(answer.removedCount) || removed.length;
+    if (count > removed.length) note(`${count - removed.length} more images are not shown`);
+    const what = `${count} ${count === 1 ? 'image' : 'images'}`;
     const size = shownBytes(Number(answer.sizeBytes));
     print(`${what} ${dryRun ? 'would be removed' : 'removed'}, ${size}`);
   });
