@@ -177,10 +177,11 @@ export class Cloud4Snapshots implements BlockSnapshots {
 
   async #source(
     caller: Caller,
-    { snapshot: { handle } }: RestoreRequest,
+    request: RestoreRequest,
   ): Promise<{ readonly sourceSnapshot: string; readonly gib: number }> {
-    const path = snapshotPathOf(handle);
-    const found = path && (await ifFound(this.#requests.api.snapshot(caller, path)));
+    const { handle } = request.snapshot;
+    const path = await this.#path({ ...request, handle });
+    const found = await ifFound(this.#requests.api.snapshot(caller, path));
     if (!found)
       throw new DriverError('NotFound', `Google Cloud has no snapshot ${handle} any more`);
     if (found.status === 'READY')

@@ -5,8 +5,10 @@ import {
   DriverError,
   fsTypeRule,
   type HandleRequest,
+  isSecretReference,
   memoryJournal,
   nodeTopologyKey,
+  type ParameterContext,
   type Parameters,
   requireParameters,
   type SnapshotResult,
@@ -37,13 +39,19 @@ const rules = [{ key: 'backing', values: ['directory', 'image'] }, fsTypeRule];
 
 const validate: Driver['validateParameters'] = (parameters, context) => [
   ...validateByRules(rules, parameters, context),
-  ...(parameters.fsType !== undefined && !isImage(parameters)
+  ...(parameters.fsType !== undefined && !mayBeImage(parameters, context)
     ? [{ key: 'fsType', description: 'is used only with backing "image"' }]
     : []),
 ];
 
 function isImage(parameters: Parameters): boolean {
   return parameters.backing === 'image';
+}
+
+/** Whether the backing is `image`, or a reference whose value is not known yet. */
+function mayBeImage(parameters: Parameters, { level }: ParameterContext): boolean {
+  const { backing = '' } = parameters;
+  return isImage(parameters) || (level !== 'resolved' && isSecretReference(backing));
 }
 
 /**

@@ -193,9 +193,15 @@ export function loopCloud(options: LoopCloudOptions): Driver {
         };
         return carryOut(request, { kind: 'deleteSnapshot', uid }, observe);
       },
-      restore: (request) => {
-        const { volume, sizeBytes, snapshot } = request;
+      restore: async (request) => {
+        const { volume, sizeBytes, snapshot, signal } = request;
         const source = snapshot.handle;
+        const taken = await calls.snapshot(snapshot.uid, signal);
+        if (taken && taken.id !== source)
+          throw new DriverError(
+            'InvalidParameters',
+            `${source} is not of snapshot ${snapshot.uid}`,
+          );
         const size = Number(sizeBytes);
         return make(request, { kind: 'restore', uid: volume.uid, source, sizeBytes: size });
       },

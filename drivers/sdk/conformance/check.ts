@@ -11,7 +11,8 @@ export type CheckTopic =
   | 'nodes'
   | 'concurrency'
   | 'cancellation'
-  | 'errors';
+  | 'errors'
+  | 'handles';
 
 /** Requirements of a check. */
 export type CheckNeed =

@@ -5,6 +5,7 @@ import { cancellation } from './checks/cancellation.js';
 import { concurrency } from './checks/concurrency.js';
 import { data } from './checks/data.js';
 import { errors } from './checks/errors.js';
+import { handles } from './checks/handles.js';
 import { growth } from './checks/growth.js';
 import { idempotency } from './checks/idempotency.js';
 import { lifecycle } from './checks/lifecycle.js';
@@ -25,6 +26,7 @@ const topics: Readonly<Record<CheckTopic, readonly Check[]>> = {
   concurrency,
   cancellation,
   errors,
+  handles,
 };
 
 /** The outcome of a check that did not fail. */

@@ -123,6 +123,23 @@ export const concurrency: readonly Check[] = [
     },
   },
   {
+    name: 'snapshots-are-of-their-call',
+    behaviour:
+      'a snapshot that the provider still completes does not contain writes after the call',
+    needs: ['snapshots', 'content'],
+    body: async (trial) => {
+      const source = await trial.provision();
+      await trial.mounted(source, (path) => writeContent(path, 'before'));
+      const identity = trial.snapshotIdentity();
+      await (await trial.driver()).createSnapshot(trial.snapshotRequest(source, identity));
+      await trial.mounted(source, (path) => writeContent(path, 'after'));
+      const restored = await trial.restore(await trial.snapshot(source, identity));
+      await trial.mounted(restored, (path) =>
+        requireContent(path, 'before', 'restored from a snapshot that was completed later'),
+      );
+    },
+  },
+  {
     name: 'snapshots-at-once-make-one',
     behaviour: 'concurrent calls of snapshot create one snapshot, which is complete',
     needs: ['snapshots', 'content'],

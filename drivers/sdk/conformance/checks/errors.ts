@@ -73,6 +73,26 @@ export const errors: readonly Check[] = [
     },
   },
   {
+    name: 'references-are-accepted',
+    behaviour:
+      'before references are resolved, validateParameters accepts a secret reference as the value of each parameter',
+    needs: [],
+    body: async (trial) => {
+      const driver = await trial.driver();
+      if (Object.keys(trial.parameters).length === 0)
+        trial.leaveOut('the option "parameters" is not set');
+      for (const level of ['class', 'volume'] as const)
+        for (const key of Object.keys(trial.parameters)) {
+          const parameters = { ...trial.parameters, [key]: 'secret:settings.default.svc/value' };
+          const [found] = driver.validateParameters(parameters, { level });
+          assert(
+            found === undefined,
+            `at level "${level}" the driver rejects a reference in ${key}: ${found?.description ?? ''}`,
+          );
+        }
+    },
+  },
+  {
     name: 'resolved-values-are-judged',
     behaviour:
       'provision rejects values that are invalid after references are resolved, and creates no resource',

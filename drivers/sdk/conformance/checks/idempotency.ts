@@ -3,6 +3,7 @@ import { readMountTable } from '../../node/mount-table.js';
 import type { Check } from '../check.js';
 import { assert } from '../failure.js';
 import { requireContent, writeContent } from '../content.js';
+import { kindOf } from '../require-kind.js';
 
 /** Checks that a repeated call returns the same answer, creates one resource, and keeps all data. */
 export const idempotency: readonly Check[] = [
@@ -54,6 +55,30 @@ export const idempotency: readonly Check[] = [
     },
   },
   {
+    name: 'provision-of-another-size-keeps-data',
+    behaviour:
+      'a repeated provision with another size is rejected or returns the same volume, which keeps its size and content',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      await trial.mounted(made, (path) => writeContent(path, 'kept'));
+      for (const sizeBytes of [trial.sizeBytes * 2n, trial.sizeBytes / 2n]) {
+        const when = `after a provision of ${sizeBytes} bytes`;
+        const driver = await trial.driver();
+        await kindOf(driver.provision({ ...trial.request(made.volume), sizeBytes }));
+        const found = await driver.observe({ ...trial.context(made.volume), handle: undefined });
+        assert(found.handle === made.handle, `${when}, the handle is ${found.handle}`);
+        assert(
+          found.sizeBytes === undefined || found.sizeBytes >= trial.sizeBytes,
+          `${when}, the volume has ${found.sizeBytes ?? 0n} bytes instead of ${trial.sizeBytes}`,
+        );
+        await trial.mounted(made, (path) => requireContent(path, 'kept', when), {
+          mayFormat: false,
+        });
+      }
+    },
+  },
+  {
     name: 'restore-keeps-data',
     behaviour: 'a repeated restore keeps later writes to the restored volume',
     needs: ['content', 'snapshots'],
@@ -67,6 +92,10 @@ export const idempotency: readonly Check[] = [
       assert(again.handle === restored.handle, `the second answer has handle ${again.handle}`);
       await trial.mounted(restored, (path) =>
         requireContent(path, 'newer', 'after a second restore'),
+      );
+      await kindOf(trial.restore(snapshot, restored.volume, trial.sizeBytes * 2n));
+      await trial.mounted(restored, (path) =>
+        requireContent(path, 'newer', 'after a restore of another size'),
       );
     },
   },

@@ -161,6 +161,29 @@ export const lifecycle: readonly Check[] = [
     },
   },
   {
+    name: 'delete-refuses-attached',
+    behaviour: 'a volume that is attached to a node is not deleted, and stays attached',
+    needs: ['ownsData', 'content'],
+    body: async (trial) => {
+      if (!trial.capabilities.blockDevice)
+        trial.leaveOut('the driver attaches nothing at a provider (capability blockDevice)');
+      const made = await trial.provision();
+      await trial.mounted(made, (path) => writeContent(path, 'attached'));
+      const driver = await trial.driver();
+      const { devicePath } = await driver.attach(trial.call(made));
+      await requireRefusal('delete of an attached volume', trial.delete(made));
+      const again = await driver.attach(trial.call(made));
+      assert(
+        again.devicePath === devicePath,
+        `after a refused delete the device is ${again.devicePath}, before it was ${devicePath}`,
+      );
+      await driver.detach(trial.call(made));
+      await trial.mounted(made, (path) =>
+        requireContent(path, 'attached', 'after a refused delete'),
+      );
+    },
+  },
+  {
     name: 'new-volumes-are-empty',
     behaviour: 'a new volume has no content of a deleted one',
     needs: ['ownsData', 'content'],

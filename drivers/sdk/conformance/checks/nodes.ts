@@ -65,6 +65,19 @@ export const nodes: readonly Check[] = [
     },
   },
   {
+    name: 'refused-deletes-detach-nothing',
+    behaviour: 'a volume whose deletion is rejected stays attached to its node',
+    needs: ['otherNode', 'ownsData'],
+    body: async (trial) => {
+      requireOneNode(trial);
+      const made = await trial.provision();
+      await (await trial.driver()).attach(trial.call(made));
+      await requireRefusal('delete of an attached volume', trial.delete(made));
+      const attached = (await trial.driver()).attach(trial.call(made, otherNode(trial)));
+      await requireRefusal('attach to a second node after a refused delete', attached);
+    },
+  },
+  {
     name: 'detach-is-of-its-node',
     behaviour:
       'detach from a node where the volume is not attached keeps its attachment to another node',

@@ -118,6 +118,20 @@ export const errorMutants: readonly Mutant[] = [
     }),
   },
   {
+    name: 'references-are-judged',
+    breaks: 'References are rejected before they are resolved.',
+    silent: false,
+    killedBy: 'references-are-accepted',
+    change: (driver) => ({
+      validateParameters: (parameters, context) => [
+        ...driver.validateParameters(parameters, context),
+        ...Object.entries(parameters)
+          .filter(([, value]) => value.startsWith('secret:'))
+          .map(([key]) => ({ key, description: 'is a reference' })),
+      ],
+    }),
+  },
+  {
     name: 'unknown-parameters-pass',
     breaks: 'A parameter that the driver does not know is accepted.',
     silent: false,

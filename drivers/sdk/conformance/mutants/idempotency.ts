@@ -21,6 +21,51 @@ export const idempotencyMutants: readonly Mutant[] = [
     }),
   },
   {
+    name: 'provision-of-another-size-recreates',
+    breaks: 'Provision of an existing volume with another size deletes it and creates it again.',
+    silent: true,
+    killedBy: 'provision-of-another-size-keeps-data',
+    change: (driver, memory) => ({
+      provision: async (request) => {
+        const known = memory.volumes.get(request.volume.uid);
+        if (known && known.sizeBytes !== request.sizeBytes) await driver.delete(known);
+        return driver.provision(request);
+      },
+    }),
+  },
+  {
+    name: 'provision-of-another-size-resizes',
+    breaks: 'Provision of an existing volume with a smaller size shrinks it.',
+    silent: true,
+    killedBy: 'provision-of-another-size-keeps-data',
+    change: (driver, memory) => ({
+      observe: async (request) => {
+        const found = await driver.observe(request);
+        const reported = memory.notes.get(request.volume.uid);
+        return reported === undefined ? found : { ...found, sizeBytes: BigInt(reported) };
+      },
+      provision: async (request) => {
+        const { sizeBytes, volume } = request;
+        const result = await driver.provision(request);
+        memory.notes.set(volume.uid, String(sizeBytes));
+        return { ...result, sizeBytes };
+      },
+    }),
+  },
+  {
+    name: 'restore-of-another-size-recreates',
+    breaks: 'Restore into an existing volume with another size deletes it and creates it again.',
+    silent: true,
+    killedBy: 'restore-keeps-data',
+    change: (driver, memory) => ({
+      restore: async (request) => {
+        const known = memory.volumes.get(request.volume.uid);
+        if (known && known.sizeBytes !== request.sizeBytes) await driver.delete(known);
+        return driver.restore(request);
+      },
+    }),
+  },
+  {
     name: 'provision-makes-another',
     breaks: 'A repeated provision creates a second resource and returns its handle.',
     silent: false,

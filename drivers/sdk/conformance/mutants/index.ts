@@ -2,6 +2,7 @@ import { dataMutants } from './data.js';
 import { errorMutants } from './errors.js';
 import { growthMutants } from './growth.js';
 import { idempotencyMutants } from './idempotency.js';
+import { handleMutants } from './handles.js';
 import { hiddenMutants } from './hidden.js';
 import { lifecycleMutants } from './lifecycle.js';
 import { mountMutants } from './mounts.js';
@@ -20,4 +21,5 @@ export const mutants: readonly Mutant[] = [
   ...nodeMutants,
   ...errorMutants,
   ...hiddenMutants,
+  ...handleMutants,
 ];

@@ -179,6 +179,33 @@ export const lifecycleMutants: readonly Mutant[] = [
     }),
   },
   {
+    name: 'delete-detaches',
+    breaks: 'Delete detaches a volume that is attached to a node, and deletes it.',
+    silent: true,
+    killedBy: 'delete-refuses-attached',
+    change: (driver, memory) => ({
+      delete: async (request) => {
+        const held = memory.attached.get(request.volume.uid);
+        if (held) await driver.detach(held);
+        await driver.delete(request);
+      },
+    }),
+  },
+  {
+    name: 'refused-delete-detaches',
+    breaks: 'Delete of an attached volume is rejected, but detaches it.',
+    silent: false,
+    killedBy: 'refused-deletes-detach-nothing',
+    change: (driver, memory) => ({
+      delete: async (request) => {
+        const held = memory.attached.get(request.volume.uid);
+        if (!held) return driver.delete(request);
+        await driver.detach(held);
+        throw new DriverError('InUse', 'it is attached');
+      },
+    }),
+  },
+  {
     name: 'delete-needs-its-handle',
     breaks: 'Delete without a handle returns success but deletes nothing.',
     silent: false,

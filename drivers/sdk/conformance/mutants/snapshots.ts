@@ -7,7 +7,7 @@ import { erase, exists, straySnapshot, withContent } from './damage.js';
 import type { Mutant } from './mutant.js';
 
 /** Recreates the snapshot with the present point in time. */
-async function retake(driver: SynchronousDriver, request: SnapshotRequest): Promise<void> {
+export async function retake(driver: SynchronousDriver, request: SnapshotRequest): Promise<void> {
   if (!(await exists(driver, request))) return;
   const { signal } = new AbortController();
   const call = { ...request, signal };
