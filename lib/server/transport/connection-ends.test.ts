@@ -77,7 +77,8 @@ describe('the stop of an API server', () => {
 
   for (const transport of ['grpc', 'rest'] as const) {
     it(`over ${transport} does not wait for peers that never finish their TLS handshake`, async () => {
-      const port = (await listening({ tls }))[transport];
+      // The timeout of silent connections must not be what ends them.
+      const port = (await listening({ tls, connections: { silentMs: longMs } }))[transport];
       await connected(port, '');
       await connected(port, '\x16');
       await connected(port, '\x16\x03\x01\x02\x00\x01\x00\x01');
