@@ -14,7 +14,7 @@ import { expect } from 'chai';
 import { systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { readLines } from './logs/log-reader.js';
-import { placeInstance } from '../scheduler/index.js';
+import { placeInstance } from '../placement/index.js';
 import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
 import { ProcessRuntime } from './process/process-runtime.js';

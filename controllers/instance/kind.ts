@@ -1,5 +1,6 @@
 import { defineKind } from 'kedge/objects';
 import { type Instance, instanceSchema } from '@kedge/api/kinds';
+import { mountedVolumes } from '../references/claim.js';
 import { isNeedy } from '../resources/index.js';
 
 export type {
@@ -16,6 +17,8 @@ export const instances = defineKind<Instance>({
   indexes: {
     /** `<namespace>/<service>` */
     service: ({ namespace, service }) => [`${namespace}/${service}`],
+    /** `<namespace>/<volume>` of its mounts. */
+    mounts: mountedVolumes,
     /** The node on which the instance uses resources or ports. */
     takesFrom: ({ node, template }) => (node !== undefined && isNeedy(template) ? [node] : []),
   },

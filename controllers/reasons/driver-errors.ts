@@ -40,6 +40,13 @@ function noRoom(about: About): Remedy {
       'free capacity at the provider (delete volumes and snapshots that are not needed)',
     );
   const { object } = storage;
+  const { exhaustedTopologies = [] } = object;
+  if (exhaustedTopologies.length > 0) {
+    const places = exhaustedTopologies.flatMap(({ topology }) =>
+      Object.entries(topology).map(([label, value]) => `${label}=${value}`),
+    );
+    return again(about, `capacity in ${places.join(' or ')}, or a node elsewhere that can use it`);
+  }
   return set(
     `size of volume ${object.namespace}/${object.name}`,
     `a size that fits the free capacity of the provider, such as ${smaller(object.size)}`,

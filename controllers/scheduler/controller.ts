@@ -25,8 +25,7 @@ import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { volumeOfMount } from '../references/claim.js';
 import { isNeedy } from '../resources/index.js';
 import { type Reason, setCondition } from '../reasons/index.js';
-import { placeInstance } from './plan.js';
-import type { VolumeConstraint } from './volume-node-affinity.js';
+import { placeInstance, type VolumeConstraint } from '../placement/index.js';
 import {
   changesNodePlacement,
   changesVolumePlacement,
@@ -60,8 +59,12 @@ async function constraintOf(
     ...volume.parameters,
     ...volume.driverParameters,
   };
-  const named = namedTopology(parameters, driver?.capabilities().placeParameters);
-  return { volume, storageClass, named };
+  const { placeParameters, requiredTopologyKeys = [] } = driver?.capabilities() ?? {};
+  const named = namedTopology(parameters, placeParameters);
+  const open = requiredTopologyKeys.filter(
+    (key) => named.labels[key] === undefined && named.references[key] === undefined,
+  );
+  return { volume, storageClass, named, open };
 }
 
 /** Reads the node constraints of an instance's volumes. A missing volume has none. */

@@ -54,6 +54,8 @@ describe('redaction', () => {
     ) as DriverError;
     expect(told).to.include({ kind: 'Throttled', message: `at ${mask}`, retryAfterMs: 5 });
     expect(told.cause).to.equal(undefined);
+    const facts = { retryElsewhere: true, limit: 7, requestId: 'r', remedy: 'wait' };
+    expect(redaction.error(new DriverError('QuotaExceeded', 'full', facts))).to.include(facts);
     expect(redaction.error(new Error('ENOENT /srv/hidden'))).to.include({
       kind: 'Internal',
       message: `ENOENT ${mask}`,

@@ -40,8 +40,13 @@ export class Redaction {
   /** A redacted error without its cause, which may contain the values. */
   error(thrown: unknown): unknown {
     if (this.#values.length === 0 || thrown instanceof StatusError) return thrown;
-    const { kind, message, retryAfterMs, operation, calls } = DriverError.from(thrown);
+    const error = DriverError.from(thrown);
+    const { kind, message, retryAfterMs, operation, requestId, remedy, limit, calls } = error;
     return new DriverError(kind, this.text(message), {
+      retryElsewhere: error.retryElsewhere,
+      ...(requestId === undefined ? {} : { requestId: this.text(requestId) }),
+      ...(remedy === undefined ? {} : { remedy: this.text(remedy) }),
+      ...(limit === undefined ? {} : { limit }),
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
       ...(operation === undefined ? {} : { operation: this.text(operation) }),
       calls: this.calls(calls),

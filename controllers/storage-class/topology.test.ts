@@ -3,7 +3,7 @@ import { nodeTopologyKey } from '@kedge/driver-sdk';
 import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
 import type { StorageClass } from './kind.js';
-import { placeInstance } from '../scheduler/index.js';
+import { placeInstance } from '../placement/index.js';
 import { chooseTopology, topologyAllows } from './index.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };

@@ -25,6 +25,14 @@ export class PlayedDriver {
   topologyKeys: readonly string[] = [];
   /** Parameters that name the place of a volume, by label. */
   placeParameters: Readonly<Record<string, readonly string[]>> = {};
+  /** Labels that the topology of a volume must have. */
+  requiredTopologyKeys: readonly string[] = [];
+  /** Zones without capacity. */
+  readonly full = new Set<string>();
+  /** Whether a creation in a full zone creates the volume, and its answer is lost. */
+  losesAnswers = false;
+  /** The zones in which the provider has volumes, by uid. Like a zonal provider, it finds them only in their zone. */
+  readonly zones = new Map<string, Set<string>>();
   /** The calls of the provider in errors and Pending answers. */
   providerCalls: (() => readonly JournaledCall[]) | undefined;
   /** Errors of single calls. */
@@ -87,6 +95,9 @@ export class PlayedDriver {
         blockDevice: this.blockDevice,
         topologyKeys: this.topologyKeys,
         placeParameters: this.placeParameters,
+        ...(this.requiredTopologyKeys.length === 0
+          ? {}
+          : { requiredTopologyKeys: this.requiredTopologyKeys }),
         adoptsOffline: this.adoptsOffline,
         sensitiveParameters: [],
         ownsData: true,
@@ -95,8 +106,13 @@ export class PlayedDriver {
       provision: async (request) => {
         const { sizeBytes, volume, parameters } = request;
         await call('provision', parameters['token']);
+        const zone = request.topology['svc.io/zone'] ?? '';
+        if (this.full.has(zone) && !this.losesAnswers)
+          throw new DriverError('QuotaExceeded', `${zone} is full`, { retryElsewhere: true });
         if (await goesOn('provision', request)) return goingOn();
         this.made.add(volume.uid);
+        this.zones.set(volume.uid, (this.zones.get(volume.uid) ?? new Set()).add(zone));
+        if (this.losesAnswers) throw new DriverError('Unavailable', 'connection reset');
         return { handle: 'h', sizeBytes };
       },
       observe: () => call('observe').then(() => ({ handle: 'h', sizeBytes: undefined })),
@@ -105,6 +121,7 @@ export class PlayedDriver {
         await call('delete', parameters['token']);
         if (await goesOn('delete', request)) return goingOn();
         this.made.delete(volume.uid);
+        this.zones.get(volume.uid)?.delete(volume.topology?.['svc.io/zone'] ?? '');
         return undefined;
       },
       attach: async (request) => {

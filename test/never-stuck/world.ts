@@ -46,13 +46,15 @@ export interface Answer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
+type Labels = Readonly<Record<string, string>>;
+
 /** Parts of a world that a test chooses. */
 export interface WorldOptions {
   readonly clock?: FakeClock;
   /** The drivers of a process. Default: those of {@link Provider}. */
   readonly registry?: (part: 'control' | NodeName) => DriverRegistry;
-  /** Labels of the nodes. */
-  readonly labels?: Readonly<Record<string, string>>;
+  /** Labels of the nodes, or of each node. */
+  readonly labels?: Labels | ((node: NodeName) => Labels);
   readonly logger?: Logger;
   readonly engine?: MemoryEngine;
   /** Nodes keep the parameters of mounts in files, which a killed process leaves. Default: in this process. */
@@ -202,7 +204,8 @@ export class World {
         .addController(instanceController(common));
     } else {
       const directory = join(this.directory, part);
-      const { labels = {} } = this.#options;
+      const { labels: of = {} } = this.#options;
+      const labels = typeof of === 'function' ? of(part) : of;
       const used = this.#usedOf(part, directory);
       const runtime = this.machines[part].runtime(() => clock.now());
       addNode({ ...common, node: part, used, directory, labels, runtime, sealer });

@@ -72,6 +72,9 @@ export function noNodeFits(about: About<'Instance'>): Remedy {
       `no node has the labels of its nodeSelector (${labels}); to remove nodeSelector from service ${namespace}/${service}: ${freed}; or label node ${node.name}`,
     );
   }
+  const [, volume] = /it is known once (volume \S+) is provisioned/.exec(about.message) ?? [];
+  if (volume !== undefined)
+    return wait(volume, 'once the volume is provisioned', freed, 'to remove its nodeSelector');
   const reached = node && reachedBy(node, about.message);
   if (reached) return reached;
   return run(

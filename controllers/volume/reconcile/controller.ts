@@ -36,7 +36,8 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   const volumeInformer: SharedInformer<Volume> = manager.informer(volumes);
   volumeInformer.addIndex('waitsForNode', nodesOf);
   const { lister } = volumeInformer;
-  const pending = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Pending');
+  const pending = (): readonly Volume[] =>
+    lister.list().filter((v) => v.status === 'Pending' || isWithoutRoom(v));
   const failed = (): readonly Volume[] =>
     lister.list().filter((v) => v.status === 'Failed' || isUnverified(v));
   const controller = newController({
@@ -94,6 +95,11 @@ export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume 
       ? { attempts: 0, failedWith: '', reason: 'Retried' }
       : undefined,
   );
+}
+
+/** Whether a volume is being provisioned where there is no capacity: a new node may offer another place. */
+function isWithoutRoom({ status, exhaustedTopologies = [] }: Volume): boolean {
+  return status === 'Provisioning' && exhaustedTopologies.length > 0;
 }
 
 /**

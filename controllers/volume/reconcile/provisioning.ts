@@ -1,27 +1,20 @@
+import { keyString, parseQuantity, type ReconcileContext, requeueAfter, type Result } from 'kedge';
 import {
-  isDeleting,
-  keyString,
-  parseQuantity,
-  type ReconcileContext,
-  requeueAfter,
-  type Result,
-} from 'kedge';
-import {
-  type Driver,
   DriverError,
   errorClasses,
   isPending,
   type ProvisionResult,
   type SnapshotIdentity,
 } from '@kedge/driver-sdk';
-import { nodes } from '../../node/kind.js';
 import { snapshots } from '../../snapshot/kind.js';
 import { sourceSnapshot, type Volume, type VolumeStatus, volumes } from '../kind.js';
 import { policyOf } from '../../storage-class/volume-shape.js';
 import { classMissing } from '../../provisioned/driver-call.js';
-import type { VolumeEffects } from './effects.js';
+import type { PreparedCall, VolumeEffects } from './effects.js';
+import { isFormatted, neverUsed } from './stalled.js';
 import type { Failure } from '../../provisioned/failure.js';
-import { choosePlace, requireSameDriver } from '../rules/topology-choice.js';
+import { noneExhausted, Relocation } from './relocation.js';
+import { requireSameDriver } from '../place/topology-choice.js';
 import { sourceOf } from '../rules/restore-source.js';
 import { waitsReason } from '../../provisioned/conditions.js';
 import { nextPhase, type NextVolumePhase } from '../states/phases.js';
@@ -37,9 +30,11 @@ type Start = Extract<VolumeAction, { readonly type: 'startProvisioning' }>;
 /** Transitions from Pending to a known outcome: V2 to V10, V20, V21. */
 export class Provisioning {
   readonly #effects: VolumeEffects;
+  readonly #relocation: Relocation;
 
   constructor(effects: VolumeEffects) {
     this.#effects = effects;
+    this.#relocation = new Relocation(effects);
   }
 
   /**
@@ -66,13 +61,12 @@ export class Provisioning {
     }
     const source = sourceOf(volume, options.manager.informer(snapshots).lister);
     const snapshot = source?.type === 'ready' ? source.snapshot : undefined;
-    const all = options.manager.informer(nodes).lister.list();
-    const { driver, context } = prepared;
-    const named = context.parameters;
-    const choice = choosePlace(volume, storageClass, all, driver, snapshot, options.node, named);
+    const choice = await this.#relocation.choose(volume, storageClass, prepared, snapshot);
     if (choice.type === 'none')
       return this.#wait(request, volume, 'TopologyUnsatisfied', choice.message);
     if (source?.type === 'waits') return this.#wait(request, volume, source.reason, source.message);
+    const left = await this.#relocation.leaveFor(volume, choice.topology, prepared, request);
+    if (left) return left;
     const turn = this.#effects.turn({ ...volume, topology: choice.topology });
     const status: VolumeStatus = {
       status: begun,
@@ -121,10 +115,12 @@ export class Provisioning {
     const startedAt = this.#effects.now;
     const call = volume.source ? 'restore' : 'provision';
     let made: ProvisionResult;
-    let prepared;
+    let prepared: PreparedCall | undefined;
     try {
       prepared = await this.#effects.begin(request, situation);
       const { driver, context } = prepared;
+      const moved = await this.#relocation.move(situation, prepared, request);
+      if (moved) return moved;
       const sizeBytes = parseQuantity(volume.size) ?? 0n;
       const asked = { ...context, sizeBytes, accessMode: volume.accessMode };
       const wanted = { ...asked, topology: volume.topology ?? {} };
@@ -146,7 +142,7 @@ export class Provisioning {
         );
       }
     } catch (thrown) {
-      return this.#failed(situation, call, thrown, startedAt, request);
+      return this.#failed(situation, { call, startedAt, prepared }, thrown, request);
     }
     const { driver, parameters } = prepared;
     await this.#effects.write(request, volume, {
@@ -160,6 +156,7 @@ export class Provisioning {
       failureMessage: '',
       failedWith: '',
       ...neverUsed(volume),
+      ...noneExhausted(volume),
       formatted: isFormatted(volume, driver),
       ...this.#effects.succeeded(call, startedAt),
       ...this.#effects.made(volume, 'True', 'Provisioned', `provisioned by driver ${driver.name}`),
@@ -193,17 +190,37 @@ export class Provisioning {
     return this.#tell(situation, 'provision', error, () => status, this.#effects.now, request);
   }
 
-  /** V4, V5, V7, V8 by the class of the error. A store conflict is no failure: retry. */
+  /**
+   * V4, V5, V7, V8 by the class of the error. A store conflict is no failure: retry. Another place without an earlier
+   * refusal is used at once, which is no attempt of the present one.
+   */
   async #failed(
     situation: VolumeSituation,
-    call: string,
+    {
+      call,
+      startedAt,
+      prepared,
+    }: { call: string; startedAt: string; prepared?: PreparedCall | undefined },
     thrown: unknown,
-    startedAt: string,
     request: ReconcileContext,
   ): Promise<Result> {
-    const error = driverErrorOf(thrown);
+    const failure = driverErrorOf(thrown);
+    const refused = await this.#relocation.judge(situation, prepared, failure);
+    const { error, status = {} } = refused ?? { error: failure };
+    const { volume, inputs } = situation;
+    if (refused?.moves) {
+      await this.#effects.write(request, volume, {
+        status: nextPhase('Provisioning', 'failedForNow'),
+        ...status,
+        reason: error.kind,
+        failedWith: inputs,
+        ...this.#effects.failed(call, startedAt, error, 0),
+        ...this.#effects.made(volume, 'False', error.kind, error.message),
+      });
+      return requeueAfter(0);
+    }
     const next = (event: Failure['event']) => nextPhase('Provisioning', event);
-    return this.#tell(situation, call, error, next, startedAt, request);
+    return this.#tell(situation, call, error, next, startedAt, request, status);
   }
 
   async #tell(
@@ -213,6 +230,7 @@ export class Provisioning {
     next: (event: Failure['event']) => NextVolumePhase,
     startedAt: string,
     request: ReconcileContext,
+    more: VolumeStatus = {},
   ): Promise<Result> {
     const { volume, inputs } = situation;
     const { logger, policy } = this.#effects.options;
@@ -222,6 +240,7 @@ export class Provisioning {
     const { event, reason, message, againMs, report } = classified;
     await this.#effects.write(request, volume, {
       ...report,
+      ...more,
       status: next(event),
       // Only a Failed or Stalled volume has a failureMessage (specification section 2.2); lastOperation has all errors.
       failureMessage: event === 'failedForNow' ? '' : message,
@@ -246,55 +265,4 @@ export class Provisioning {
     });
     return requeueAfter(0);
   }
-
-  /** V20, V21: observes the provider until the outcome is known, which alone ends the phase Stalled. */
-  async observe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
-    const { volume } = situation;
-    const startedAt = this.#effects.now;
-    try {
-      const { driver, parameters, context } = await this.#effects.begin(request, situation);
-      const found = await driver.observe({ ...context, handle: volume.handle || undefined });
-      // The outcome of the operation is known: stop polling it.
-      for (const kind of ['provision', 'restore'] as const) await context.operations.clear(kind);
-      await this.#effects.write(request, volume, {
-        status: nextPhase('Stalled', 'provisioned'),
-        formatted: isFormatted(volume, driver),
-        handle: found.handle,
-        sizeBytes: String(found.sizeBytes ?? parseQuantity(volume.size) ?? 0n),
-        driverParameters: parameters,
-        effectiveReclaimPolicy: effectivePolicy(volume, situation.storageClass),
-        failureMessage: '',
-        failedWith: '',
-        reason: 'Provisioned',
-        ...neverUsed(volume),
-        ...this.#effects.succeeded('observe', startedAt),
-        ...this.#effects.made(volume, 'True', 'Provisioned', `found by driver ${driver.name}`),
-      });
-      return requeueAfter(0);
-    } catch (thrown) {
-      const error = driverErrorOf(thrown);
-      // If the driver does not support observe, a repeated provision determines the outcome.
-      if (error.kind !== 'NotFound' && error.kind !== 'Unsupported') {
-        const { stalledProbeMs: leastMs } = this.#effects.options.policy;
-        const call = { call: 'observe', startedAt, leastMs };
-        return this.#effects.retried(request, volume, call, error);
-      }
-      await this.#effects.write(request, volume, {
-        status: nextPhase('Stalled', 'observedAbsent'),
-        failureMessage: '',
-        reason: 'Provisioning',
-      });
-      return requeueAfter(0);
-    }
-  }
-}
-
-/** V9: deleted before it was usable, so there is no data to retain. */
-function neverUsed(volume: Volume): VolumeStatus {
-  return isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
-}
-
-/** A restored block device already has a file system and is never formatted. */
-function isFormatted({ source }: Volume, driver: Driver): boolean {
-  return source !== undefined && driver.capabilities().blockDevice;
 }

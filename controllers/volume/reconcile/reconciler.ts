@@ -22,6 +22,7 @@ import type { NextVolumePhase } from '../states/phases.js';
 import { planVolume, type VolumeAction, type VolumeSituation } from '../states/plan.js';
 import { Provisioning } from './provisioning.js';
 import { Reclaim } from './reclaim.js';
+import { StalledOutcome } from './stalled.js';
 import type { Waits } from '../../provisioned/conditions.js';
 import { Upkeep } from './upkeep.js';
 import { Verification } from './verification.js';
@@ -55,6 +56,7 @@ export class VolumeReconciler {
   readonly #options: VolumeControllerOptions;
   readonly #effects: VolumeEffects;
   readonly #provisioning: Provisioning;
+  readonly #stalled: StalledOutcome;
   readonly #upkeep: Upkeep;
   readonly #verification: Verification;
   readonly #reclaim: Reclaim;
@@ -79,6 +81,7 @@ export class VolumeReconciler {
     this.#effects = new VolumeEffects(options);
     this.#probes = new Probes(options);
     this.#provisioning = new Provisioning(this.#effects);
+    this.#stalled = new StalledOutcome(this.#effects);
     this.#upkeep = new Upkeep(this.#effects);
     this.#verification = new Verification(this.#effects);
     this.#reclaim = new Reclaim(this.#effects);
@@ -136,7 +139,7 @@ export class VolumeReconciler {
       case 'provision':
         return this.#provisioning.provision(situation, request);
       case 'observe':
-        return this.#provisioning.observe(situation, request);
+        return this.#stalled.observe(situation, request);
       case 'expand':
         return this.#upkeep.expand(situation, action.sizeBytes, request);
       case 'probe':

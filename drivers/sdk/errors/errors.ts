@@ -85,8 +85,16 @@ export class DriverError extends Error {
 
   /** The same error with the calls of the provider that led to it. */
   withCalls(calls: readonly JournaledCall[]): DriverError {
-    if (calls.length === 0) return this;
-    const { kind, message, retryAfterMs, operation, requestId, remedy, limit } = this;
+    return calls.length === 0 ? this : this.#copy(this.message, calls);
+  }
+
+  /** The same error with a longer message. */
+  adding(text: string): DriverError {
+    return this.#copy(`${this.message}; ${text}`, this.calls);
+  }
+
+  #copy(message: string, calls: readonly JournaledCall[]): DriverError {
+    const { kind, retryAfterMs, operation, requestId, remedy, limit } = this;
     return new DriverError(kind, message, {
       calls,
       cause: this,

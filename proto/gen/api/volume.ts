@@ -64,6 +64,11 @@ export interface Volume {
   totalInodes: string;
   /** Name of its resource at the provider, for a volume that was imported; empty: the name derives from the uid. */
   importedAs: string;
+  /**
+   * Places without capacity for it; for a while it is provisioned in another one, if there is one. Empty once it is
+   * provisioned.
+   */
+  exhaustedTopologies: Volume_ExhaustedTopology[];
 }
 
 export const Volume_Status = {
@@ -313,6 +318,19 @@ export interface Volume_Operation {
   calls: Volume_ProviderCall[];
 }
 
+/** A place at the provider that had no capacity for the volume. */
+export interface Volume_ExhaustedTopology {
+  /** Node labels of the place. */
+  topology: { [key: string]: string };
+  /** Time of the last refusal. */
+  refusedAt: string;
+}
+
+export interface Volume_ExhaustedTopology_TopologyEntry {
+  key: string;
+  value: string;
+}
+
 export interface Volume_LabelsEntry {
   key: string;
   value: string;
@@ -535,6 +553,7 @@ function createBaseVolume(): Volume {
     usedInodes: "",
     totalInodes: "",
     importedAs: "",
+    exhaustedTopologies: [],
   };
 }
 
@@ -641,6 +660,9 @@ export const Volume: MessageFns<Volume> = {
     }
     if (message.importedAs !== "") {
       writer.uint32(370).string(message.importedAs);
+    }
+    for (const v of message.exhaustedTopologies) {
+      Volume_ExhaustedTopology.encode(v!, writer.uint32(378).fork()).join();
     }
     return writer;
   },
@@ -940,6 +962,14 @@ export const Volume: MessageFns<Volume> = {
             }
 
             message.importedAs = reader.string();
+            continue;
+          }
+          case 47: {
+            if (tag !== 378) {
+              break;
+            }
+
+            message.exhaustedTopologies.push(Volume_ExhaustedTopology.decode(reader, reader.uint32()));
             continue;
           }
         }
@@ -1346,6 +1376,123 @@ export const Volume_Operation: MessageFns<Volume_Operation> = {
             }
 
             message.calls.push(Volume_ProviderCall.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseVolume_ExhaustedTopology(): Volume_ExhaustedTopology {
+  return { topology: {}, refusedAt: "" };
+}
+
+export const Volume_ExhaustedTopology: MessageFns<Volume_ExhaustedTopology> = {
+  encode(message: Volume_ExhaustedTopology, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    globalThis.Object.entries(message.topology).forEach(([key, value]: [string, string]) => {
+      Volume_ExhaustedTopology_TopologyEntry.encode({ key: key as any, value }, writer.uint32(10).fork()).join();
+    });
+    if (message.refusedAt !== "") {
+      writer.uint32(18).string(message.refusedAt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Volume_ExhaustedTopology {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolume_ExhaustedTopology();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            const entry1 = Volume_ExhaustedTopology_TopologyEntry.decode(reader, reader.uint32());
+            if (entry1.value !== undefined) {
+              message.topology[entry1.key] = entry1.value;
+            }
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.refusedAt = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseVolume_ExhaustedTopology_TopologyEntry(): Volume_ExhaustedTopology_TopologyEntry {
+  return { key: "", value: "" };
+}
+
+export const Volume_ExhaustedTopology_TopologyEntry: MessageFns<Volume_ExhaustedTopology_TopologyEntry> = {
+  encode(message: Volume_ExhaustedTopology_TopologyEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Volume_ExhaustedTopology_TopologyEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolume_ExhaustedTopology_TopologyEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
             continue;
           }
         }

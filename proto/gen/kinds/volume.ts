@@ -64,6 +64,14 @@ export interface VolumeDataDeletion {
   readonly generation: number;
 }
 
+/** A place at the provider that had no capacity for the volume. */
+export interface VolumeExhaustedTopology {
+  /** Node labels of the place. */
+  readonly topology: Readonly<Record<string, string>>;
+  /** Time of the last refusal. */
+  readonly refusedAt: string;
+}
+
 /** A unit of durable storage (specification section 2.2). */
 export interface Volume extends ApiObject {
   readonly namespace: string;
@@ -114,6 +122,8 @@ export interface Volume extends ApiObject {
   readonly totalInodes?: string;
   /** Name of its resource at the provider, for a volume that was imported; empty: the name derives from the uid. */
   readonly importedAs?: string;
+  /** Places without capacity for it; for a while it is provisioned in another one, if there is one. Empty once it is provisioned. */
+  readonly exhaustedTopologies?: readonly VolumeExhaustedTopology[];
 }
 
 /** The declaration of the kind {@link Volume} in its .proto file. */
@@ -122,7 +132,7 @@ export const volumeSchema = {
   plural: 'volumes',
   shortNames: ['vol', 'volume'],
   scope: 'Namespaced',
-  statusFields: ['status', 'handle', 'boundClaim', 'boundNode', 'ownerService', 'failureMessage', 'attempts', 'driverParameters', 'sizeBytes', 'reason', 'conditions', 'attachments', 'driver', 'effectiveReclaimPolicy', 'formatted', 'topology', 'lastOperation', 'snapshotsInFlight', 'neverUsed', 'missingSince', 'failedWith', 'dataDeletion', 'usedBytes', 'totalBytes', 'usedInodes', 'totalInodes', 'importedAs'],
+  statusFields: ['status', 'handle', 'boundClaim', 'boundNode', 'ownerService', 'failureMessage', 'attempts', 'driverParameters', 'sizeBytes', 'reason', 'conditions', 'attachments', 'driver', 'effectiveReclaimPolicy', 'formatted', 'topology', 'lastOperation', 'snapshotsInFlight', 'neverUsed', 'missingSince', 'failedWith', 'dataDeletion', 'usedBytes', 'totalBytes', 'usedInodes', 'totalInodes', 'importedAs', 'exhaustedTopologies'],
   immutableFields: ['accessMode', 'source'],
   initialStatus: { status: 'Pending', attempts: 0 },
 } as const;

@@ -7,7 +7,7 @@ import { MemoryEngine, seededRandom } from 'kedge';
 import { FakeClock, RecordingLogger } from 'kedge/testing';
 import { type Answer, nodeNames, World } from '../../never-stuck/world.js';
 import type { Emulator } from '../core/emulator.js';
-import type { Token } from '../core/machine.js';
+import type { Machine, Token } from '../core/machine.js';
 import type { LoggedRequest } from '../core/requests.js';
 import { createEmulator, type ProviderName } from '../index.js';
 import { driverNames, hostSeeing, places, transportTo } from '../sweep/emulated-cloud.js';
@@ -33,6 +33,8 @@ export interface CloudWorldOptions {
   readonly nodeToken?: string;
   readonly actionMs?: number;
   readonly volumesMax?: number;
+  /** The places of the nodes; default: that of the classes. */
+  readonly placeOf?: (node: (typeof nodeNames)[number]) => string;
   /** Default: cluster-1. */
   readonly clusterId?: string;
   /** A world with the same provider and clock; default: a provider of its own. */
@@ -44,6 +46,7 @@ export class CloudWorld {
   readonly world: World;
   readonly emulator: Emulator;
   readonly provider: ProviderName;
+  readonly machine: Machine;
   readonly #credentials: Credentials<keyof typeof tokens>;
   readonly #disks: SeenDisks;
   readonly #logger: RecordingLogger;
@@ -54,12 +57,14 @@ export class CloudWorld {
   private constructor(
     provider: ProviderName,
     parts: Pick<CloudWorld, 'world' | 'emulator'> & {
+      readonly machine: Machine;
       readonly disks: SeenDisks;
       readonly credentials: Credentials<keyof typeof tokens>;
     },
     told: { readonly logger: RecordingLogger; readonly engine: MemoryEngine },
   ) {
     this.provider = provider;
+    this.machine = parts.machine;
     this.world = parts.world;
     this.emulator = parts.emulator;
     this.#disks = parts.disks;
@@ -73,9 +78,8 @@ export class CloudWorld {
     const clock = beside?.world.clock ?? new FakeClock();
     const disks = beside ? beside.#disks : new SeenDisks();
     const credentials = beside ? beside.#credentials : credentialsOf(provider, tokens);
-    const emulator =
-      beside?.emulator ??
-      emulatorOf(provider, options, { clock, disks, tokens: credentials.tokens });
+    const { emulator, machine } =
+      beside ?? emulatorOf(provider, options, { clock, disks, tokens: credentials.tokens });
     const driverName = driverNames[provider];
     const registry = (part: Part): DriverRegistry => {
       const drivers = builtinDrivers({
@@ -99,7 +103,8 @@ export class CloudWorld {
       };
       return { ...drivers, get };
     };
-    const { labels } = credentials;
+    const labels = (node: (typeof nodeNames)[number]): Readonly<Record<string, string>> =>
+      credentials.labels((options.placeOf ?? (() => places[provider]))(node));
     const logger = new RecordingLogger();
     const engine = new MemoryEngine();
     const world = await World.start({
@@ -107,7 +112,7 @@ export class CloudWorld {
     });
     const cloud = new CloudWorld(
       provider,
-      { world, emulator, disks, credentials },
+      { world, emulator, machine, disks, credentials },
       { logger, engine },
     );
     await cloud.ok('POST', '/namespaces', { name: 'shop' });
@@ -137,6 +142,11 @@ export class CloudWorld {
   /** The value of a secret with one of the credentials. */
   credential(name: keyof typeof tokens): string {
     return this.#credentials.values[name];
+  }
+
+  /** The parameters of a class with the credential in a secret. */
+  parametersOf(reference: string): Readonly<Record<string, string>> {
+    return this.#credentials.parameters(reference);
   }
 
   /** Creates a class, or replaces its parameters; by default its credential is that of the secret `cloud`. */
@@ -268,13 +278,13 @@ export class CloudWorld {
 
 function emulatorOf(
   provider: ProviderName,
-  { actionMs = 1_000, volumesMax = 100 }: CloudWorldOptions,
+  { actionMs = 1_000, volumesMax = 100, placeOf }: CloudWorldOptions,
   parts: {
     readonly clock: FakeClock;
     readonly disks: SeenDisks;
     readonly tokens: readonly Token[];
   },
-): Emulator {
+): Pick<CloudWorld, 'emulator' | 'machine'> {
   return createEmulator({
     provider,
     clock: parts.clock,
@@ -282,9 +292,9 @@ function emulatorOf(
     random: seededRandom(1),
     actionMs,
     volumesMax,
-    instances: nodeNames.map((name) => ({ name, place: places[provider] })),
+    instances: nodeNames.map((name) => ({ name, place: placeOf?.(name) ?? places[provider] })),
     tokens: parts.tokens,
-  }).emulator;
+  });
 }
 
 function withErrors(_: string, value: unknown): unknown {

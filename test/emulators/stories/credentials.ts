@@ -15,11 +15,13 @@ export interface Credentials<Name extends string> {
   readonly place: Readonly<Record<string, string>>;
   /** Those of its credential, which is in a secret. */
   readonly parameters: (reference: string) => Readonly<Record<string, string>>;
-  /** The labels of the nodes. */
-  readonly labels: Readonly<Record<string, string>>;
+  /** The labels of a node in a place. */
+  readonly labels: (place: string) => Readonly<Record<string, string>>;
 }
 
 const keyIdOf = (name: string): string => `AKIA${name.toUpperCase()}`;
+
+const regionOf = (zone: string): string => zone.replace(/[a-z]$/, '');
 
 /** Returns the credentials of a provider with the secrets of a story. Those of cloud4 are new keys. */
 export function credentialsOf<Name extends string>(
@@ -28,7 +30,6 @@ export function credentialsOf<Name extends string>(
 ): Credentials<Name> {
   const place = places[provider];
   const named = Object.entries<string>(secrets);
-  const zone = { 'svc.io/zone': place };
   switch (provider) {
     case 'cloud1':
     case 'cloud2':
@@ -37,7 +38,7 @@ export function credentialsOf<Name extends string>(
         values: secrets,
         place: { region: place },
         parameters: (apiToken) => ({ apiToken }),
-        labels: { 'svc.io/region': place },
+        labels: (at) => ({ 'svc.io/region': at }),
       };
     case 'cloud3':
       return {
@@ -49,8 +50,8 @@ export function credentialsOf<Name extends string>(
         parameters: (secretAccessKey) => ({
           ...{ accessKeyId: keyIdOf(named[0]?.[0] ?? ''), secretAccessKey },
         }),
-        place: { region: place.replace(/[a-z]$/, ''), availabilityZone: place },
-        labels: zone,
+        place: { region: regionOf(place), availabilityZone: place },
+        labels: (at) => ({ 'svc.io/region': regionOf(at), 'svc.io/zone': at }),
       };
     case 'cloud4': {
       const accounts = named.map(([name]) => ({
@@ -63,7 +64,7 @@ export function credentialsOf<Name extends string>(
         values: Object.fromEntries(values) as Record<Name, string>,
         parameters: (credentialsJSON) => ({ credentialsJSON }),
         place: { zone: place, project: 'emulated-project' },
-        labels: zone,
+        labels: (at) => ({ 'svc.io/zone': at }),
       };
     }
   }

@@ -67,6 +67,15 @@ describe('an instance with a volume that is not provisioned yet', () => {
     expect(reason(nodes, started)).to.equal('placed on n2');
   });
 
+  it('waits until it is provisioned if the driver requires a label that no parameter gives', () => {
+    const open = { ...unprovisioned({}, { [region]: 'nyc1' }), open: [region] };
+    expect(reason(nodes, open)).to.contain(
+      'no parameter of volume default/v names its svc.io/region; it is known once volume default/v is provisioned',
+    );
+    const made = { ...open, volume: { ...open.volume, handle: 'h' } };
+    expect(reason(nodes, made)).to.equal('placed on n2');
+  });
+
   it('follows the parameters and not the topology of an earlier attempt', () => {
     const moved = unprovisioned({ region: 'fra1' }, { [region]: 'nyc1' });
     expect(reason(nodes, moved)).to.equal('placed on n3');

@@ -11,6 +11,8 @@ export interface VolumeConstraint {
   readonly storageClass: Pick<StorageClass, 'name' | 'allowedTopologies'> | undefined;
   /** The topology that the parameters of an unprovisioned volume give; absent if they are not needed. */
   readonly named?: NamedTopology;
+  /** Labels that an unprovisioned volume gets from the node that its controller chooses; absent: none. */
+  readonly open?: readonly string[];
 }
 
 /** Returns the topology that a volume has, or will have according to its parameters; empty if it is not known. */
@@ -25,13 +27,20 @@ function topologyOf({ volume, named }: VolumeConstraint): Labels {
   return { ...Object.fromEntries(resolved), ...named.labels };
 }
 
-/** Returns the parameter with the topology of a volume if it is an unresolved secret reference, else undefined. */
-function unresolved({ volume, named }: VolumeConstraint): string | undefined {
+/**
+ * Returns why the topology of a volume is not known before it is provisioned: a parameter is an unresolved secret
+ * reference, or the provider decides whether a place has capacity. Undefined if it is known.
+ */
+function unknownPlace(constraint: VolumeConstraint): string | undefined {
+  const { volume, named, open = [] } = constraint;
   if (volume.handle || !named) return undefined;
+  const label = labelOf(constraint);
   const [, key] =
-    Object.entries(named.references).find(([label]) => volume.topology?.[label] === undefined) ??
-    [];
-  return key;
+    Object.entries(named.references).find(([each]) => volume.topology?.[each] === undefined) ?? [];
+  const later = `it is known once ${label} is provisioned`;
+  if (key !== undefined) return `parameter ${key} of ${label} is a secret reference; ${later}`;
+  if (open.length === 0) return undefined;
+  return `no parameter of ${label} names its ${open.join(', ')}; ${later}`;
 }
 
 function labelOf({ volume }: VolumeConstraint): string {
@@ -54,30 +63,22 @@ function obstacle(node: Node, constraint: VolumeConstraint): string | undefined 
 
 /** Whether a node can reach a volume. */
 export function reaches(node: Node, constraint: VolumeConstraint): boolean {
-  return unresolved(constraint) === undefined && obstacle(node, constraint) === undefined;
+  return unknownPlace(constraint) === undefined && obstacle(node, constraint) === undefined;
 }
 
 /** Maximum number of nodes whose obstacle a message names. */
 const namedMax = 8;
 
 /**
- * Returns the reason why none of the nodes reaches all volumes: secret references that are not resolved yet, else the
- * obstacles of up to 8 nodes.
+ * Returns the reason why none of the nodes reaches all volumes: topologies that are not known yet, else the obstacles of
+ * up to 8 nodes.
  */
 export function unreachable(
   nodes: readonly Node[],
   constraints: readonly VolumeConstraint[],
 ): string {
-  const references = constraints.flatMap((constraint) => {
-    const key = unresolved(constraint);
-    const label = labelOf(constraint);
-    return key === undefined
-      ? []
-      : [
-          `parameter ${key} of ${label} is a secret reference; it is known once ${label} is provisioned`,
-        ];
-  });
-  if (references.length > 0) return references.join('; ');
+  const unknown = constraints.flatMap((constraint) => unknownPlace(constraint) ?? []);
+  if (unknown.length > 0) return unknown.join('; ');
   const general = constraints
     .filter((constraint) => !nodes.some((node) => reaches(node, constraint)))
     .map((constraint) => {

@@ -1,0 +1,143 @@
+import { type Capabilities, type Driver, DriverError, type Parameters } from '@kedge/driver-sdk';
+import type { Node } from '../../node/kind.js';
+import type { Snapshot } from '../../snapshot/kind.js';
+import type { StorageClass } from '../../storage-class/kind.js';
+import {
+  chooseTopology,
+  labelsOf,
+  namedTopology,
+  type TopologyChoice,
+} from '../../storage-class/topology.js';
+import type { Volume } from '../kind.js';
+import { homeOf } from '../../provisioned/owner.js';
+
+type Labels = Readonly<Record<string, string>>;
+
+/** The inputs of the choice of a topology. */
+export interface PlaceInputs {
+  readonly volume: Volume;
+  readonly storageClass: StorageClass;
+  readonly nodes: readonly Node[];
+  readonly driver: Pick<Driver, 'capabilities'>;
+  /** Resolved. */
+  readonly parameters: Parameters;
+  /** The node of this process. */
+  readonly here: string;
+  /** For each instance that mounts the volume, the nodes on which it can run; without those that can run nowhere. */
+  readonly users: readonly (readonly Node[])[];
+  /** Topologies without capacity. */
+  readonly exhausted: readonly Labels[];
+}
+
+/** The labels that a driver requires and that no parameter names: the volume gets them from a node. */
+export function openLabels(
+  { placeParameters, requiredTopologyKeys = [] }: Capabilities,
+  parameters: Parameters,
+): readonly string[] {
+  const named = namedTopology(parameters, placeParameters).labels;
+  return requiredTopologyKeys.filter((key) => named[key] === undefined);
+}
+
+/** The part of some labels with these keys. */
+export function labelsAt(keys: readonly string[], labels: Labels = {}): Labels {
+  return Object.fromEntries(
+    keys.flatMap((key) => (labels[key] === undefined ? [] : [[key, labels[key]]])),
+  );
+}
+
+function isAt(node: Node, place: Labels): boolean {
+  const labels = labelsOf(node);
+  return Object.entries(place).every(([key, value]) => labels[key] === value);
+}
+
+/** The nodes whose places all users of a volume reach; all nodes if there are none. */
+function reachable({ nodes, users }: PlaceInputs, open: readonly string[]): readonly Node[] {
+  const usable = nodes.filter((node) => {
+    const place = labelsAt(open, labelsOf(node));
+    return users.every((of) => of.some((each) => isAt(each, place)));
+  });
+  return usable.length > 0 ? usable : nodes;
+}
+
+function chosenFrom(inputs: PlaceInputs, nodes: readonly Node[]): TopologyChoice {
+  const { volume, storageClass, driver, parameters, here } = inputs;
+  const rules = driver.capabilities();
+  const named = namedTopology(parameters, rules.placeParameters).labels;
+  return chooseTopology(storageClass, nodes, rules, homeOf(volume) ?? here, named);
+}
+
+/**
+ * The topology of a new volume: the node of its snapshot, else the node of its first attempt or of this process if
+ * allowed. Labels that no parameter names come from a node that the users of the volume reach, of the first attempt if
+ * possible, and not of a place without capacity if there is another one.
+ */
+export function choosePlace(inputs: PlaceInputs, source: Snapshot | undefined): TopologyChoice {
+  const { volume, nodes, driver, parameters, exhausted } = inputs;
+  const home = source && homeOf(source);
+  if (home !== undefined) return withSource(inputs, home);
+  const open = openLabels(driver.capabilities(), parameters);
+  if (open.length === 0) return chosenFrom(inputs, nodes);
+  const usable = reachable(inputs, open);
+  const free = usable.filter((node) => !exhausted.some((place) => isAt(node, place)));
+  const earlier = labelsAt(open, volume.topology);
+  const same = Object.keys(earlier).length === 0 ? [] : free.filter((node) => isAt(node, earlier));
+  for (const from of [same, free, usable]) {
+    const choice = from.length > 0 ? chosenFrom(inputs, from) : undefined;
+    if (choice?.type === 'node') return choice;
+  }
+  return chosenFrom(inputs, nodes);
+}
+
+function withSource(inputs: PlaceInputs, home: string): TopologyChoice {
+  const { storageClass, nodes, driver } = inputs;
+  const there = nodes.filter(({ name }) => name === home);
+  const choice = chooseTopology(storageClass, there, driver.capabilities(), home);
+  if (choice.type === 'node' && there.length > 0) return choice;
+  const why = there.length > 0 ? `allowedTopologies of class "${storageClass.name}"` : 'its name';
+  const message = `its snapshot is on node "${home}", and that node does not match ${why}; start kedged there, or use another class`;
+  return { type: 'none', message };
+}
+
+/**
+ * A topology for a volume whose own has no capacity: one that no parameter excludes, with a node that is Ready and that
+ * the users of the volume reach. Undefined if there is none.
+ */
+export function otherPlace(
+  inputs: PlaceInputs,
+): Extract<TopologyChoice, { type: 'node' }> | undefined {
+  const { driver, parameters, exhausted } = inputs;
+  const rules = driver.capabilities();
+  const open = openLabels(rules, parameters);
+  if (open.length === 0) return undefined;
+  const named = namedTopology(parameters, rules.placeParameters).labels;
+  const others = reachable(inputs, open).filter(
+    (node) =>
+      node.status === 'Ready' &&
+      node.unschedulable !== true &&
+      isAt(node, named) &&
+      !exhausted.some((place) => isAt(node, place)),
+  );
+  const choice = others.length > 0 ? chosenFrom(inputs, others) : undefined;
+  return choice?.type === 'node' ? choice : undefined;
+}
+
+/** Whether two topologies of a volume are different places at its provider. */
+export function isElsewhere(
+  { topologyKeys }: Pick<Capabilities, 'topologyKeys'>,
+  a: Labels = {},
+  b: Labels = {},
+): boolean {
+  return topologyKeys.some((key) => a[key] !== b[key]);
+}
+
+/**
+ * Requires the driver of the first attempt, because that driver may have created resources.
+ * @throws DriverError InvalidParameters if the class has another driver now
+ */
+export function requireSameDriver({ driver = '' }: Volume, storageClass: StorageClass): void {
+  if (driver === '' || driver === storageClass.driver) return;
+  throw new DriverError(
+    'InvalidParameters',
+    `its class "${storageClass.name}" now has driver ${storageClass.driver}, and provisioning was started with ${driver}; delete the volume and create it again`,
+  );
+}

@@ -1,0 +1,225 @@
+import { isDeleting, type ReconcileContext, requeueAfter, type Result } from 'kedge';
+import {
+  type Driver,
+  type DriverError,
+  isPending,
+  type Parameters,
+  type Pending,
+} from '@kedge/driver-sdk';
+import { instances } from '../../instance/kind.js';
+import { nodes } from '../../node/kind.js';
+import { isRefusal } from '../../provisioned/failure.js';
+import { homeOf } from '../../provisioned/owner.js';
+import type { Snapshot } from '../../snapshot/kind.js';
+import type { StorageClass } from '../../storage-class/kind.js';
+import type { TopologyChoice } from '../../storage-class/topology.js';
+import { type Volume, type VolumeStatus, volumes } from '../kind.js';
+import type { VolumeSituation } from '../states/plan.js';
+import type { PreparedCall, VolumeEffects } from './effects.js';
+import {
+  choosePlace,
+  isElsewhere,
+  labelsAt,
+  openLabels,
+  otherPlace,
+  type PlaceInputs,
+} from '../place/topology-choice.js';
+import { nodesOfUsers } from '../place/user-nodes.js';
+
+type Labels = Readonly<Record<string, string>>;
+type Exhausted = NonNullable<Volume['exhaustedTopologies']>;
+
+/** The consequence of a refusal for lack of capacity. */
+export interface Refused {
+  /** The refusal with what follows from it. */
+  readonly error: DriverError;
+  /** Fields to write. */
+  readonly status: Pick<VolumeStatus, 'exhaustedTopologies'>;
+  /** Whether the volume is provisioned in another place at once. */
+  readonly moves: boolean;
+}
+
+/** `svc.io/zone=a` */
+function shown(place: Labels): string {
+  return Object.entries(place)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(', ');
+}
+
+/** No places without capacity, for a volume that has been provisioned. */
+export function noneExhausted({ exhaustedTopologies = [] }: Volume): VolumeStatus {
+  return exhaustedTopologies.length === 0 ? {} : { exhaustedTopologies: [] };
+}
+
+/**
+ * Chooses the topology of a volume, and another one if the provider has no capacity there. A place that refused is left
+ * out for a while; it is left only once the driver has confirmed that nothing of the volume exists there.
+ */
+export class Relocation {
+  readonly #effects: VolumeEffects;
+
+  constructor(effects: VolumeEffects) {
+    this.#effects = effects;
+  }
+
+  /** The topology of a volume that begins to be provisioned. */
+  async choose(
+    volume: Volume,
+    storageClass: StorageClass,
+    prepared: PreparedCall,
+    source: Snapshot | undefined,
+  ): Promise<TopologyChoice> {
+    return choosePlace(await this.#inputs(volume, storageClass, prepared), source);
+  }
+
+  async #inputs(
+    volume: Volume,
+    storageClass: StorageClass,
+    { driver, context: { parameters } }: PreparedCall,
+    exhausted: Exhausted = this.#exhausted(volume),
+  ): Promise<PlaceInputs> {
+    const { manager, store, node: here } = this.#effects.options;
+    const all = manager.informer(nodes).lister.list();
+    const isOpen = openLabels(driver.capabilities(), parameters).length > 0;
+    const users = isOpen
+      ? await nodesOfUsers(volume, {
+          store,
+          nodes: all,
+          volumes: manager.informer(volumes).lister,
+          classes: this.#effects.classes(),
+          instances: manager.informer(instances).lister,
+        })
+      : [];
+    const places = exhausted.map(({ topology }) => topology);
+    return { volume, storageClass, nodes: all, driver, parameters, here, users, exhausted: places };
+  }
+
+  /** The places that refused a short time ago. Later they may have capacity again. */
+  #exhausted({ exhaustedTopologies = [] }: Volume): Exhausted {
+    const { clock, policy } = this.#effects.options;
+    const since = clock.now() - policy.failedRecheckMs;
+    return exhaustedTopologies.filter(({ refusedAt }) => Date.parse(refusedAt) > since);
+  }
+
+  /**
+   * Judges a failed call. Undefined unless the provider refused it because the place has no capacity, and the volume may
+   * be in another one.
+   */
+  async judge(
+    { volume, storageClass }: VolumeSituation,
+    prepared: PreparedCall | undefined,
+    error: DriverError,
+  ): Promise<Refused | undefined> {
+    if (!error.retryElsewhere || !isRefusal(error.kind)) return undefined;
+    if (!prepared || !storageClass || isDeleting(volume)) return undefined;
+    const { driver, context } = prepared;
+    const open = openLabels(driver.capabilities(), context.parameters);
+    const here = labelsAt(open, volume.topology);
+    if (Object.keys(here).length === 0) return undefined;
+    const others = this.#exhausted(volume).filter(
+      ({ topology }) => shown(topology) !== shown(here),
+    );
+    const exhaustedTopologies = [...others, { topology: here, refusedAt: this.#effects.now }];
+    const other = otherPlace(
+      await this.#inputs(volume, storageClass, prepared, exhaustedTopologies),
+    );
+    const text = other
+      ? `no capacity in ${shown(here)}: the volume is provisioned in ${shown(labelsAt(open, other.topology))}`
+      : `no capacity in ${exhaustedTopologies.map(({ topology }) => shown(topology)).join(', ')}, and no Ready node that may use the volume is elsewhere`;
+    return {
+      error: error.adding(text),
+      status: { exhaustedTopologies },
+      moves: other !== undefined,
+    };
+  }
+
+  /**
+   * Moves a volume whose place has no capacity to another one, if there is one. Undefined if it stays. Nothing of it is
+   * left behind: an earlier attempt whose answer was lost may have created it.
+   */
+  async move(
+    situation: VolumeSituation,
+    prepared: PreparedCall,
+    request: ReconcileContext,
+  ): Promise<Result | undefined> {
+    const { volume, storageClass } = situation;
+    if (!storageClass || isDeleting(volume)) return undefined;
+    const { driver, context } = prepared;
+    const open = openLabels(driver.capabilities(), context.parameters);
+    const here = shown(labelsAt(open, volume.topology));
+    const exhausted = this.#exhausted(volume);
+    if (!exhausted.some(({ topology }) => shown(topology) === here)) return undefined;
+    const other = otherPlace(await this.#inputs(volume, storageClass, prepared, exhausted));
+    if (!other) return undefined;
+    const left = await this.leave(volume, prepared, request);
+    if (left) return left;
+    const there = shown(labelsAt(open, other.topology));
+    const message = `no capacity in ${here}: driver ${driver.name} is provisioning the volume in ${there}`;
+    await this.#effects.write(request, volume, {
+      topology: other.topology,
+      reason: 'Provisioning',
+      ...this.#effects.made(volume, 'False', 'Provisioning', message),
+    });
+    return requeueAfter(0);
+  }
+
+  /** Leaves the place of an earlier attempt if a volume gets another one. Undefined once nothing of it is there. */
+  async leaveFor(
+    volume: Volume,
+    topology: Labels,
+    prepared: PreparedCall,
+    request: ReconcileContext,
+  ): Promise<Result | undefined> {
+    const wasCalled = (volume.driver ?? '') !== '' && homeOf(volume) === undefined;
+    const rules = prepared.driver.capabilities();
+    if (!wasCalled || !isElsewhere(rules, volume.topology, topology)) return undefined;
+    const { operations } = prepared.context;
+    const kept = [await operations.get('provision'), await operations.get('restore')];
+    const isRefused = isRefusal(volume.lastOperation?.outcome ?? '');
+    // Nothing was created, and the place may not even exist.
+    if (isRefused && kept.every((text) => text === undefined)) return undefined;
+    return this.leave(volume, prepared, request);
+  }
+
+  /** Deletes what an attempt may have created in the present place. Undefined once nothing is there. */
+  async leave(
+    volume: Volume,
+    { driver, context }: PreparedCall,
+    request: ReconcileContext,
+  ): Promise<Result | undefined> {
+    const startedAt = this.#effects.now;
+    const parameters = inPlace(driver, context.parameters, volume.topology);
+    let answer: void | Pending;
+    try {
+      answer = await driver.delete({ ...context, parameters, handle: undefined });
+    } catch (thrown) {
+      const call = { call: 'provision', startedAt };
+      return this.#effects.retried(request, volume, call, thrown, ({ kind, message }) => ({
+        reason: kind,
+        ...this.#effects.made(
+          volume,
+          'False',
+          kind,
+          `the volume gets another place once nothing of it is in ${shown(volume.topology ?? {})}: ${message}`,
+        ),
+      }));
+    }
+    if (!isPending(answer)) return undefined;
+    return this.#effects.reportInProgress(request, volume, 'provision', answer);
+  }
+}
+
+/** Parameters that name the place of a topology, where they name one. */
+function inPlace(
+  driver: Pick<Driver, 'capabilities'>,
+  parameters: Parameters,
+  topology: Labels = {},
+): Parameters {
+  const { placeParameters = {} } = driver.capabilities();
+  const replaced = Object.entries(placeParameters).flatMap(([label, keys]) => {
+    const key = keys.find((each) => (parameters[each] ?? '') !== '');
+    const value = topology[label];
+    return key === undefined || value === undefined ? [] : [[key, value] as const];
+  });
+  return { ...parameters, ...Object.fromEntries(replaced) };
+}

@@ -1,0 +1,69 @@
+import { isDeleting, parseQuantity, type ReconcileContext, requeueAfter, type Result } from 'kedge';
+import type { Driver } from '@kedge/driver-sdk';
+import { driverErrorOf } from '../../provisioned/retries.js';
+import type { Volume, VolumeStatus } from '../kind.js';
+import { noneExhausted } from './relocation.js';
+import { nextPhase } from '../states/phases.js';
+import { effectivePolicy, type VolumeSituation } from '../states/plan.js';
+import type { VolumeEffects } from './effects.js';
+
+/** The end of the phase Stalled. */
+export class StalledOutcome {
+  readonly #effects: VolumeEffects;
+
+  constructor(effects: VolumeEffects) {
+    this.#effects = effects;
+  }
+
+  /** V20, V21: observes the provider until the outcome is known, which alone ends the phase Stalled. */
+  async observe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
+    const { volume } = situation;
+    const startedAt = this.#effects.now;
+    try {
+      const { driver, parameters, context } = await this.#effects.begin(request, situation);
+      const found = await driver.observe({ ...context, handle: volume.handle || undefined });
+      // The outcome of the operation is known: stop polling it.
+      for (const kind of ['provision', 'restore'] as const) await context.operations.clear(kind);
+      await this.#effects.write(request, volume, {
+        status: nextPhase('Stalled', 'provisioned'),
+        formatted: isFormatted(volume, driver),
+        handle: found.handle,
+        sizeBytes: String(found.sizeBytes ?? parseQuantity(volume.size) ?? 0n),
+        driverParameters: parameters,
+        effectiveReclaimPolicy: effectivePolicy(volume, situation.storageClass),
+        failureMessage: '',
+        failedWith: '',
+        reason: 'Provisioned',
+        ...neverUsed(volume),
+        ...noneExhausted(volume),
+        ...this.#effects.succeeded('observe', startedAt),
+        ...this.#effects.made(volume, 'True', 'Provisioned', `found by driver ${driver.name}`),
+      });
+      return requeueAfter(0);
+    } catch (thrown) {
+      const error = driverErrorOf(thrown);
+      // If the driver does not support observe, a repeated provision determines the outcome.
+      if (error.kind !== 'NotFound' && error.kind !== 'Unsupported') {
+        const { stalledProbeMs: leastMs } = this.#effects.options.policy;
+        const call = { call: 'observe', startedAt, leastMs };
+        return this.#effects.retried(request, volume, call, error);
+      }
+      await this.#effects.write(request, volume, {
+        status: nextPhase('Stalled', 'observedAbsent'),
+        failureMessage: '',
+        reason: 'Provisioning',
+      });
+      return requeueAfter(0);
+    }
+  }
+}
+
+/** V9: deleted before it was usable, so there is no data to retain. */
+export function neverUsed(volume: Volume): VolumeStatus {
+  return isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
+}
+
+/** A restored block device already has a file system and is never formatted. */
+export function isFormatted({ source }: Volume, driver: Driver): boolean {
+  return source !== undefined && driver.capabilities().blockDevice;
+}
