@@ -21,7 +21,8 @@ import { hideFields } from './hidden-fields.js';
 import type { JsonObject } from './json.js';
 import { fromProtoJson } from './json-form.js';
 import { malformed } from './malformed.js';
-import { writeMessage } from './message-writer.js';
+import { readMessage } from './codec/message-reader.js';
+import { writeMessage } from './codec/message-writer.js';
 
 import { TurnDecoder } from './turn-decoder.js';
 
@@ -93,11 +94,21 @@ export class SchemaRegistry {
    * @throws StatusError InvalidArgument for bytes that are not a valid message of this type.
    */
   decode(message: DescMessage, bytes: Uint8Array): JsonObject {
+    const read = readMessage(message, bytes);
+    if (read) return read;
     try {
       return this.#asJson(message, fromBinary(message, bytes));
     } catch (error) {
       throw malformed(message, error);
     }
+  }
+
+  /**
+   * Like {@link decode}, for a message that is known to be valid and without unknown fields once it is decoded; else
+   * undefined.
+   */
+  decodeKnown(message: DescMessage, bytes: Uint8Array): JsonObject | undefined {
+    return readMessage(message, bytes);
   }
 
   /**

@@ -23,6 +23,8 @@ export function readRequest(
 ): JsonObject | Promise<JsonObject> {
   if (bytes.length > oneTurnBytes) return readInTurns(schemas, input, bytes, clock);
   requireFewItems(input, bytes);
+  const request = schemas.decodeKnown(input, bytes);
+  if (request) return request;
   requireKnownFields(input, bytes);
   return schemas.decode(input, bytes);
 }

@@ -1,4 +1,5 @@
-import { create, fromJson, type JsonValue, toBinary } from '@bufbuild/protobuf';
+import { inspect } from 'node:util';
+import { create, fromBinary, fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf';
 import {
   FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as Type,
@@ -7,10 +8,13 @@ import {
 } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { baseDescriptors } from './index.js';
-import type { JsonObject } from './json.js';
+import { baseDescriptors, requireKnownFields } from '../index.js';
+import type { JsonObject } from '../json.js';
+import { fromProtoJson } from '../json-form.js';
+import { malformed } from '../malformed.js';
+import { type DescMessage, SchemaRegistry } from '../schema-registry.js';
+import { readMessage } from './message-reader.js';
 import { writeMessage } from './message-writer.js';
-import { type DescMessage, SchemaRegistry } from './schema-registry.js';
 
 const scalars = {
   text: Type.STRING,
@@ -93,27 +97,10 @@ function everyType(): SchemaRegistry {
   return new SchemaRegistry(Buffer.from(toBinary(FileDescriptorSetSchema, set)).toString('base64'));
 }
 
+/** The registry of {@link every}. */
 const schemas = everyType();
+/** A message with fields of every type. */
 const every = schemas.message('every.Every');
-
-/** The result of the general encoder. */
-function general(of: SchemaRegistry, message: DescMessage, json: JsonObject): string {
-  try {
-    const options = { registry: of.registry, ignoreUnknownFields: true };
-    const bytes = toBinary(message, fromJson(message, json as JsonValue, options));
-    return Buffer.from(bytes).toString('hex');
-  } catch (error) {
-    return String(error);
-  }
-}
-
-function encoded(of: SchemaRegistry, message: DescMessage, json: JsonObject): string {
-  try {
-    return Buffer.from(of.encode(message, json)).toString('hex');
-  } catch (error) {
-    return String(error);
-  }
-}
 
 const texts = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 60 }),
@@ -140,6 +127,7 @@ const valid: Readonly<Record<keyof typeof scalars, fc.Arbitrary<unknown>>> = {
 const odd = fc.oneof(fc.anything(), fc.constantFrom(null, undefined, -0, NaN, 2 ** 53, '01'));
 const keys = fc.oneof(texts, fc.constantFrom('__proto__', 'constructor', '7', '[every.ext]'));
 
+/** An object with these own fields, whatever their names. */
 function own(entries: readonly (readonly [string, unknown])[]): JsonObject {
   return Object.fromEntries(entries);
 }
@@ -155,6 +143,7 @@ function valuesOf(name: string, json: fc.Arbitrary<JsonObject>): fc.Arbitrary<un
   return value;
 }
 
+/** Objects in the form of {@link every}; few of their values are of another type. */
 const messages = fc.letrec<{ readonly json: JsonObject }>((tie) => ({
   json: fc
     .uniqueArray(
@@ -181,6 +170,43 @@ const messages = fc.letrec<{ readonly json: JsonObject }>((tie) => ({
     .map(own),
 })).json;
 
+const inner = { text: 'z'.repeat(200), long: 2 ** 40, color: 'RED', yes: true, double: 0.1 };
+/** A message of ordinary values. */
+const ordinary = {
+  ...inner,
+  int: 5,
+  unsigned: 2 ** 31,
+  inner: { inner, maybeText: '', maybeInt: 0 },
+  manyText: ['a', '', 'ß'.repeat(100)],
+  manyInner: [inner, {}, { manyInner: [inner] }],
+  mappedText: own([
+    ['__proto__', 'x'],
+    ['7', 'y'],
+    ['', ''],
+  ]),
+  mappedInner: { a: inner },
+  unknown: 1,
+};
+
+/** The result of the general encoder. */
+function general(of: SchemaRegistry, message: DescMessage, json: JsonObject): string {
+  try {
+    const options = { registry: of.registry, ignoreUnknownFields: true };
+    const bytes = toBinary(message, fromJson(message, json as JsonValue, options));
+    return Buffer.from(bytes).toString('hex');
+  } catch (error) {
+    return String(error);
+  }
+}
+
+function encoded(of: SchemaRegistry, message: DescMessage, json: JsonObject): string {
+  try {
+    return Buffer.from(of.encode(message, json)).toString('hex');
+  } catch (error) {
+    return String(error);
+  }
+}
+
 describe('the encoder that is made for a message', () => {
   it('agrees with the general one, for every type and any value', function () {
     this.timeout(180_000);
@@ -193,24 +219,8 @@ describe('the encoder that is made for a message', () => {
   });
 
   it('writes ordinary values itself, also long and nested ones', () => {
-    const inner = { text: 'z'.repeat(200), long: 2 ** 40, color: 'RED', yes: true, double: 0.1 };
-    const json = {
-      ...inner,
-      int: 5,
-      unsigned: 2 ** 31,
-      inner: { inner, maybeText: '', maybeInt: 0 },
-      manyText: ['a', '', 'ß'.repeat(100)],
-      manyInner: [inner, {}, { manyInner: [inner] }],
-      mappedText: own([
-        ['__proto__', 'x'],
-        ['7', 'y'],
-        ['', ''],
-      ]),
-      mappedInner: { a: inner },
-      unknown: 1,
-    };
-    const bytes = writeMessage(every, json);
-    expect(bytes?.toString('hex')).to.equal(general(schemas, every, json));
+    const bytes = writeMessage(every, ordinary);
+    expect(bytes?.toString('hex')).to.equal(general(schemas, every, ordinary));
   });
 
   it('leaves to the general one what it does not know: extensions, oneofs, deep messages', () => {
@@ -241,5 +251,112 @@ describe('the encoder that is made for a message', () => {
       expect(encoded(base, base.message(type), json), type).to.equal(
         general(base, base.message(type), json),
       );
+  });
+});
+
+/** The result of the general decoder. */
+function generallyDecoded(of: SchemaRegistry, message: DescMessage, bytes: Uint8Array): string {
+  try {
+    const json = toJson(message, fromBinary(message, bytes), { registry: of.registry });
+    return inspect(fromProtoJson(message, json as JsonObject), { depth: 200 });
+  } catch (error) {
+    return String(malformed(message, error));
+  }
+}
+
+function decoded(of: SchemaRegistry, message: DescMessage, bytes: Uint8Array): string {
+  try {
+    return inspect(of.decode(message, bytes), { depth: 200 });
+  } catch (error) {
+    return String(error);
+  }
+}
+
+/** Encoded messages. */
+const binaries = messages.map((json) => {
+  try {
+    return Buffer.from(schemas.encode(every, json));
+  } catch {
+    return Buffer.from(schemas.encode(every, { text: 'a', inner: { int: 5 } }));
+  }
+});
+/** Changes of bytes: those of some positions, a cut, and a second message after the first. */
+const changes = fc.record({
+  bytes: fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { maxLength: 3 }),
+  cut: fc.option(fc.nat(), { freq: 3 }),
+});
+
+/** A field with its wire type and bytes. */
+function field(name: string, type: number, ...content: readonly number[]): Buffer {
+  const tag = (every.fields.find((f) => f.name === name)?.number ?? 0) * 8 + type;
+  return Buffer.from([(tag % 128) + 128, Math.floor(tag / 128), ...content]);
+}
+
+describe('the decoder that is made for a message', () => {
+  it('agrees with the general one, for every type, and for changed, cut and joined messages', function () {
+    this.timeout(180_000);
+    let read = 0;
+    fc.assert(
+      fc.property(binaries, binaries, changes, (one, other, { bytes, cut }) => {
+        const changed = Buffer.concat([one, other]);
+        for (const [at, byte] of bytes) if (changed.length > 0) changed[at % changed.length] = byte;
+        const short = changed.subarray(
+          0,
+          cut === null ? changed.length : cut % (changed.length + 1),
+        );
+        for (const given of [one, Buffer.concat([one, other]), short]) {
+          expect(decoded(schemas, every, given)).to.equal(generallyDecoded(schemas, every, given));
+          if (readMessage(every, given) === undefined) continue;
+          read += 1;
+          // What it accepts has no unknown fields.
+          requireKnownFields(every, given);
+        }
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(read).to.be.at.least(2_000);
+  });
+
+  it('reads ordinary values itself, also long and nested ones', () => {
+    const bytes = schemas.encode(every, { ...ordinary, mappedText: { b: 'x', 7: '', '': 'y' } });
+    const json = readMessage(every, bytes);
+    expect(inspect(json, { depth: 20 })).to.equal(generallyDecoded(schemas, every, bytes));
+    expect(readMessage(every, new Uint8Array(bytes))).to.deep.equal(json);
+  });
+
+  it('omits zero values of fields without presence, and shows those of optional ones', () => {
+    const zeros = (prefix: string): Buffer =>
+      Buffer.concat(
+        ['text', 'yes', 'int', 'long', 'color'].map((type) =>
+          field(prefix === '' ? type : `${prefix}_${type}`, type === 'text' ? 2 : 0, 0),
+        ),
+      );
+    expect(readMessage(every, zeros(''))).to.deep.equal({});
+    for (const bytes of [zeros(''), zeros('maybe')])
+      expect(inspect(readMessage(every, bytes))).to.equal(generallyDecoded(schemas, every, bytes));
+  });
+
+  it('leaves to the general one what it does not know', () => {
+    const text = schemas.encode(every, { text: 'a' });
+    let deep: JsonObject = {};
+    for (let depth = 0; depth < 40; depth += 1) deep = { inner: deep };
+    const left: readonly Uint8Array[] = [
+      schemas.encode(every, { oneText: 'a' }),
+      schemas.encode(every, { struct: {} }),
+      schemas.encode(every, { text: '\ufffd' }),
+      schemas.encode(every, { mappedText: own([['__proto__', 'x']]) }),
+      schemas.encode(every, deep),
+      Buffer.concat([text, text]),
+      Buffer.concat([text, Buffer.from([0xf8, 0xff, 0x07, 1])]),
+      text.subarray(0, -1),
+      // Entries of a map: with two values, with an unknown field, and without a value.
+      field('mapped_text', 2, 10, 0x0a, 1, 97, 0x12, 1, 98, ...field('text', 2, 1, 99)),
+      field('mapped_text', 2, 9, 0x0a, 1, 97, 0x12, 1, 98, 0x12, 1, 99),
+      field('mapped_text', 2, 3, 0x0a, 1, 97),
+    ];
+    for (const bytes of left) {
+      expect(readMessage(every, bytes), Buffer.from(bytes).toString('hex')).to.equal(undefined);
+      expect(decoded(schemas, every, bytes)).to.equal(generallyDecoded(schemas, every, bytes));
+    }
   });
 });

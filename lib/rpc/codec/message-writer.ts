@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
-import { isJsonObject } from './json.js';
+import { isJsonObject } from '../json.js';
 import { MessageOutput } from './message-output.js';
 
 /** Depth of nested messages that is written here. */
