@@ -41,6 +41,8 @@ import { claimOf, type VolumeManager } from './volumes/volume-manager.js';
 import { WorkloadInputs } from './inputs/workload-inputs.js';
 import { WorkloadRestarts } from './instances/workload-restarts.js';
 import { WorkloadStarts } from './instances/workload-starts.js';
+import { runtimeMissing } from '../messages/starts.js';
+import { volumeLabel } from '../messages/storage.js';
 
 /** Dependencies of the agent. */
 export interface AgentOptions {
@@ -215,7 +217,7 @@ export class Agent implements Runnable {
     const taken = await lostVolume(this.#options, instance);
     if (!taken) return undefined;
     const { volume, isLeaving } = taken;
-    const message = `volume ${volume} was force-detached while the node was not Ready; the workload is stopped and restarts once the volume is attached again`;
+    const message = `${volumeLabel.format({ volume })} was force-detached while the node was not Ready; the workload is stopped and restarts once the volume is attached again`;
     const lost = noted('Ready', false, 'VolumeTaken', message);
     try {
       const stopping = await runtime.requestStop(instance.metadata.uid, graceMsOf(instance));
@@ -254,8 +256,11 @@ export class Agent implements Runnable {
    */
   async #withoutRuntime(instance: Instance): Promise<Result> {
     const { node, runtimes } = this.#options;
-    const names = runtimes.map(({ name }) => name).join(', ') || 'none';
-    const message = `runtime ${runtimeNameOf(instance)} is not available on node ${node}; it has: ${names}`;
+    const message = runtimeMissing.format({
+      runtime: runtimeNameOf(instance),
+      node,
+      runtimes: runtimes.length === 0 ? ['none'] : runtimes.map(({ name }) => name),
+    });
     await this.#notes.runtimeUnavailable(instance, message);
     return done();
   }

@@ -25,6 +25,8 @@ import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { mountedVolumes } from '../references/claim.js';
 import { type Reason, setCondition } from '../reasons/index.js';
 import { agentFinalizer } from './admission.js';
+import { nodesDeleted } from '../messages/nodes.js';
+import { volumeLabel } from '../messages/storage.js';
 
 /** Dependencies of the instance controller. */
 export interface InstanceControllerOptions {
@@ -135,8 +137,8 @@ class InstanceReconciler {
       if (!finalizers.includes(agentFinalizer)) return done();
       const held = await heldOn(txn, current, nodeName);
       if (held) {
-        const label = `${held.namespace}/${held.name}`;
-        const message = `node ${nodeName} was deleted; the instance waits until volume ${label} is detached from it: kedge volume explain ${held.name} -n ${held.namespace}`;
+        const label = volumeLabel.format({ volume: `${held.namespace}/${held.name}` });
+        const message = `${nodesDeleted.format({ nodes: [nodeName] })}; the instance waits until ${label} is detached from it: kedge volume explain ${held.name} -n ${held.namespace}`;
         const before = findCondition(current.conditions, 'Ready');
         if (before?.message !== message)
           txn.updateStatus(instances, context.key, this.#notReady(current, 'NodeGone', message));

@@ -53,7 +53,7 @@ function messageOf(object: ObjectStatus): string {
   const report = [waits, failure].filter((text) => text !== undefined && text !== '');
   const why =
     report.length > 0 ? [...new Set(report)].join('; ') : unmet('Provisioned') || unmet('Ready');
-  return `is ${status || 'being deleted'}${why ? `: ${why}` : ''}`;
+  return `${status || 'being deleted'}${why ? `: ${why}` : ''}`;
 }
 
 /**

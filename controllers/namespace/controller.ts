@@ -27,6 +27,7 @@ import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { type NewCondition, setCondition } from '../reasons/index.js';
 import { builtinNamespaces, namespaceFinalizer } from './admission.js';
 import { clearContent, isEmpty, type Remaining, sameNamespace } from './content.js';
+import { objectRemains } from '../messages/namespaces.js';
 
 /** Dependencies of the namespace controller. */
 export interface NamespaceControllerOptions {
@@ -50,7 +51,7 @@ function remainingCondition(remaining: readonly Remaining[]): NewCondition {
   const sorted = [...remaining].sort((a, b) => Number(a.finalizing) - Number(b.finalizing));
   const named = sorted
     .slice(0, namedMax)
-    .map((one) => (one.finalizing ? `${one.kind} "${one.name}" ${one.message}` : one.message));
+    .map((one) => (one.finalizing ? `${objectRemains.format(one)} ${one.message}` : one.message));
   const more = remaining.length - named.length;
   return {
     type,

@@ -8,6 +8,7 @@ import {
   requestsOf,
   takenPorts,
 } from '../resources/index.js';
+import { portTakenBy, shortage } from '../messages/placement.js';
 
 /** The resources that placed instances request of a node, and their host ports. */
 export interface NodeUse extends ResourceRequests {
@@ -73,7 +74,8 @@ export function shortageOf(
     const wanted = requests[field];
     if (wanted === 0 || total === undefined || use[field] + wanted <= total) return [];
     const free = text(Math.max(0, total - use[field]));
-    return [`${free} of ${text(total)} ${name} free, ${text(wanted)} is requested`];
+    const requested = text(wanted);
+    return [shortage.format({ free, total: text(total), resource: name, requested })];
   });
   if (lacking.length > 0)
     return {
@@ -81,12 +83,12 @@ export function shortageOf(
       message: `node ${node.name} has ${lacking.join(' and ')}`,
     };
   for (const { hostPort, protocol } of takenPorts(template)) {
-    const label = portLabel(hostPort, protocol);
-    const holder = use.ports.get(label);
-    if (holder !== undefined)
+    const port = portLabel(hostPort, protocol);
+    const instance = use.ports.get(port);
+    if (instance !== undefined)
       return {
         reason: 'HostPortTaken',
-        message: `port ${label} of node ${node.name} is taken by instance ${holder}`,
+        message: portTakenBy.format({ port, node: node.name, instance }),
       };
   }
   return undefined;

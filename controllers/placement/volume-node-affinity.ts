@@ -1,7 +1,10 @@
+import { keyString } from 'kedge';
 import type { Node } from '../node/kind.js';
 import { labelsOf, type NamedTopology, topologyAllows } from '../storage-class/index.js';
 import type { StorageClass } from '../storage-class/kind.js';
 import type { Volume } from '../volume/kind.js';
+import { reachableFrom } from '../messages/placement.js';
+import { volumeLabel } from '../messages/storage.js';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -44,7 +47,7 @@ function unknownPlace(constraint: VolumeConstraint): string | undefined {
 }
 
 function labelOf({ volume }: VolumeConstraint): string {
-  return `volume ${volume.namespace}/${volume.name}`;
+  return volumeLabel.format({ volume: keyString(volume) });
 }
 
 /**
@@ -82,11 +85,10 @@ export function unreachable(
   const general = constraints
     .filter((constraint) => !nodes.some((node) => reaches(node, constraint)))
     .map((constraint) => {
-      const label = labelOf(constraint);
-      const topology = Object.entries(topologyOf(constraint)).map(([k, v]) => `${k}=${v}`);
-      if (topology.length > 0 || constraint.volume.handle)
-        return `${label} is reachable only from nodes with {${topology.join(', ')}}`;
-      return `class "${constraint.storageClass?.name ?? ''}" of ${label} permits none of them`;
+      const labels = Object.entries(topologyOf(constraint)).map(([k, v]) => `${k}=${v}`);
+      if (labels.length > 0 || constraint.volume.handle)
+        return reachableFrom.format({ volume: keyString(constraint.volume), labels });
+      return `class "${constraint.storageClass?.name ?? ''}" of ${labelOf(constraint)} permits none of them`;
     });
   const why = general.join('; ') || 'none of them reaches all of its volumes';
   const each = nodes.flatMap((node) => {

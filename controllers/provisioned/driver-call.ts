@@ -9,6 +9,7 @@ import { type StorageClass, storageClasses } from '../storage-class/kind.js';
 import { liveClass } from '../references/live-class.js';
 import type { Volume } from '../volume/kind.js';
 import { type Holder, holderOf, type ParameterResolver } from '../secret/index.js';
+import { classMissing as classMissingForm, driverMissing } from '../messages/storage.js';
 
 /** The inputs of a driver call. */
 export interface DriverCallParts {
@@ -39,7 +40,7 @@ export async function driverCall(
   const storageClass = liveClass(volume, named);
   if (name === undefined) throw classMissing(volume);
   const driver = await drivers.get(name);
-  if (!driver) throw new DriverError('InvalidParameters', `driver ${name} is not registered`);
+  if (!driver) throw new DriverError('InvalidParameters', driverMissing.format({ driver: name }));
   const from = holderOf(storageClasses, { name: volume.storageClassName });
   const ofClass = resolver.rebind(storageClass?.parameters ?? {}, from, holder);
   const live = { ...ofClass, ...volume.parameters };
@@ -60,7 +61,7 @@ export async function driverCall(
 export function classMissing(volume: Pick<Volume, 'storageClassName'>): DriverError {
   return new DriverError(
     'InvalidParameters',
-    `storage class "${volume.storageClassName}" does not exist; create it, and the volume is retried automatically`,
+    `${classMissingForm.format({ storageClass: volume.storageClassName })}; create it, and the volume is retried automatically`,
   );
 }
 

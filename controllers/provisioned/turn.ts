@@ -2,6 +2,7 @@ import type { Lister } from 'kedge';
 import type { Node } from '../node/kind.js';
 import type { Volume } from '../volume/kind.js';
 import { ownerOf } from './owner.js';
+import { waitsForNode } from '../messages/nodes.js';
 
 /**
  * The part of the controllers in a process. `cluster` decides, and calls drivers for volumes that no other node
@@ -49,7 +50,7 @@ export function turnOf(volume: Placed, { node, part, nodes }: TurnOptions): Turn
   }
   const found = nodes.get(owner.node);
   const ready = found?.status === 'Ready';
-  const waits = `waits for node "${owner.node}", which`;
+  const waits = waitsForNode.format({ node: owner.node });
   if (owner.because === 'attached') {
     const off = `kedge volume detach ${volume.name} -n ${volume.namespace} --force`;
     const remedy = ready ? '' : `; the node is ${stateOf(found)}; if it is powered off: ${off}`;

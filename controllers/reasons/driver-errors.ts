@@ -1,4 +1,6 @@
 import type { DriverErrorKind } from '@kedge/driver-sdk';
+import { programsMissing } from '@kedge/driver-sdk/messages';
+import { parseQuantity } from 'kedge/objects';
 import { deletionOf, patchOf } from './commands.js';
 import { credentials, wrongParameters } from './driver-parameters.js';
 import { inputsOfInstance } from './instance-inputs.js';
@@ -25,11 +27,11 @@ function unsupported(about: About): Remedy {
   );
 }
 
-/** A tenth of a size, as an example. */
+/** A tenth of a size, at least 64Mi, as an example. */
 function smaller(size: string): string {
-  const [, digits = '1', unit = 'Mi'] = /^(\d+)(.*)$/.exec(size) ?? [];
-  const tenth = Math.floor(Number(digits) / 10);
-  return tenth >= 1 ? `${tenth}${unit}` : '64Mi';
+  const mebibytes = (parseQuantity(size) ?? 0n) / 10n / 2n ** 20n;
+  if (mebibytes >= 1_024n) return `${mebibytes / 1_024n}Gi`;
+  return `${mebibytes > 64n ? mebibytes : 64n}Mi`;
 }
 
 function noRoom(about: About): Remedy {
@@ -85,15 +87,15 @@ export function lost(about: About): Remedy {
 }
 
 function unavailable(about: About): Remedy {
-  const [, packages] = /\(package ([-a-z0-9, ]+) on Debian/.exec(about.message) ?? [];
-  if (packages === undefined)
+  const packages = programsMissing.read(about.message)?.packages ?? [];
+  if (packages.length === 0)
     return again(about, 'the provider, or the program in the message, to be available');
   const storage = storageOf(about);
   const next =
     storage && canRetry(storage)
       ? `install the package on the node, then ${retryCommand(storage)}`
       : 'install the package on the node: the operation is retried automatically';
-  return run(`apt-get install ${packages.replaceAll(',', '')}`, next);
+  return run(`apt-get install ${packages.join(' ')}`, next);
 }
 
 /** The meaning of driver error kinds and their remedies. A missing kind does not compile. */

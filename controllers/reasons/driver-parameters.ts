@@ -1,25 +1,22 @@
+import { hostPathMissing, hostPathRefused } from '@kedge/driver-sdk/messages';
+import { classMissing, driverMissing } from '../messages/storage.js';
 import { liveClass } from '../references/live-class.js';
+import { parameterReference, type SecretReference } from '../references/secret-reference.js';
 import { castOf, command, deletionOf, patchOf } from './commands.js';
+import { missingInput } from './missing-input.js';
 import { type Remedy, run, set } from './remedy.js';
 import { again, canRetry, type Storage, storageOf } from './storage-subject.js';
 import { type About, findByKey } from './world.js';
 
-interface SecretKey {
-  readonly namespace: string;
-  readonly name: string;
-  readonly key: string;
-}
-
 /** The first secret that parameters refer to: `secret:name/key` or `secret:name.namespace.svc/key`. */
-function secretOf({ kind, object }: Storage, { world }: About): SecretKey | undefined {
+function secretOf({ kind, object }: Storage, { world }: About): SecretReference | undefined {
   const named = findByKey(world.storageClasses, object.storageClassName ?? '');
   const storageClass = liveClass(object, named);
   const own = kind === 'Volume' ? object.parameters : {};
   const all = { ...storageClass?.parameters, ...object.driverParameters, ...own };
-  for (const value of Object.values(all)) {
-    const found = /^secret:([-a-z0-9]+)(?:\.([-a-z0-9]+)\.svc)?\/(\S+)$/.exec(value);
-    const [, name, namespace = object.namespace, key] = found ?? [];
-    if (name && key) return { namespace, name, key };
+  for (const [key, value] of Object.entries(all)) {
+    const parsed = parameterReference(key, value, object.namespace);
+    if (parsed.type === 'reference') return parsed.reference;
   }
   return undefined;
 }
@@ -44,12 +41,9 @@ function editClass(name: string): string {
 
 /** The remedy for a secret that is missing or lacks a key. */
 function missingSecret(about: About, storage: Storage): Remedy | undefined {
-  const reported =
-    /secret ([-a-z0-9]+)\/([-a-z0-9]+) (?:does not exist|has no key "?([^";, ]+))/.exec(
-      about.message,
-    );
-  if (!reported) return undefined;
-  const [, namespace = '', name = '', lacking] = reported;
+  const reported = missingInput(about.message);
+  if (reported?.kind !== 'secret') return undefined;
+  const { namespace, name, key: lacking } = reported;
   const key = lacking ?? secretOf(storage, about)?.key ?? 'KEY';
   const commandLine = lacking
     ? patchOf('secret', { namespace, name }, { data: { [key]: 'VALUE' } })
@@ -61,10 +55,10 @@ function missingSecret(about: About, storage: Storage): Remedy | undefined {
  * Returns the remedy for a rejected host path, which can be changed before provisioning; undefined for other messages.
  */
 function wrongPath({ message }: About, storage: Storage): Remedy | undefined {
-  if (storage.kind !== 'Volume' || !message.includes('hostPath ')) return undefined;
+  if (storage.kind !== 'Volume' || !hostPathRefused.isIn(message)) return undefined;
   const { object } = storage;
   const { namespace, name } = object;
-  const missing = /hostPath (\S+) does not exist/.exec(message)?.[1];
+  const missing = hostPathMissing.read(message)?.path;
   if (missing !== undefined)
     return run(
       patchOf('volume', object, { parameters: { createIfMissing: 'true' } }),
@@ -84,14 +78,14 @@ export function wrongParameters(about: About): Remedy {
   const { kind, object } = storage;
   const { nodes } = about.world;
   const className = object.storageClassName ?? '';
-  if (/storage class "[^"]*" (does not exist|is gone)/.test(about.message))
+  if (classMissing.isIn(about.message))
     return run(
       castOf(['kind: StorageClass', `name: ${className}`, `driver: ${object.driver || 'local'}`]),
       `create storage class ${className}: the volume is retried automatically`,
     );
   const secret = missingSecret(about, storage);
   if (secret) return secret;
-  if (className !== '' && /driver \S+ is not registered/.test(about.message)) {
+  if (className !== '' && driverMissing.isIn(about.message)) {
     const known = [...new Set(nodes.flatMap((node) => node.drivers ?? []))].join(', ');
     const value = known === '' ? 'a driver of kedged' : `one of ${known}`;
     return set(`driver of storage class ${className}`, value, editClass(className));

@@ -1,4 +1,6 @@
+import { subPathRefused } from '../messages/inputs.js';
 import { command, patchOf } from './commands.js';
+import { missingInput } from './missing-input.js';
 import { type Remedy, run, set, wait } from './remedy.js';
 import { wrongParameters } from './driver-parameters.js';
 import { storageOf } from './storage-subject.js';
@@ -8,12 +10,9 @@ import type { About } from './world.js';
 export function inputsOfInstance(about: About<'Instance'>): Remedy {
   const { message, object } = about;
   const service = { namespace: object.namespace, name: object.service };
-  const reported =
-    /(secret|configmap) ([-a-z0-9]+)\/([-a-z0-9.]+) (?:of envFrom )?(?:does not exist|has no key "([^"]+)")/.exec(
-      message,
-    );
+  const reported = missingInput(message);
   if (reported) {
-    const [, kind = '', namespace = '', name = '', key] = reported;
+    const { kind, namespace, name, key } = reported;
     const holder = `${kind} ${namespace}/${name}`;
     if (key !== undefined)
       return set(
@@ -28,7 +27,7 @@ export function inputsOfInstance(about: About<'Instance'>): Remedy {
       `create ${holder} with the values for the workload: the start is retried automatically`,
     );
   }
-  const [, subPath] = /subPath "([^"]*)"/.exec(message) ?? [];
+  const subPath = subPathRefused.read(message)?.subPath;
   if (subPath !== undefined)
     return set(
       `volumes[].subPath of service ${service.namespace}/${service.name}, now "${subPath}",`,
@@ -55,7 +54,7 @@ function wantedKeys({ object }: About<'Instance'>, kind: string, name: string): 
 
 /** The remedy if the secrets or configmaps of a workload could not be written. */
 export function inputsFailed(about: About<'Instance'>): Remedy {
-  if (/does not exist|has no key/.test(about.message)) return inputsOfInstance(about);
+  if (missingInput(about.message)) return inputsOfInstance(about);
   const { object } = about;
   return wait(
     'the node to write them (free disk space on the node)',

@@ -1,3 +1,5 @@
+import { runtimeMissing } from '../messages/starts.js';
+import { attachmentsExhausted, usedBy, volumeLabel, volumeMissing } from '../messages/storage.js';
 import {
   command,
   castOf,
@@ -57,10 +59,11 @@ function classLine({ storageClasses }: World): readonly string[] {
 /** The remedy for an instance whose volume is not ready or does not exist. */
 function volumeNotReady(about: About<'Instance'>): Remedy {
   const { message, object, world } = about;
-  const [, namespace = '', name = ''] = /volume ([-a-z0-9]+)\/([-a-z0-9]+)/.exec(message) ?? [];
-  const volume = findByKey(world.volumes, `${namespace}/${name}`);
+  const key = volumeLabel.read(message)?.volume ?? '';
+  const [namespace = '', name = ''] = key.split('/');
+  const volume = findByKey(world.volumes, key);
   const service = serviceOf(object);
-  if (/does not exist/.test(message) && !volume) {
+  if (volumeMissing.isIn(message) && !volume) {
     const others = world.volumes.filter((other) => other.namespace === namespace);
     const known = others.map((other) => other.name).join(', ');
     const more =
@@ -119,12 +122,8 @@ function volumeNotReady(about: About<'Instance'>): Remedy {
 function volumeInUse(about: About<'Instance'>): Remedy {
   const { message, object, world } = about;
   const own = `${object.namespace}/${object.name}`;
-  const [, user] =
-    /in use by ([a-z0-9.-]+\/[a-z0-9.-]+)/.exec(message) ??
-    /, and ([a-z0-9.-]+\/[a-z0-9.-]+) uses that/.exec(message) ??
-    /(?:still attached for|detached from) ([a-z0-9.-]+\/[a-z0-9.-]+)/.exec(message) ??
-    [];
-  if (/has at most \d+; run fewer/.test(message))
+  const user = usedBy.read(message)?.instance;
+  if (attachmentsExhausted.isIn(message))
     return wait(
       'its volume',
       'once another instance releases it',
@@ -147,13 +146,14 @@ function volumeInUse(about: About<'Instance'>): Remedy {
 
 function runtimeUnavailable(about: About<'Instance'>): Remedy {
   const { object, message, world } = about;
-  if (/container engine/.test(message)) return engineUnavailable(about);
+  const wanted = object.template.runtime ?? 'container';
+  const missing = runtimeMissing.read(message);
+  // Without that message, the node has the runtime, and what it runs on is away.
+  if (!missing && wanted === 'container') return engineUnavailable(about);
   const service = serviceOf(object);
-  const [, known = ''] = /it has: (.*)$/.exec(message) ?? [];
   const node = world.nodes.find(({ name }) => name === object.node);
-  const [other] = (known === '' ? (node?.runtimes ?? []) : known.split(', ')).filter(
-    (name) => name !== 'none' && name !== (object.template.runtime ?? ''),
-  );
+  const known = missing?.runtimes ?? node?.runtimes ?? [];
+  const [other] = known.filter((name) => name !== 'none' && name !== wanted);
   if (other === undefined)
     return wait(
       `the runtime of node ${object.node ?? ''}`,

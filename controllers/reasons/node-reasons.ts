@@ -1,4 +1,11 @@
 import { nodeTopologyKey } from '@kedge/driver-sdk/parameters';
+import {
+  nodesDeleted,
+  provisioningNodeDeleted,
+  sourceNodeDeleted,
+  waitsForNode,
+} from '../messages/nodes.js';
+import { markCommand, storageRootHolder, storageRootLabel } from '../messages/storage-root.js';
 import { command, deletionOf, scaleToNothing } from './commands.js';
 import { finalizing } from './remaining-content.js';
 import { unmet } from './reason.js';
@@ -20,8 +27,16 @@ function nodeOf(about: About): string {
   if (about.kind === 'Node') return about.object.name;
   if (about.kind === 'Instance' && about.object.node) return about.object.node;
   const place = 'topology' in about.object ? about.object.topology?.[nodeTopologyKey] : undefined;
-  const [, named] = /node "?([-a-z0-9.]+)"?(?:[,;]| is | was | to |$)/.exec(about.message) ?? [];
-  return place ?? named ?? '';
+  return place ?? namedNode(about.message) ?? '';
+}
+
+/** The node that a message names. */
+function namedNode(message: string): string | undefined {
+  for (const form of [waitsForNode, sourceNodeDeleted, provisioningNodeDeleted]) {
+    const found = form.read(message);
+    if (found) return found.node;
+  }
+  return nodesDeleted.read(message)?.nodes[0];
 }
 
 const away: RemedyOf = (about) => {
@@ -56,11 +71,11 @@ function nodeGone(about: About): Remedy {
 /** The remedy for a refused storage root, with the command of its message if the directory is the right one. */
 function storageRoot(about: About): Remedy {
   const { message } = about;
-  const [, take] = /: (mkdir -p .*)$/.exec(message) ?? [];
-  const [, path = 'of the node'] = /storage root (\S+)/.exec(message) ?? [];
-  if (take !== undefined)
+  const mark = markCommand.read(message);
+  const path = rootIn(message);
+  if (mark)
     return run(
-      take,
+      markCommand.format(mark),
       `mount the disk of storage root ${path} on the node, and kedged continues automatically; if this is the right directory`,
     );
   return wait(
@@ -71,9 +86,13 @@ function storageRoot(about: About): Remedy {
   );
 }
 
+function rootIn(message: string): string {
+  return storageRootLabel.read(message)?.path ?? 'of the node';
+}
+
 function otherProcess(about: About): Remedy {
-  const [, path = 'of the node'] = /storage root (\S+)/.exec(about.message) ?? [];
-  const [, pid] = /\bprocess (\d+)/.exec(about.message) ?? [];
+  const path = rootIn(about.message);
+  const pid = storageRootHolder.read(about.message)?.pid;
   return wait(
     `storage root ${path}`,
     'once the other kedged that has locked it ends',
@@ -83,7 +102,7 @@ function otherProcess(about: About): Remedy {
 }
 
 function otherCluster(about: About): Remedy {
-  const [, path = ''] = /storage root (\S+)/.exec(about.message) ?? [];
+  const path = storageRootLabel.read(about.message)?.path ?? '';
   return run(
     `kedged --local-volume-root ${path}-own`,
     `mount the right disk at ${path}, or use a separate directory for this cluster`,

@@ -1,27 +1,32 @@
+import { objectRemains } from '../messages/namespaces.js';
+import { quotedVolume } from '../messages/storage.js';
 import { command, deletionOf } from './commands.js';
 import { type Remedy, run, wait } from './remedy.js';
 import { again, inUse } from './storage-subject.js';
 import { type About, findByKey } from './world.js';
 
+/** Kinds whose objects a user can delete. */
+const kinds: readonly string[] = ['Service', 'Instance', 'Volume', 'Snapshot'];
+
 /** The remedy for a namespace whose deletion is blocked: that of the first object that its condition names. */
 export function remainingContent(about: About): Remedy {
   const { message, world, object } = about;
-  const [, key = ''] = /volume "([-a-z0-9]+\/[-a-z0-9]+)"/.exec(message) ?? [];
-  const volume = findByKey(world.volumes, key);
+  const volume = findByKey(world.volumes, quotedVolume.read(message)?.volume ?? '');
   if (volume) return inUse({ kind: 'Volume', object: volume, message, world });
-  const [, type, name] = /(Service|Instance|Volume|Snapshot) "([-a-z0-9]+)"/.exec(message) ?? [];
-  if (!type || !name)
+  const remaining = objectRemains.readAll(message).find(({ kind }) => kinds.includes(kind));
+  if (!remaining)
     return wait(
       'its objects',
       'once they are deleted',
       deletionOf(about),
       'to request the deletion again',
     );
+  const { kind, name } = remaining;
   const named = { namespace: object.name, name };
   return wait(
-    `${type} ${object.name}/${name}`,
+    `${kind} ${object.name}/${name}`,
     'once it is deleted',
-    command('delete', type.toLowerCase(), named),
+    command('delete', kind.toLowerCase(), named),
     'to request its deletion',
   );
 }
@@ -29,8 +34,8 @@ export function remainingContent(about: About): Remedy {
 /** The remedy for a namespace whose objects are being deleted. */
 export function finalizing(about: About): Remedy {
   const { message, object, world } = about;
-  const [, name] = /Volume "([-a-z0-9]+)"/.exec(message) ?? [];
-  const volume = findByKey(world.volumes, `${object.name}/${name ?? ''}`);
+  const name = objectRemains.readAll(message).find(({ kind }) => kind === 'Volume')?.name ?? '';
+  const volume = findByKey(world.volumes, `${object.name}/${name}`);
   if (volume && volume.attachments?.length)
     return inUse({ kind: 'Volume', object: volume, message, world });
   if (volume?.dataDeletion?.askedAt)

@@ -1,3 +1,11 @@
+import {
+  quotedSnapshot,
+  sharedDiskFull,
+  sizeTooSmall as tooSmall,
+  snapshotMissing,
+  sourceDeleting,
+  sourceMissing,
+} from '../messages/storage.js';
 import { command, deletionOf, inNamespace } from './commands.js';
 import { lost } from './driver-errors.js';
 import { topologyUnsatisfied } from './scheduling/placement.js';
@@ -12,14 +20,14 @@ const underWay: RemedyOf = (about) =>
 
 /** The remedy for a volume that is created from a snapshot. */
 function snapshotNotReady(about: About<'Volume'>): Remedy {
-  const [, key = ''] = /snapshot "([^"]+)"/.exec(about.message) ?? [];
+  const key = quotedSnapshot.read(about.message)?.snapshot ?? '';
   const snapshot = findByKey(about.world.snapshots, key);
   if (snapshot?.status === 'Failed' && !snapshot.handle)
     return run(
       retryCommand({ kind: 'Snapshot', object: snapshot }),
       `snapshot ${key} failed: fix the reported cause, then retry it`,
     );
-  if (!snapshot && /does not exist/.test(about.message))
+  if (!snapshot && snapshotMissing.isIn(about.message))
     return run(
       deletionOf(about),
       `snapshot ${key} does not exist: delete this volume, and restore another snapshot`,
@@ -35,7 +43,7 @@ function snapshotNotReady(about: About<'Volume'>): Remedy {
 /** The remedy for a volume that is smaller than its source snapshot. */
 function sizeTooSmall(about: About<'Volume'>): Remedy {
   const { object } = about;
-  const [, least = ''] = /requires: (\d+) bytes/.exec(about.message) ?? [];
+  const least = tooSmall.read(about.message)?.least ?? '';
   if (least === '')
     return run(deletionOf(about), 'delete this volume, and restore the snapshot to a larger one');
   return run(
@@ -48,7 +56,7 @@ function sizeTooSmall(about: About<'Volume'>): Remedy {
 function sourceNotReady(about: About<'Snapshot'>): Remedy {
   const { namespace, source } = about.object;
   const key = `${namespace}/${source.volume}`;
-  if (/does not exist any more|is being deleted/.test(about.message))
+  if (sourceMissing.isIn(about.message) || sourceDeleting.isIn(about.message))
     return run(deletionOf(about), `volume ${key} does not exist any more: delete this snapshot`);
   return wait(
     `volume ${key}`,
@@ -110,7 +118,7 @@ function fileSystemPending(about: About<'Volume'>): Remedy {
 /** The remedy for a volume that is nearly full. */
 function nearlyFull({ object, message }: About<'Volume'>): Remedy {
   const label = `volume ${object.namespace}/${object.name}`;
-  if (/disk/.test(message))
+  if (sharedDiskFull.isIn(message))
     return wait(
       `room on the disk of ${label}`,
       'once files on it are deleted',

@@ -1,4 +1,5 @@
 import type { Snapshot, Volume } from '@kedge/api/kinds';
+import { quotedSnapshot, volumeLabel } from '../messages/storage.js';
 import { command, deletionOf, scaleToNothing, serviceOfClaim } from './commands.js';
 import { type Remedy, run, wait } from './remedy.js';
 import { type About, findByKey } from './world.js';
@@ -11,9 +12,11 @@ export type Storage =
 /** The volume or snapshot of a remedy. For an instance, one of its mounted volumes. */
 export function storageOf(about: About): Storage | undefined {
   if (about.kind === 'Volume' || about.kind === 'Snapshot') return about;
-  const [, key = ''] = /volume "?([-a-z0-9]+\/[-a-z0-9]+)/.exec(about.message) ?? [];
-  const object = findByKey(about.world.volumes, key);
-  return object && { kind: 'Volume', object };
+  for (const { volume } of volumeLabel.readAll(about.message)) {
+    const object = findByKey(about.world.volumes, volume);
+    if (object) return { kind: 'Volume', object };
+  }
+  return undefined;
 }
 
 /** The command that provisions a failed object again. */
@@ -92,9 +95,8 @@ export function inUse(about: About): Remedy {
       `instance ${user.claim} uses it: stop service ${namespace}/${name}`,
     );
   }
-  const copy = world.snapshots.find((snapshot) =>
-    message.includes(`"${snapshot.namespace}/${snapshot.name}"`),
-  );
+  const named = quotedSnapshot.readAll(message).map(({ snapshot }) => snapshot);
+  const copy = world.snapshots.find((each) => named.includes(`${each.namespace}/${each.name}`));
   if (copy)
     return wait(
       `snapshot ${copy.namespace}/${copy.name}`,

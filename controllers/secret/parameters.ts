@@ -7,6 +7,7 @@ import { parameterReference } from '../references/secret-reference.js';
 import { confidentialDriver, openHandle } from './confidential-driver.js';
 import { Redaction } from './redaction.js';
 import { type Holder, isSealed, mask, maskViolation, type Sealer } from './sealer.js';
+import { inputMessages } from '../messages/inputs.js';
 
 /** Resolves references and opens sealed literals for a driver call. */
 export interface ParameterResolver {
@@ -49,18 +50,18 @@ export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): Para
     if (parsed.type === 'malformed')
       throw new DriverError('InvalidParameters', `parameter ${key}: ${parsed.rule}`);
     const { reference } = parsed;
-    const secret = secrets.get(`${reference.namespace}/${reference.name}`);
-    const where = `${reference.namespace}/${reference.name}`;
+    const object = `${reference.namespace}/${reference.name}`;
+    const secret = secrets.get(object);
     if (!secret)
       throw new DriverError(
         'InvalidParameters',
-        `parameter ${key}: secret ${where} does not exist; create it${retried}`,
+        `parameter ${key}: ${inputMessages.secret.missing.format({ object })}; create it${retried}`,
       );
     const found = openSecret(sealer, secret)[reference.key];
     if (found === undefined)
       throw new DriverError(
         'InvalidParameters',
-        `parameter ${key}: secret ${where} has no key ${reference.key}; add it${retried}`,
+        `parameter ${key}: ${inputMessages.secret.keyMissing.format({ object, key: reference.key })}; add it${retried}`,
       );
     return found;
   };

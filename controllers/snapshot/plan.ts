@@ -3,6 +3,7 @@ import type { Snapshot } from './kind.js';
 import { isDeletionDone } from '../provisioned/conditions.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
 import type { Reason } from '../reasons/index.js';
+import { quotedVolume, sourceDeleting, sourceMissing } from '../messages/storage.js';
 
 /** The inputs of a plan for a snapshot. */
 export interface SnapshotSituation {
@@ -55,19 +56,20 @@ function planDeletion(snapshot: Snapshot): SnapshotAction {
 }
 
 function planStart({ snapshot, source }: SnapshotSituation): SnapshotAction {
-  const label = `volume "${snapshot.namespace}/${snapshot.source.volume}"`;
+  const volume = `${snapshot.namespace}/${snapshot.source.volume}`;
   const wait = (message: string): SnapshotAction => ({
     type: 'wait',
     reason: 'SourceNotReady',
     message,
   });
-  if (!source) return wait(`${label} does not exist any more; delete this snapshot`);
-  if (source.metadata.deletionRequestedAt !== undefined) return wait(`${label} is being deleted`);
+  if (!source) return wait(`${sourceMissing.format({ volume })}; delete this snapshot`);
+  if (source.metadata.deletionRequestedAt !== undefined)
+    return wait(sourceDeleting.format({ volume }));
   const { status = 'Pending', handle, failureMessage } = source;
   const usable = status === 'Available' || status === 'Bound' || status === 'Released';
   if (!usable || !handle)
     return wait(
-      `${label} is ${status}${failureMessage ? `: ${failureMessage}` : ''}; the snapshot is created once the volume is provisioned`,
+      `${quotedVolume.format({ volume })} is ${status}${failureMessage ? `: ${failureMessage}` : ''}; the snapshot is created once the volume is provisioned`,
     );
   return { type: 'start', source };
 }

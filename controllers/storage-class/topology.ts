@@ -6,6 +6,7 @@ import {
 } from '@kedge/driver-sdk';
 import type { Node } from '../node/kind.js';
 import type { StorageClass, TopologyExpression, TopologySelector } from './kind.js';
+import { locationMissing } from '../messages/placement.js';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -104,8 +105,9 @@ export function chooseTopology(
     unnamed.every((key) => labelsOf(node)[key] !== undefined),
   );
   if (unnamed.length > 0 && allowed.length === 0 && (permitted.length > 0 || nodes.length === 0)) {
-    const parameters = unnamed.flatMap((key) => placeParameters[key] ?? []).join(', ');
-    const message = `its parameters do not contain ${parameters}, and no node has the label ${unnamed.join(', ')}; set ${parameters} in class "${storageClass.name}", or label a node`;
+    const parameters = unnamed.flatMap((key) => placeParameters[key] ?? []);
+    const missing = locationMissing.format({ parameters, labels: unnamed });
+    const message = `${missing} ${parameters.join(', ')} in class "${storageClass.name}", or label a node`;
     return { type: 'none', message };
   }
   const sorted = [...allowed].sort((a, b) => (a.name < b.name ? -1 : 1));

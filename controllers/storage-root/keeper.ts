@@ -15,6 +15,7 @@ import { requireUnused } from './users.js';
 import { isCopy, placedIn } from './placed-data.js';
 import { planRoot, type RootPlan, type RootReason, rootFolder } from './plan.js';
 import { isRecorded, recordRoot } from './record.js';
+import { storageRootHolder, storageRootLabel } from '../messages/storage-root.js';
 
 /** Dependencies of {@link StorageRootKeeper}. */
 export interface StorageRootOptions {
@@ -240,7 +241,9 @@ export class StorageRootKeeper implements StorageRoot {
       const lock = await this.#options.lock(join(this.path, rootFolder));
       this.#held = { identity, lock };
     } catch (error) {
-      const message = `storage root ${this.path} is locked: ${messageOf(error)}`;
+      const holder = lockHolder(error);
+      const locked = holder === undefined ? 'is locked' : storageRootHolder.format({ pid: holder });
+      const message = `${storageRootLabel.format({ path: this.path })} ${locked}: ${messageOf(error)}`;
       throw new Refused({ type: 'refused', reason: 'StorageRootLocked', message });
     }
   }
@@ -273,6 +276,12 @@ export class StorageRootKeeper implements StorageRoot {
   }
 }
 
+/** The id of the process that has locked a directory; undefined if it is not known. */
+function lockHolder(error: unknown): string | undefined {
+  const resource = error instanceof StatusError ? error.resource : undefined;
+  return resource?.kind === 'Process' ? resource.name : undefined;
+}
+
 /** Propagates a refusal out of nested steps. */
 class Refused extends Error {
   readonly refusal: Refusal;
@@ -285,6 +294,6 @@ class Refused extends Error {
 
 function refusalOf(error: unknown, path: string): Refusal {
   if (error instanceof Refused) return error.refusal;
-  const message = `storage root ${path} can't be used: ${messageOf(error)}; it needs a directory that kedged can read and write`;
+  const message = `${storageRootLabel.format({ path })} can't be used: ${messageOf(error)}; it needs a directory that kedged can read and write`;
   return { type: 'refused', reason: 'StorageRootUnreadable', message };
 }

@@ -1,3 +1,5 @@
+import { markCommand, storageRootLabel } from '../messages/storage-root.js';
+
 /** A volume or snapshot that the store places in a root. */
 export interface PlacedData {
   readonly uid: string;
@@ -58,21 +60,23 @@ const volumeEntry = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.img)?$/;
 export function planRoot(situation: RootSituation): RootPlan {
   const { path, clusterId, found, recorded, placed } = situation;
   const mark = `${path}/${rootFolder}/${markFile}`;
-  const command = `mkdir -p ${path}/${rootFolder} && echo ${clusterId} > ${mark}`;
+  const folder = `${path}/${rootFolder}`;
+  const command = markCommand.format({ folder, cluster: clusterId, mark });
+  const root = storageRootLabel.format({ path });
   switch (found.type) {
     case 'marked':
       if (found.clusterId === clusterId) return { type: 'use' };
       return {
         type: 'refuse',
         reason: 'StorageRootOfOtherCluster',
-        message: `storage root ${path} belongs to cluster ${found.clusterId} (${mark}), and this is cluster ${clusterId}; mount the right disk there, or set [storage].localVolumeRoot to another directory. If that cluster is lost permanently: kedge admin adopt-root ${path}`,
+        message: `${root} belongs to cluster ${found.clusterId} (${mark}), and this is cluster ${clusterId}; mount the right disk there, or set [storage].localVolumeRoot to another directory. If that cluster is lost permanently: kedge admin adopt-root ${path}`,
       };
     case 'absent':
       if (!recorded && placed.length === 0) return { type: 'make' };
       return {
         type: 'refuse',
         reason: 'StorageRootMissing',
-        message: `storage root ${path} does not exist; mount its disk, and kedged continues automatically. If its data is lost permanently, create an empty one: ${command}`,
+        message: `${root} does not exist; mount its disk, and kedged continues automatically. If its data is lost permanently, create an empty one: ${command}`,
       };
     case 'unmarked': {
       const obstacle = recorded
@@ -82,7 +86,7 @@ export function planRoot(situation: RootSituation): RootPlan {
       return {
         type: 'refuse',
         reason: 'StorageRootUnmarked',
-        message: `storage root ${path} has no file ${rootFolder}/${markFile}, and ${obstacle}; is its disk mounted? Mount it, and kedged continues automatically. If this is the right directory: ${command}`,
+        message: `${root} has no file ${rootFolder}/${markFile}, and ${obstacle}; is its disk mounted? Mount it, and kedged continues automatically. If this is the right directory: ${command}`,
       };
     }
   }

@@ -162,7 +162,7 @@ describe('paths that no local-host volume may reach', () => {
   it('a file is refused with its directory as the remedy', async () => {
     await writeFile(join(base, 'free/file'), '');
     expect(await refusalOf(join(base, 'free/file'))).to.equal(
-      `hostPath "${base}/free/file" is not a directory; name a directory, such as ${base}/free`,
+      `hostPath ${base}/free/file is not a directory; name a directory, such as ${base}/free`,
     );
   });
 });

@@ -3,6 +3,7 @@ import { basename, dirname, join, normalize } from 'node:path';
 import { type DeniedPath, DriverError, type StorageSettings } from '@kedge/driver-sdk';
 import { deniedProblem, deniedRealProblem } from './denied-path.js';
 import { isWithin } from './within.js';
+import { hostPathMissing, hostPathRefused } from '@kedge/driver-sdk/messages';
 
 /** The violation of a host path by its text (specification rule 6); undefined if it is valid. */
 export function hostPathProblem(
@@ -50,18 +51,20 @@ export async function resolveHostPath(
 ): Promise<string> {
   const { hostPathAllowlist, hostPathDenylist = [] } = settings;
   const problem = hostPathProblem(path, hostPathAllowlist, hostPathDenylist);
-  if (problem !== undefined) throw new DriverError('InvalidParameters', `hostPath ${problem}`);
+  const label = hostPathRefused.format({ path });
+  if (problem !== undefined)
+    throw new DriverError('InvalidParameters', `${label} is refused: ${problem}`);
   const allowed = await Promise.all(hostPathAllowlist.map(prospectiveRealPath));
   const requireAllowed = async (real: string): Promise<void> => {
     if (!allowed.some((entry) => isWithin(real, entry)))
       throw new DriverError(
         'InvalidParameters',
-        `hostPath ${path} resolves to ${real}, which is not under [storage].hostPathAllowlist`,
+        `${label} resolves to ${real}, which is not under [storage].hostPathAllowlist`,
       );
     const denied = await deniedRealProblem(real, hostPathDenylist);
     if (denied === undefined) return;
-    const resolved = real === normalize(path) ? '' : `${path} resolves to `;
-    throw new DriverError('InvalidParameters', `hostPath ${resolved}${denied}`);
+    const how = real === normalize(path) ? 'is refused:' : 'resolves to';
+    throw new DriverError('InvalidParameters', `${label} ${how} ${denied}`);
   };
   const real = await realOrMissing(path);
   if (real !== undefined) {
@@ -69,14 +72,14 @@ export async function resolveHostPath(
     if (!(await stat(real)).isDirectory())
       throw new DriverError(
         'InvalidParameters',
-        `hostPath ${JSON.stringify(path)} is not a directory; name a directory, such as ${dirname(path)}`,
+        `${label} is not a directory; name a directory, such as ${dirname(path)}`,
       );
     return real;
   }
   if (!create)
     throw new DriverError(
       'InvalidParameters',
-      `hostPath ${path} does not exist; create it, or set createIfMissing: "true" where [storage].allowCreateMissing permits it`,
+      `${hostPathMissing.format({ path })}; create it, or set createIfMissing: "true" where [storage].allowCreateMissing permits it`,
     );
   await requireAllowed(await prospectiveRealPath(normalize(path)));
   await mkdir(path, { recursive: true, mode: 0o755 });

@@ -98,7 +98,7 @@ export const ofServices: readonly Mistake[] = [
     until: ['instances/web-0', 'does not exist; create it'],
     command: whyWeb,
     words: [
-      'configmap $NS/settings of envFrom does not exist',
+      'envFrom: configmap $NS/settings does not exist',
       'kedge create configmap settings -n $NS',
     ],
     then: { recovers: running },
@@ -274,7 +274,7 @@ export const ofServices: readonly Mistake[] = [
     command: `printf 'kind: Service\\nname: web\\nnamespace: $NS\\nruntime: process\\ncommand: [sleep, "10000"]\\nvolumes:\\n- name: data\\n  mountPath: /data\\n  claim: {name: data}\\n' | kedge cast --timeout 4 -`,
     code: 7,
     words: [
-      'is ReadWriteOnce and in use by $NS/first-0',
+      'is ReadWriteOnce and in use by instance $NS/first-0',
       'stop service $NS/first',
       'Next: kedge scale service/first -n $NS --replicas 0',
     ],

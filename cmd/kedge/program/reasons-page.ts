@@ -1,4 +1,5 @@
 import { type ReasonEntry, reasonGroups, type Subject } from '@kedge/controllers/cause';
+import { nodeTexts, startTexts, storageRootTexts, storageTexts } from '@kedge/controllers/messages';
 import { aboutSample } from './reason-samples.js';
 
 const introduction = `# Reasons of conditions
@@ -31,10 +32,11 @@ const others: Readonly<Record<string, Subject['kind']>> = {
 
 /** A sample message for a reason whose remedy depends on it. */
 const messages: Readonly<Record<string, string>> = {
-  SnapshotNotReady: 'snapshot "default/copy" is Pending, not Ready yet',
-  StorageRootMissing: 'storage root /srv/volumes does not exist',
-  VolumeInUse: 'volume default/data is ReadWriteOnce and in use by default/db-0',
-  WaitsForNode: 'waits for node n1',
+  Paused: startTexts.containerPaused.format({ container: 'web-0' }),
+  SnapshotNotReady: storageTexts.quotedSnapshot.format({ snapshot: 'default/copy' }),
+  StorageRootMissing: storageRootTexts.storageRootLabel.format({ path: '/srv/volumes' }),
+  VolumeInUse: storageTexts.usedBy.format({ instance: 'default/db-0' }),
+  WaitsForNode: nodeTexts.waitsForNode.format({ node: 'n1' }),
 };
 
 function cell(text: string): string {

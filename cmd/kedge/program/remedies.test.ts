@@ -9,36 +9,75 @@ import {
   type Remedy,
   type Subject,
 } from '@kedge/controllers/cause';
+import * as controllerTexts from '@kedge/controllers/messages';
+import * as driverTexts from '@kedge/driver-sdk/messages';
+import type { MessageForm } from '@kedge/driver-sdk/messages';
 import { kedgeProgram } from './program.js';
 import { aboutSample, samples } from './reason-samples.js';
 import { reasonsPage } from './reasons-page.js';
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
-/** The patterns that remedies search in a message. */
+/** Values of the parts of messages: names of the samples. */
+const parts: Readonly<Record<string, string | readonly string[]>> = {
+  capabilities: ['NET_RAW'],
+  cluster: 'x',
+  container: 'kedge-c-u-1',
+  file: '/x',
+  folder: '/srv/.kedge',
+  free: '1',
+  image: 'web:1',
+  instance: 'default/web-0',
+  key: 'password',
+  kind: 'Volume',
+  labels: ['svc.io/region=fra1'],
+  least: '2147483648',
+  mark: '/srv/.kedge/cluster-id',
+  name: 'data',
+  node: 'n1',
+  nodes: ['n1'],
+  object: 'default/login',
+  packages: ['e2fsprogs', 'util-linux'],
+  parameters: ['availabilityZone'],
+  path: '/srv',
+  pid: '123',
+  resource: 'cpu',
+  runtimes: ['process'],
+  snapshot: 'default/copy',
+  source: '/srv/a',
+  storageClass: 'fast',
+  subPath: 'a/b',
+  target: '/srv/b',
+  volume: 'default/data',
+};
+
+/** The forms that a module exports, also those in objects of it. */
+function formsIn(exported: object): readonly MessageForm<string>[] {
+  return Object.values(exported).flatMap((each: unknown) => {
+    if (typeof each !== 'object' || each === null) return [];
+    return 'readAll' in each ? [each as MessageForm<string>] : formsIn(each);
+  });
+}
+
+/** The message of a form about the objects of the samples. */
+function messageOf(form: MessageForm<string>): string {
+  const names = [...form.text.matchAll(/\{(\w+)(\[\])?\}/g)].map(([, name = '']) => name);
+  const given = Object.fromEntries(names.map((name) => [name, parts[name] ?? 'x']));
+  return (form as { format(given: object): string }).format(given);
+}
+
+/** Every message that remedies read: all forms, and texts of other programs. */
 const messages = [
   '',
   'volume default/data: it does not exist',
-  'class "x" names none; storage class "fast" does not exist; create it',
-  'secret default/login does not exist',
-  'secret default/login has no key "password"',
-  'driver nosuch is not registered',
-  'hostPath /x does not exist; create it',
-  'hostPath "/etc" is not under [storage].hostPathAllowlist',
-  'mkfs.ext4 is not installed on this node; install it (package e2fsprogs on Debian and Ubuntu)',
-  "can't be started: command x is not found in its PATH",
-  "can't be started: command /x is not executable",
-  "can't be started: user x can't be used: kedged on this node runs as an unprivileged user",
-  "can't be started: user x does not exist on this node",
-  "can't be started: capabilities x can't be granted",
-  "can't be started: its working directory /x does not exist",
-  'ended with exit code 1; not restarted because of restartPolicy Never',
-  'volume default/data is ReadWriteOnce and in use by default/db-0',
-  'snapshot "default/copy" is Failed: no',
   'snapshot "default/gone" does not exist; create it',
-  'runtime container is not available on node n1; it has: process',
-  'Volume "data" is being deleted',
-  'storage root /srv has no file .kedge/cluster-id; if this is it: mkdir -p /srv/.kedge && echo x > /srv/.kedge/cluster-id',
-  'storage root /srv is locked: data directory /srv/.kedge is in use by process 123; stop it first, or choose another directory',
+  'ended with exit code 1',
+  "can't be started: listen tcp4 0.0.0.0:80: bind: address already in use",
+  "can't be started: write /x: no space left on device",
+  ...[...formsIn(controllerTexts), ...formsIn(driverTexts)].flatMap((form) => [
+    messageOf(form),
+    `can't be started: ${messageOf(form)}`,
+    `volume default/data: ${messageOf(form)}; retried automatically`,
+  ]),
 ];
 const kinds = Object.keys(samples) as readonly Subject['kind'][];
 const entries = Object.values(reasonGroups).flatMap(
@@ -61,7 +100,7 @@ const readOnly = [
 /** Other commands that a reader may be asked to run on the node. */
 const programs = [
   ...['apt-get install', 'systemctl', 'mkdir -p', 'chmod', 'kedged --', "printf '%s"],
-  ...['docker unpause', 'kill'],
+  ...['docker unpause', 'docker rm', 'kill', 'sudo kill'],
 ];
 
 function remedies(): readonly { readonly of: string; readonly remedy: Remedy }[] {

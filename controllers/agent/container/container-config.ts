@@ -5,6 +5,7 @@ import { limitSettings } from './container-limits.js';
 import type { ProvidedImage } from './images/images.js';
 import { networkSettings } from './network/network-settings.js';
 import { engineLabels, type RunIdentity, runLabels } from './run-identity.js';
+import { subPathNeedsRoot } from '../../messages/inputs.js';
 
 /** Mount propagation from the host to the container; mounts of the container never reach the host. */
 export type Propagation = 'rslave' | 'rprivate';
@@ -38,7 +39,7 @@ function requireNoSubPath(mounts: readonly WorkloadMount[]): void {
   const inside = mounts.find(({ subPath = '' }) => subPath !== '');
   if (inside)
     throw new Error(
-      `mount ${inside.target}: subPath ${JSON.stringify(inside.subPath)} needs a kedged that runs as root; run kedged as root, or remove the subPath`,
+      `mount ${inside.target}: ${subPathNeedsRoot.format({ subPath: inside.subPath ?? '' })}; run kedged as root, or remove the subPath`,
     );
 }
 

@@ -2,6 +2,7 @@ import type { WorkloadState } from '../runtime/runtime.js';
 import { changedLimits } from './changed-limits.js';
 import type { ContainerInspection } from './engine/engine-containers.js';
 import { engineLabels } from './run-identity.js';
+import { containerPaused } from '../../messages/starts.js';
 
 /** Whether the engine has a process of the container. */
 export function isRunning({ state }: Pick<ContainerInspection, 'state'>): boolean {
@@ -17,7 +18,7 @@ function impairmentOf(
   if (state === 'paused')
     return {
       reason: 'Paused',
-      message: `${label} is paused, and not by Kedge; docker unpause ${name} continues it`,
+      message: `${label} is paused, and not by Kedge; ${containerPaused.format({ container: name })}`,
     };
   if (networkMode === network && addresses[network] === undefined)
     return {

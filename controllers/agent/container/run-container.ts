@@ -6,6 +6,7 @@ import { isEngineError } from './engine/engine-error.js';
 import { killUnrecorded, UnrecordedProcesses } from './engine/unrecorded-processes.js';
 import { ImageError } from './images/images.js';
 import { containerName, engineLabels, type RunIdentity, runOf } from './run-identity.js';
+import { containerNameTaken, containerUnsettled } from '../../messages/starts.js';
 
 /** Dependencies of {@link RunContainer}. */
 export interface RunContainerOptions {
@@ -67,11 +68,11 @@ export class RunContainer {
         const foreign = await containers.inspect(name, signal);
         if (foreign)
           throw new Error(
-            `the name of container ${name} is in use by a container that Kedge did not create; remove that container (docker rm -f ${name}), or rename it`,
+            `${containerNameTaken.format({ container: name })}; remove that container (docker rm -f ${name}), or rename it`,
             { cause: error },
           );
         // The engine still creates or removes a container of this name.
-        throw new UnsettledStart(`container ${name} is not ready to be started`, { cause: error });
+        throw new UnsettledStart(containerUnsettled.format({ container: name }), { cause: error });
       });
     await check();
     await containers.start(container, signal);

@@ -8,6 +8,7 @@ import { filePathProblem } from '../../service/index.js';
 import type { DataFiles } from './data-files.js';
 import type { EnvironmentSources } from './environment.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
+import { inputMessages } from '../../messages/inputs.js';
 
 /** The mounted files of a workload from secrets and configmaps, or the missing input. */
 export type DataMountsOutcome =
@@ -136,14 +137,13 @@ export class DataMounts {
   }
 
   #contentOf({ kind, mount }: Entry, namespace: string): Content {
-    const what = `${kind} ${namespace}/${mount.name}`;
     const { secrets, configmaps, sealer } = this.#sources;
     const key = `${namespace}/${mount.name}`;
     const object: Secret | Configmap | undefined =
       kind === 'secret' ? secrets.get(key) : configmaps.get(key);
     if (!object)
       return {
-        problem: `${what} does not exist; create it, and the start of the instance is retried automatically`,
+        problem: `${inputMessages[kind].missing.format({ object: key })}; create it, and the start of the instance is retried automatically`,
       };
     const names = Object.keys(object.data ?? {});
     const items = mount.items?.length
@@ -152,12 +152,12 @@ export class DataMounts {
     const lacking = items.find((item) => !names.includes(item.key));
     if (lacking)
       return {
-        problem: `${what} has no key "${lacking.key}"; add the key, and the start of the instance is retried automatically`,
+        problem: `${inputMessages[kind].keyMissing.format({ object: key, key: lacking.key })}; add the key, and the start of the instance is retried automatically`,
       };
     const odd = items.find((item) => filePathProblem(item.path) !== undefined);
     if (odd)
       return {
-        problem: `key "${odd.key}" of ${what} can't be used as a file name; set a path for it in items`,
+        problem: `key "${odd.key}" of ${kind} ${key} can't be used as a file name; set a path for it in items`,
       };
     const { uid, resourceVersion } = object.metadata;
     return {

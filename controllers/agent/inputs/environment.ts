@@ -4,6 +4,7 @@ import type { Instance } from '../../instance/kind.js';
 import type { Secret } from '../../secret/kind.js';
 import type { EnvironmentSource } from '../../service/kind.js';
 import { openSecret, type Sealer } from '../../secret/index.js';
+import { inputMessages } from '../../messages/inputs.js';
 
 /** A workload's environment, or the missing input. */
 export type EnvironmentOutcome =
@@ -45,12 +46,11 @@ export function environmentOf(instance: Instance, sources: EnvironmentSources): 
   for (const from of template.envFrom ?? []) {
     const data = dataOf(from, namespace, sources);
     if (!data) {
-      const what = from.secret
-        ? `secret ${namespace}/${from.secret}`
-        : `configmap ${namespace}/${from.configmap ?? ''}`;
+      const { missing } = inputMessages[from.secret ? 'secret' : 'configmap'];
+      const object = `${namespace}/${from.secret || (from.configmap ?? '')}`;
       return {
         type: 'missing',
-        message: `${what} of envFrom does not exist; create it, and the start of the instance is retried automatically`,
+        message: `envFrom: ${missing.format({ object })}; create it, and the start of the instance is retried automatically`,
       };
     }
     for (const [key, value] of Object.entries(data)) env[`${from.prefix ?? ''}${key}`] = value;

@@ -7,6 +7,7 @@ import type { RestartTurns } from './restart-turns.js';
 import type { Runtime, WorkloadState } from '../runtime/runtime.js';
 import type { StartBackoff } from './start-backoff.js';
 import type { WorkloadStarts } from './workload-starts.js';
+import { notRestarted, startRefused } from '../../messages/starts.js';
 
 /** Dependencies of {@link WorkloadRestarts}. */
 export interface WorkloadRestartsOptions {
@@ -58,11 +59,13 @@ export class WorkloadRestarts {
     const atOwnTime = decision.type === 'restart' && !isDue;
     const otherwise = isDue
       ? 'waits for a free restart slot'
-      : `not restarted because of restartPolicy ${restartPolicy ?? 'Always'}`;
+      : notRestarted.format({ restartPolicy: restartPolicy ?? 'Always' });
     const next = atOwnTime ? `restarts in ${Math.ceil(waitMs / 1_000)} s` : otherwise;
     const { refused } = state;
     const what =
-      refused === undefined ? `ended with exit code ${code}` : `can't be started: ${refused}`;
+      refused === undefined
+        ? `ended with exit code ${code}`
+        : `${startRefused.format()} ${refused}`;
     const why = state.reason === 'OOMKilled' ? ': it exceeded its memory limit (OOMKilled)' : '';
     const message = `${what}${why}; ${next}`;
     const phase: InstancePhase = state.exitCode === 0 ? 'Exited' : 'Failed';

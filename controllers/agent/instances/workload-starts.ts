@@ -8,6 +8,7 @@ import type { Runtime, WorkloadMount, WorkloadState } from '../runtime/runtime.j
 import type { StartBackoff } from './start-backoff.js';
 import type { VolumeManager } from '../volumes/volume-manager.js';
 import type { WorkloadInputs } from '../inputs/workload-inputs.js';
+import { startRefused } from '../../messages/starts.js';
 
 /** Dependencies of {@link WorkloadStarts}. */
 export interface WorkloadStartsOptions {
@@ -166,7 +167,7 @@ export class WorkloadStarts {
     run?: number,
     reason: 'ImagePullFailed' | 'StartFailed' = 'StartFailed',
   ): Promise<Result> {
-    const message = `can't be started: ${why}`;
+    const message = `${startRefused.format()} ${why}`;
     const { backoff, notes } = this.#options;
     const failed = backoff.failed(instance, run, reason === 'ImagePullFailed');
     await notes.note(

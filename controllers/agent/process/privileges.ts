@@ -10,6 +10,7 @@ import {
 } from '../../service/capabilities.js';
 import type { WorkloadRights } from '../runtime/runtime.js';
 import { programPath } from '../launch/process-table.js';
+import { capabilitiesRefused, userMissing, userRefused } from '../../messages/starts.js';
 
 const run = promisify(execFile);
 
@@ -43,7 +44,7 @@ export async function privilegesOf(
     requireOwn(user, owner);
     if (asked.length > 0)
       throw new Error(
-        `capabilities ${asked.join(', ')} can't be granted: kedged on this node runs as an unprivileged user (uid ${process.getuid?.() ?? ''}); remove them, or run kedged as root`,
+        `${capabilitiesRefused.format({ capabilities: asked })}: kedged on this node runs as an unprivileged user (uid ${process.getuid?.() ?? ''}); remove them, or run kedged as root`,
       );
     return withoutRights;
   }
@@ -99,7 +100,7 @@ async function ownerNamed(text: string): Promise<Owner> {
   if (known) return known;
   if (user.type === 'id') return { uid: user.uid, gid: user.uid };
   throw new Error(
-    `user ${user.name} does not exist on this node; create it there (useradd), or set user to a uid`,
+    `${userMissing.format({ user: user.name })}; create it there (useradd), or set user to a uid`,
   );
 }
 
@@ -126,7 +127,7 @@ function requireOwn(user: string | undefined, owner: Owner | undefined): void {
   const gid = process.getgid?.();
   if (owner === undefined || (owner.uid === uid && owner.gid === gid)) return;
   throw new Error(
-    `user ${user ?? ''} can't be used: kedged on this node runs as an unprivileged user (${uid ?? ''}:${gid ?? ''}), which can't change its user; remove user, or run kedged as root`,
+    `${userRefused.format({ user: user ?? '' })}: kedged on this node runs as an unprivileged user (${uid ?? ''}:${gid ?? ''}), which can't change its user; remove user, or run kedged as root`,
   );
 }
 
@@ -138,6 +139,6 @@ async function requireOwnCapabilities(asked: readonly Capability[]): Promise<voi
   const missing = asked.filter((name) => !((had >> BigInt(capabilityNumber(name))) & 1n));
   if (missing.length === 0) return;
   throw new Error(
-    `capabilities ${missing.join(', ')} can't be granted: kedged on this node does not have them (CapBnd in /proc/self/status); remove them, or start kedged with them`,
+    `${capabilitiesRefused.format({ capabilities: missing })}: kedged on this node does not have them (CapBnd in /proc/self/status); remove them, or start kedged with them`,
   );
 }

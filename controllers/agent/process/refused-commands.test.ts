@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { ProcessRuntime } from './process-runtime.js';
+import { commandNotExecutable, workingDirectoryMissing } from '../../messages/starts.js';
 
 const id = '0f6cbd92-1c31-4a3a-9c0e-333333333333';
 
@@ -38,16 +39,13 @@ describe('a command that can not be started', () => {
     const refusals = {
       'nosuch-program': [127, 'command nosuch-program is not found in its PATH'],
       '/nosuch/program': [127, 'command /nosuch/program does not exist'],
-      '/etc/passwd': [126, 'command /etc/passwd is not executable'],
+      '/etc/passwd': [126, commandNotExecutable.format({ file: '/etc/passwd' })],
       '/etc': [126, 'command /etc is a directory'],
     };
     for (const [command, refusal] of Object.entries(refusals))
       expect(await ended('/', command)).to.deep.equal(refusal);
     const [code, why] = await ended('/nosuch', 'true');
-    expect([code, why]).to.deep.equal([
-      125,
-      "its working directory /nosuch does not exist, or can't be entered",
-    ]);
+    expect([code, why]).to.deep.equal([125, workingDirectoryMissing.format({ path: '/nosuch' })]);
     // A builtin of the shell is also found as a program.
     expect(await ended('/', 'printf', 'told')).to.deep.equal([0, undefined]);
     expect(await ended('/', 'sh', '-c', 'exit 127')).to.deep.equal([127, undefined]);

@@ -46,7 +46,7 @@ describe('records of attachments', () => {
     before(() => give(key, of('m', 'default/other')));
     expect(await records.reserve(await volume(), claim, [])).to.deep.equal({
       reason: 'VolumeInUse',
-      message: 'volume default/v is ReadWriteOnce and in use by default/other',
+      message: 'volume default/v is ReadWriteOnce and in use by instance default/other',
     });
     expect(await attachments()).to.deep.equal([of('m', 'default/other')]);
     expect(records.own.claimsOf(await volume())).to.deep.equal([]);

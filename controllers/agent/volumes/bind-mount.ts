@@ -7,6 +7,7 @@ import {
   requireCommand,
   unmountTarget,
 } from '@kedge/driver-sdk';
+import { subPathRefused } from '../../messages/inputs.js';
 
 const directoryOnly = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
@@ -26,7 +27,7 @@ export interface BindRequest {
 function leadsOut(subPath: string, part: string, cause: unknown): DriverError {
   return new DriverError(
     'InvalidParameters',
-    `subPath ${JSON.stringify(subPath)}: "${part}" is a symbolic link or not a directory; a subPath consists of directories of the volume`,
+    `${subPathRefused.format({ subPath })}: "${part}" is a symbolic link or not a directory; a subPath consists of directories of the volume`,
     { cause },
   );
 }
@@ -34,7 +35,7 @@ function leadsOut(subPath: string, part: string, cause: unknown): DriverError {
 function missing(subPath: string, part: string, cause: unknown): DriverError {
   return new DriverError(
     'InvalidParameters',
-    `subPath ${JSON.stringify(subPath)}: "${part}" does not exist in the volume, and is not created for a read-only mount`,
+    `${subPathRefused.format({ subPath })}: "${part}" does not exist in the volume, and is not created for a read-only mount`,
     { cause },
   );
 }

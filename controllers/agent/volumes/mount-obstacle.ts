@@ -1,5 +1,6 @@
 import type { Volume } from '../../volume/kind.js';
 import { shownHandle } from '../../secret/index.js';
+import { attachmentsExhausted, usedBy, volumeLabel } from '../../messages/storage.js';
 
 /**
  * Maximum number of attachments of one volume. All are stored in its status: each attachment makes every status write
@@ -53,24 +54,25 @@ export function obstacleOf(
   }
   const other = all.find((a) => a.claim !== claim);
   if (other && volume.accessMode === 'ReadWriteOnce') {
-    const message = `${label} is ReadWriteOnce and in use by ${other.claim}`;
+    const message = `${label} is ReadWriteOnce and ${usedBy.format({ instance: other.claim })}`;
     return { reason: 'VolumeInUse', message };
   }
   // Existing attachments are kept: an earlier release had no limit.
   if (!mine && all.length >= attachmentsMax) {
-    const message = `${label} has ${all.length} attachments, and one volume has at most ${attachmentsMax}; run fewer instances that mount it, or use another volume with the same data for some of them`;
+    const message = `${label} has ${all.length} attachments, and ${attachmentsExhausted.format({ maximum: attachmentsMax })} that mount it, or use another volume with the same data for some of them`;
     return { reason: 'VolumeInUse', message };
   }
   for (const twin of twins) {
     const writes = [twin, volume].some((v) => v.accessMode === 'ReadWriteOnce');
     const user = (twin.attachments ?? []).find((a) => a.claim !== claim);
     if (!user || !writes) continue;
-    const message = `${label} and ${labelOf(twin)} have the same handle ${shownHandle(volume.handle) ?? ''}, which is in use by ${user.claim}`;
+    const message = `${label} and ${labelOf(twin)} have the same handle ${shownHandle(volume.handle) ?? ''}, which is ${usedBy.format({ instance: user.claim })}`;
     return { reason: 'VolumeInUse', message };
   }
   return undefined;
 }
 
-function labelOf({ namespace, name }: Volume): string {
-  return `volume ${namespace}/${name}`;
+/** A volume in messages. */
+export function labelOf({ namespace, name }: Volume): string {
+  return volumeLabel.format({ volume: `${namespace}/${name}` });
 }

@@ -1,6 +1,8 @@
+import type { ObjectKey } from 'kedge';
 import type { InstanceMount } from '../../instance/kind.js';
 import type { Volume } from '../../volume/kind.js';
 import type { Reason } from '../../reasons/index.js';
+import { volumeMissing } from '../../messages/storage.js';
 
 /** Whether a volume can be used by an instance now. */
 export type MountOutcome =
@@ -30,6 +32,18 @@ export function attaching(
   const isCopied = snapshotsInFlight.length > 0;
   const also = isCopied ? '; this may wait for a snapshot that is being created' : '';
   return waiting('Attaching', `${label} is being attached and mounted${also}`);
+}
+
+/**
+ * The outcome for a volume that does not exist.
+ * @param when whether it is awaited, or was deleted
+ */
+export function volumeAbsent(
+  { namespace, name }: Required<ObjectKey>,
+  when: 'yet' | 'any more',
+): MountOutcome {
+  const missing = volumeMissing.format({ volume: `${namespace}/${name}` });
+  return waiting('VolumeNotReady', `${missing} ${when}`);
 }
 
 /** Creates the outcome for a volume that can't be used yet. */

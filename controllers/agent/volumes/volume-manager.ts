@@ -18,8 +18,8 @@ import { AttachmentRecords } from './attachment-records.js';
 import { CallTimes } from './call-times.js';
 import { HeldVolumes } from './held-volumes.js';
 import type { ChangeOwner } from './mount-owner.js';
-import { obstacleOf } from './mount-obstacle.js';
-import { attaching, type MountOutcome, waiting } from './mount-outcome.js';
+import { labelOf, obstacleOf } from './mount-obstacle.js';
+import { attaching, type MountOutcome, volumeAbsent, waiting } from './mount-outcome.js';
 import { NodeCalls } from './node-calls.js';
 import { LeftoverMounts } from './leftover-mounts.js';
 import { NodeVolumes } from './node-volumes.js';
@@ -119,8 +119,8 @@ export class VolumeManager {
         `claim ${mount.claim?.name ?? ''} is malformed; use VOLUME or VOLUME.NAMESPACE.svc`,
       );
     const volume = await this.#options.store.get(volumes, key);
-    const label = `volume ${key.namespace}/${key.name}`;
-    if (!volume) return waiting('VolumeNotReady', `${label} does not exist yet`);
+    if (!volume) return volumeAbsent(key, 'yet');
+    const label = labelOf(volume);
     const claim = claimOf(instance);
     const { node } = this.#options;
     const obstacle = obstacleOf(volume, { claim, node }, this.#held.twinsOf(volume));
@@ -144,7 +144,7 @@ export class VolumeManager {
     const { node, store } = this.#options;
     return this.#work.run(this.#held.storageOf(given), async () => {
       const volume = await store.get(volumes, keyOfVolume(given));
-      if (!volume) return waiting('VolumeNotReady', `${label} does not exist any more`);
+      if (!volume) return volumeAbsent(given, 'any more');
       const twins = this.#held.twinsOf(volume);
       const obstacle = obstacleOf(volume, { claim, node }, twins);
       if (obstacle) return waiting(obstacle.reason, obstacle.message);

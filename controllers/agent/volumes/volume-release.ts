@@ -8,6 +8,7 @@ import type { HeldVolumes } from './held-volumes.js';
 import type { NodeCalls } from './node-calls.js';
 import type { NodeVolumes } from './node-volumes.js';
 import type { UsedParameters } from './used-parameters.js';
+import { volumeLabel } from '../../messages/storage.js';
 
 /** Options of {@link VolumeRelease}. */
 export interface VolumeReleaseOptions {
@@ -61,7 +62,7 @@ export class VolumeRelease {
         await records.failed(volume, 'detach', thrown);
         const { kind, message, retryAfterMs } = thrown;
         const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
-        const label = `volume ${volume.namespace}/${volume.name}`;
+        const label = volumeLabel.format({ volume: `${volume.namespace}/${volume.name}` });
         throw new DriverError(kind, `${label}: ${message}`, { ...wait, cause: thrown });
       }
       await records.released(volume, claim);

@@ -1,6 +1,15 @@
+import {
+  containerNameTaken,
+  containerPaused,
+  containerUnsettled,
+  engineStuck,
+  processUnrecorded,
+  sourceMoved as movedSource,
+} from '../../messages/starts.js';
 import { command, patchOf, serviceOf } from '../commands.js';
 import { type Remedy, run, set, wait } from '../remedy.js';
 import type { About } from '../world.js';
+import { engineTexts } from './engine-texts.js';
 
 /** The remedy if the engine of the node is unreachable or of an unsupported version; the message names it. */
 export function engineUnavailable({ object }: About<'Instance'>): Remedy {
@@ -14,36 +23,29 @@ export function engineUnavailable({ object }: About<'Instance'>): Remedy {
 
 /** The remedy if a user of the engine paused the container. */
 export function paused({ object, message }: About<'Instance'>): Remedy {
-  const [, name = 'CONTAINER'] = /docker unpause (\S+)/.exec(message) ?? [];
+  const name = containerPaused.read(message)?.container ?? 'CONTAINER';
   return run(`docker unpause ${name}`, `continue the container on node ${object.node ?? ''}`);
 }
 
 /** The remedy for a start that the engine did not complete; undefined for other failures. */
 export function engineInterrupted({ object, message }: About<'Instance'>): Remedy | undefined {
-  const [, pid] =
-    /^can't be started: process (\d+) of container \S+ was started by/.exec(message) ?? [];
-  if (pid !== undefined)
+  const unrecorded = processUnrecorded.read(message);
+  if (unrecorded)
     return run(
-      `sudo kill -9 ${pid}`,
+      `sudo kill -9 ${unrecorded.pid}`,
       `end the process that the engine does not know, on node ${object.node ?? ''}; the start is retried automatically`,
     );
-  const [, name] = /name of container (\S+) is in use by a container/.exec(message) ?? [];
-  if (name !== undefined)
+  const taken = containerNameTaken.read(message);
+  if (taken)
     return run(
-      `docker rm -f ${name}`,
+      `docker rm -f ${taken.container}`,
       `remove the container with that name from node ${object.node ?? ''}, or rename it; the start is retried automatically`,
     );
-  if (!/container engine made no progress|is not ready to be started/.test(message))
-    return undefined;
+  if (!engineStuck.isIn(message) && !containerUnsettled.isIn(message)) return undefined;
   return run(
     'systemctl restart docker',
     `the start is retried automatically; if it fails again, restart the container engine of node ${object.node ?? ''}`,
   );
-}
-
-/** Whether the engine could not write because its disk is full. */
-export function isDiskFull(message: string): boolean {
-  return message.includes('no space left on device');
 }
 
 /** The remedy if the disk of the container engine is full. */
@@ -57,7 +59,7 @@ export function engineDiskFull({ object }: About<'Instance'>): Remedy {
 
 /** The remedy if a directory of the node was replaced by a link after its volume was prepared. */
 export function sourceMoved({ object, message }: About<'Instance'>): Remedy {
-  const [, path = ''] = /its source (\S+) leads to/.exec(message) ?? [];
+  const path = movedSource.read(message)?.source ?? '';
   return wait(
     `directory ${path} of node ${object.node ?? ''}`,
     'once it is put back in place of the link',
@@ -68,7 +70,7 @@ export function sourceMoved({ object, message }: About<'Instance'>): Remedy {
 
 /** The remedy if the image of a container could not be provided. */
 export function imageFailed(about: About<'Instance'>): Remedy {
-  if (isDiskFull(about.message)) return engineDiskFull(about);
+  if (engineTexts.diskFull.isIn(about.message)) return engineDiskFull(about);
   const { object } = about;
   const service = serviceOf(object);
   return set(
@@ -101,7 +103,7 @@ export function outOfMemory({ object }: About<'Instance'>): Remedy {
 /** The remedy if another program of the node listens on a port that the engine is to publish. */
 export function portTaken({ object, message }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
-  const [, port] = /:(\d+): bind: address already in use/.exec(message) ?? [];
+  const port = engineTexts.portTaken.portIn(message);
   return set(
     `ports[].hostPort of service ${service.namespace}/${service.name}`,
     'a port that is free on the node, or remove it',

@@ -1,3 +1,18 @@
+import { subPathNeedsRoot, subPathRefused } from '../../messages/inputs.js';
+import {
+  capabilitiesRefused,
+  commandNotExecutable,
+  imageAbsent,
+  imageRefused,
+  imageRemoved,
+  limitsRefused,
+  notRestarted,
+  sourceMoved as movedSource,
+  startRefused,
+  userMissing,
+  userRefused,
+  workingDirectoryMissing,
+} from '../../messages/starts.js';
 import { command, patchOf, serviceOf } from '../commands.js';
 import { type Remedy, run, set } from '../remedy.js';
 import type { About } from '../world.js';
@@ -6,10 +21,12 @@ import {
   engineDiskFull,
   engineInterrupted,
   imageFailed,
-  isDiskFull,
   portTaken,
   sourceMoved,
 } from './container-remedies.js';
+import { engineTexts } from './engine-texts.js';
+
+const imageFailures = [imageRefused, imageAbsent, imageRemoved] as const;
 
 /** The remedy if the runtime could not start the command: the field of the template, from the reported error. */
 export function startFailed(about: About<'Instance'>): Remedy {
@@ -19,49 +36,48 @@ export function startFailed(about: About<'Instance'>): Remedy {
   const edit = command('edit', 'service', service);
   const interrupted = engineInterrupted(about);
   if (interrupted) return interrupted;
-  if (/^can't be started: image/.test(message)) return imageFailed(about);
-  if (/^can't be started: user \S* ?can't be used/.test(message))
+  if (imageFailures.some((form) => form.isIn(message))) return imageFailed(about);
+  if (userRefused.isIn(message))
     return run(
       patchOf('service', service, { user: null }),
       `workloads on this node run as the user of kedged: remove user from ${label}`,
     );
-  if (isDiskFull(message)) return engineDiskFull(about);
-  if (/its source \S+ leads to/.test(message)) return sourceMoved(about);
-  if (/address already in use|port is already allocated/.test(message)) return portTaken(about);
-  if (/limits of .* can't be enforced/.test(message)) return limitsNotEnforced(about);
-  if (/user \S+ does not exist/.test(message))
+  if (engineTexts.diskFull.isIn(message)) return engineDiskFull(about);
+  if (movedSource.isIn(message)) return sourceMoved(about);
+  if (engineTexts.portTaken.isIn(message)) return portTaken(about);
+  if (limitsRefused.isIn(message)) return limitsNotEnforced(about);
+  if (userMissing.isIn(message))
     return set(
       `user of ${label}`,
       'a user of the node, or a uid',
       patchOf('service', service, { user: '1000' }),
     );
-  if (/capabilities .* can't be granted/.test(message))
+  if (capabilitiesRefused.isIn(message))
     return run(
       patchOf('service', service, { capabilities: null }),
       `kedged on this node can't grant capabilities: remove capabilities from ${label}`,
     );
-  if (/working directory/.test(message))
+  if (workingDirectoryMissing.isIn(message))
     return run(
       patchOf('service', service, { workingDir: '/' }),
       `set an existing working directory for ${label}`,
     );
-  if (/is not executable/.test(message)) {
-    const [, file = ''] = /command (\S+) is/.exec(message) ?? [];
+  const refusedFile = commandNotExecutable.read(message)?.file;
+  if (refusedFile !== undefined)
     return set(
       `command[0] of ${label}`,
-      `a shell before the file, such as /bin/sh ${file}`,
+      `a shell before the file, such as /bin/sh ${refusedFile}`,
       edit,
-      `or make the file executable: chmod +x ${file}`,
+      `or make the file executable: chmod +x ${refusedFile}`,
     );
-  }
-  if (/subPath .* needs a kedged that runs as root/.test(message))
+  if (subPathNeedsRoot.isIn(message))
     return set(
       `volumes[].subPath of ${label}`,
       'an empty value, so that the whole volume is mounted',
       edit,
       'or run kedged as root',
     );
-  if (/subPath/.test(message))
+  if (subPathRefused.isIn(message))
     return set(`volumes[].subPath of ${label}`, 'an existing directory of the volume', edit);
   const where = object.template.runtime === 'process' ? 'node' : 'image';
   return set(`command[0] of ${label}`, `a program of the ${where}, such as /bin/sh`, edit);
@@ -72,10 +88,10 @@ export function ended(about: About<'Instance'>): Remedy {
   const { object, message } = about;
   const service = serviceOf(object);
   const logs = command('logs', 'instance', object, '--tail 20');
-  if (/can't be started/.test(message)) return startFailed(about);
+  if (startRefused.isIn(message)) return startFailed(about);
   const label = `command of service ${service.namespace}/${service.name}`;
   const edit = command('edit', 'service', service);
-  if (/not restarted because of restartPolicy/.test(message))
+  if (notRestarted.isIn(message))
     return run(
       command('restart', 'instance', object),
       `its workload ended, and its restartPolicy does not restart it (its output: ${logs}); to run it again`,

@@ -1,4 +1,5 @@
 import type { Node } from '@kedge/api/kinds';
+import { locationMissing, reachableFrom } from '../../messages/placement.js';
 import { patchOf } from '../commands.js';
 import { type Remedy, run, set, wait } from '../remedy.js';
 import type { About } from '../world.js';
@@ -28,16 +29,15 @@ function nearest(nodes: readonly Node[], wanted: Labels): Node | undefined {
 
 /** Returns the remedy if a message reports a volume as reachable only from nodes with labels; undefined otherwise. */
 function reachedBy(node: Node, message: string): Remedy | undefined {
-  const [, volume, list] =
-    /(volume \S+) is reachable only from nodes with \{([^}]+)\}/.exec(message) ?? [];
-  if (volume === undefined || list === undefined) return undefined;
-  const labels = list.split(', ').map((pair) => {
+  const [reached] = reachableFrom.readAll(message).filter(({ labels }) => labels.length > 0);
+  if (!reached) return undefined;
+  const labels = reached.labels.map((pair) => {
     const [key = '', value = ''] = pair.split('=', 2);
     return [key, value] as const;
   });
   return run(
     labelCommand(node.name, labels),
-    `start kedged on a node with the labels of ${volume}; or, if node ${node.name} is there, label it`,
+    `start kedged on a node with the labels of volume ${reached.volume}; or, if node ${node.name} is there, label it`,
   );
 }
 
@@ -86,7 +86,7 @@ export function noNodeFits(about: About<'Instance'>): Remedy {
 /** The remedy for a volume without a suitable node: its class lacks a location, or `allowedTopologies` matches no node. */
 export function topologyUnsatisfied({ object, world, message }: About<'Volume'>): Remedy {
   const { storageClassName: name } = object;
-  const [, parameter] = /^its parameters do not contain ([^ ,]+)/.exec(message) ?? [];
+  const [parameter] = locationMissing.read(message)?.parameters ?? [];
   if (parameter !== undefined)
     return set(
       `parameters.${parameter} of storage class ${name}`,

@@ -1,3 +1,4 @@
+import { portTakenBy, shortage } from '../../messages/placement.js';
 import { command, patchOf, serviceOf, serviceOfClaim } from '../commands.js';
 import { type Remedy, run, set } from '../remedy.js';
 import type { About } from '../world.js';
@@ -6,11 +7,10 @@ import type { About } from '../world.js';
 export function tooLittle({ object, message }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
   const label = `service ${service.namespace}/${service.name}`;
-  const found = /(\S+) of (\S+) (cpu|memory|pids) free, (\S+) is requested/.exec(message);
-  const [, free = '', total = '', resource = 'cpu'] = found ?? [];
+  const { free = '', total = '', resource = 'cpu' } = shortage.read(message) ?? {};
   const field = resource === 'pids' ? 'resources.pids' : `resources.${resource}.request`;
   const more = `the instance is scheduled automatically once other instances of the node end, or on another node (the total of this node is ${total})`;
-  if (/^0[a-zA-Z]*$/.test(free))
+  if (Number.parseFloat(free) === 0)
     return set(
       `scale of a service, or ${field} of ${label},`,
       'a lower value, because the node has no free capacity',
@@ -29,8 +29,7 @@ export function tooLittle({ object, message }: About<'Instance'>): Remedy {
 /** The remedy for an instance whose host port another instance has on every node. */
 export function hostPortTaken({ object, message, world }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
-  const [, holder = ''] = /is taken by instance (\S+?)(?:;|$)/.exec(message) ?? [];
-  const other = serviceOfClaim(holder, world);
+  const other = serviceOfClaim(portTakenBy.read(message)?.instance ?? '', world);
   const label = `service ${service.namespace}/${service.name}`;
   if (other.namespace === service.namespace && other.name === service.name)
     return run(

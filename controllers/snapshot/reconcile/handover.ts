@@ -22,6 +22,7 @@ import { snapshotFinalizer } from '../admission.js';
 import { beingCopied, type SnapshotEffects } from './effects.js';
 import { nextPhase } from '../phases.js';
 import type { SnapshotAction, SnapshotSituation } from '../plan.js';
+import { sourceNodeDeleted } from '../../messages/nodes.js';
 
 /** Whether an action on a snapshot is a driver call. */
 function callsDriver({ type }: SnapshotAction): boolean {
@@ -95,7 +96,7 @@ export class Handover {
       );
       return releaseObject(request, snapshots, snapshot, snapshotFinalizer);
     }
-    const message = `node ${home}, which has the data of its source, was deleted`;
+    const message = sourceNodeDeleted.format({ node: home });
     const wayOut = `start kedged on that machine again, then: kedge snapshot retry ${name} -n ${namespace}; or delete this snapshot`;
     const failureMessage = `${message}; ${wayOut}`;
     await this.#effects.settle(request, snapshot, source, {

@@ -371,7 +371,7 @@ describe('volume controller', () => {
     expect(outcomes.map((outcome) => outcome.type)).to.deep.equal(['mounted', 'waiting']);
     const [, second] = outcomes;
     expect(second?.type === 'waiting' && second.message).to.contain(
-      'have the same handle h, which is in use by default/v-0',
+      'have the same handle h, which is in use by instance default/v-0',
     );
     await volumeManager.releaseAll('default/v-0');
     const instance = { name: 'twin-0', namespace: 'default', service: 'twin', ordinal: 0 };

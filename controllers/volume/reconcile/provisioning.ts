@@ -23,6 +23,7 @@ import { enterInFlight } from '../../provisioned/in-flight.js';
 import { callAgain, driverErrorOf } from '../../provisioned/retries.js';
 import { beingRestored } from './reclaim.js';
 import type { Reason } from '../../reasons/index.js';
+import { snapshotMissing } from '../../messages/storage.js';
 
 /** The step from Pending or Failed to Provisioning. */
 type Start = Extract<VolumeAction, { readonly type: 'startProvisioning' }>;
@@ -167,13 +168,12 @@ export class Provisioning {
   /** Read from the store: the cache of a node's part may lag. */
   async #restored(volume: Volume): Promise<SnapshotIdentity & { readonly handle: string }> {
     const source = sourceSnapshot(volume) ?? { name: '' };
-    const key = keyString(source);
     const snapshot = await this.#effects.options.store.get(snapshots, source);
     const inFlight = snapshot?.restoresInFlight?.includes(volume.metadata.uid) === true;
     if (!snapshot?.handle || !inFlight)
       throw new DriverError(
         'InvalidParameters',
-        `snapshot "${key}" does not exist any more; delete the volume, and restore another snapshot`,
+        `${snapshotMissing.format({ snapshot: keyString(source) })} any more; delete the volume, and restore another snapshot`,
       );
     const { uid } = snapshot.metadata;
     return { uid, name: snapshot.name, namespace: snapshot.namespace, handle: snapshot.handle };

@@ -27,6 +27,7 @@ import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js'
 import { effectOf, releaseObject } from '../../provisioned/operations.js';
 import { nextPhase } from '../states/phases.js';
 import type { ReclaimedFrom, VolumeSituation } from '../states/plan.js';
+import { classMissing } from '../../messages/storage.js';
 
 /** A failed deletion call. */
 interface FailedDeletion {
@@ -209,5 +210,5 @@ export class Reclaim {
  */
 function messageWithRemedy({ volume, storageClass }: VolumeSituation, error: DriverError): string {
   if (storageClass || volume.handle || error.kind !== 'InvalidParameters') return error.message;
-  return `${error.message}; its storage class "${volume.storageClassName}" does not exist any more: create it again with the same driver and parameters, and the deletion continues`;
+  return `${error.message}; its ${classMissing.format({ storageClass: volume.storageClassName })} any more: create it again with the same driver and parameters, and the deletion continues`;
 }

@@ -15,6 +15,7 @@ import { isUnverified, Verification } from './verification.js';
 import { nextPhase } from '../states/phases.js';
 import { lostReason, type VolumeSituation } from '../states/plan.js';
 import { driverErrorOf, requireSeen } from '../../provisioned/retries.js';
+import { nodesDeleted, provisioningNodeDeleted } from '../../messages/nodes.js';
 
 /** Actions on a provisioned volume: expansion, existence probes, forced detach. */
 export class Upkeep {
@@ -169,7 +170,7 @@ export class Upkeep {
       const attachments = (current.attachments ?? []).map((attachment) =>
         missing.has(attachment.node) ? { ...attachment, state: 'Detaching' as const } : attachment,
       );
-      const message = `node ${[...missing].join(', ')} was deleted; the volume is being detached from it`;
+      const message = `${nodesDeleted.format({ nodes: [...missing] })}; the volume is being detached from it`;
       if (missing.size > 0)
         txn.updateStatus(volumes, keyOfVolume(volume), {
           attachments,
@@ -189,7 +190,7 @@ export class Upkeep {
       const current = await txn.get(volumes, keyOfVolume(volume));
       requireSeen(volumes, volume, current);
       if (await txn.get(nodes, { name: home }, { watching: 'generation' })) return requeueAfter(0);
-      const message = `node ${home}, which was to provision the volume, was deleted`;
+      const message = provisioningNodeDeleted.format({ node: home });
       txn.updateStatus(volumes, keyOfVolume(volume), {
         status:
           current.status === 'Stalled'

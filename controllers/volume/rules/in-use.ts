@@ -1,6 +1,7 @@
 import { isDeleting, type ObjectStore, type Operation } from 'kedge';
 import { type Snapshot, snapshots } from '../../snapshot/kind.js';
 import { type Volume, volumes } from '../kind.js';
+import { quotedSnapshot, quotedVolume } from '../../messages/storage.js';
 
 /**
  * The reason why a volume can't be deleted now, with the remedy; undefined if it can. It depends only on the
@@ -10,7 +11,7 @@ export function deletionObstacle(volume: Volume): string | undefined {
   const { namespace, name, status, boundClaim, attachments = [] } = volume;
   if (status !== 'Bound' && attachments.length === 0) return undefined;
   const claim = boundClaim || attachments[0]?.claim || 'an instance';
-  return `volume "${namespace}/${name}" is bound to ${claim}; delete the service or scale it down first`;
+  return `${quotedVolume.format({ volume: `${namespace}/${name}` })} is bound to ${claim}; delete the service or scale it down first`;
 }
 
 /** The fields of a snapshot that the rule reads. */
@@ -37,7 +38,8 @@ export function waitingCopy(
 ): string | undefined {
   const waiting = copies.find((s) => (s.status ?? 'Pending') === 'Pending' && !isDeleting(s));
   if (!waiting) return undefined;
-  return `volume "${sourceValue(volume)}" is the source of snapshot "${waiting.namespace}/${waiting.name}", which is not created yet; wait until it is, or delete that snapshot first`;
+  const snapshot = quotedSnapshot.format({ snapshot: `${waiting.namespace}/${waiting.name}` });
+  return `${quotedVolume.format({ volume: sourceValue(volume) })} is the source of ${snapshot}, which is not created yet; wait until it is, or delete that snapshot first`;
 }
 
 /**
@@ -50,7 +52,7 @@ export function deletionWaitsFor(
     readonly metadata: Pick<Snapshot['metadata'], 'uid'>;
   })[],
 ): string | undefined {
-  const label = `the deletion of volume "${namespace}/${name}" waits until`;
+  const label = `the deletion of ${quotedVolume.format({ volume: `${namespace}/${name}` })} waits until`;
   const [attachment] = attachments;
   if (attachment)
     return `${label} instance "${attachment.claim}" on node ${attachment.node} releases it; delete its service or scale it down`;

@@ -2,6 +2,7 @@ import type { Reason } from '../../reasons/index.js';
 import { isDeleting, keyString, type Lister, parseQuantity } from 'kedge';
 import type { Snapshot } from '../../snapshot/kind.js';
 import { sourceSnapshot, type Volume } from '../kind.js';
+import { quotedSnapshot, sizeTooSmall, snapshotMissing } from '../../messages/storage.js';
 
 /** The source snapshot of a volume, or the reason why the volume can't be restored from it yet. */
 export type RestoreSource =
@@ -23,12 +24,14 @@ export function sourceOf(volume: Volume, lister: Lister<Snapshot>): RestoreSourc
 }
 
 function notReady(key: string, snapshot: Snapshot | undefined): string | undefined {
-  if (!snapshot) return `snapshot "${key}" does not exist; create it, or delete this volume`;
-  if (isDeleting(snapshot)) return `snapshot "${key}" is being deleted`;
+  if (!snapshot)
+    return `${snapshotMissing.format({ snapshot: key })}; create it, or delete this volume`;
+  const label = quotedSnapshot.format({ snapshot: key });
+  if (isDeleting(snapshot)) return `${label} is being deleted`;
   const { name, namespace, status = 'Pending', failureMessage = '' } = snapshot;
   if (status === 'Failed')
-    return `snapshot "${key}" is Failed: ${failureMessage}; fix that, then: kedge snapshot retry ${name} -n ${namespace}; or delete this volume`;
-  return status === 'Ready' ? undefined : `snapshot "${key}" is ${status}, not Ready yet`;
+    return `${label} is Failed: ${failureMessage}; fix that, then: kedge snapshot retry ${name} -n ${namespace}; or delete this volume`;
+  return status === 'Ready' ? undefined : `${label} is ${status}, not Ready yet`;
 }
 
 /**
@@ -41,6 +44,6 @@ function sizeObstacle(
 ): string | undefined {
   const least = BigInt(restoreSize || '0');
   if ((parseQuantity(size) ?? 0n) >= least) return undefined;
-  const source = `snapshot "${snapshot.namespace}/${snapshot.name}"`;
-  return `its size ${size} is less than ${source} requires: ${least} bytes; kedge volume resize ${name} ${least} -n ${namespace}, or delete this volume`;
+  const small = sizeTooSmall.format({ size, snapshot: keyString(snapshot), least });
+  return `${small}; kedge volume resize ${name} ${least} -n ${namespace}, or delete this volume`;
 }

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DriverError } from '../errors/errors.js';
+import { programsMissing } from '../messages/driver-messages.js';
 
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const outputBytesMax = 1024 * 1024;
@@ -101,7 +102,7 @@ const packages: Readonly<Record<string, string>> = {
 /** The remedy for missing programs. */
 export function installation(programs: readonly string[]): string {
   const names = [...new Set(programs.map((program) => packages[program] ?? program))];
-  return `install it (package ${names.join(', ')} on Debian and Ubuntu)`;
+  return `install it ${programsMissing.format({ packages: names })}`;
 }
 
 const missingNames = 'for p; do command -v "$p" >/dev/null || echo "$p"; done';

@@ -38,10 +38,19 @@ const held = new Set<string>();
 const pidFile = 'kedge.pid';
 const lockFolder = 'lock';
 
-function refused(directory: string, owner: string): StatusError {
+/** The process that has locked a directory, as far as it is known. */
+interface Owner {
+  /** For messages. */
+  readonly text: string;
+  /** Its process id in this pid namespace. */
+  readonly pid?: string;
+}
+
+function refused(directory: string, { text, pid }: Owner): StatusError {
   return failedPrecondition(
     'DirectoryLocked',
-    `data directory ${directory} is in use by ${owner}; stop it first, or choose another directory`,
+    `data directory ${directory} is in use by ${text}; stop it first, or choose another directory`,
+    pid === undefined ? undefined : { kind: 'Process', name: pid },
   );
 }
 
@@ -64,16 +73,17 @@ async function selfText(): Promise<string> {
   return `${process.pid} ${await pidNamespace()}`;
 }
 
-/** Describes the holder for messages. */
-async function ownerIn(text: string): Promise<string> {
+/** Reads the text of a holder. */
+async function ownerIn(text: string): Promise<Owner> {
   const [pid = '', namespace = ''] = text.trim().split(' ');
-  if (!/^\d+$/.test(pid)) return 'another process';
-  if (namespace !== (await pidNamespace())) return `another process (pid ${pid} in its container)`;
-  return `process ${pid}`;
+  if (!/^\d+$/.test(pid)) return { text: 'another process' };
+  if (namespace !== (await pidNamespace()))
+    return { text: `another process (pid ${pid} in its container)` };
+  return { text: `process ${pid}`, pid };
 }
 
 /** The holder according to the pid file. It is only a hint; the locks decide. */
-async function hintedOwner(directory: string): Promise<string> {
+async function hintedOwner(directory: string): Promise<Owner> {
   return ownerIn(await readFile(join(directory, pidFile), 'utf8').catch(() => ''));
 }
 
@@ -121,13 +131,13 @@ async function identify(
 
 /**
  * Locks an existing directory for this process.
- * @throws StatusError FailedPrecondition (DirectoryLocked) that names the owner if known, Unavailable
- * (LockUnavailable) if the lock can't be created.
+ * @throws StatusError FailedPrecondition (DirectoryLocked) with the owner as its resource, kind `Process`, if its
+ * process id is known; Unavailable (LockUnavailable) if the lock can't be created
  */
 export async function lockDirectory(path: string): Promise<DirectoryLock> {
   const { directory, names } = await identify(path);
   if (names.some((name) => held.has(name)))
-    throw refused(directory, `this process (${process.pid})`);
+    throw refused(directory, { text: `this process (${process.pid})` });
   for (const name of names) held.add(name);
   let socket: HolderSocket | undefined;
   let database: Level | undefined;

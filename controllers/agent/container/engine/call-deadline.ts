@@ -1,5 +1,6 @@
 import type { Clock, Timer } from 'kedge';
 import { EngineError } from './engine-error.js';
+import { engineStuck } from '../../../messages/starts.js';
 
 /** Ends a call at its deadline or when its caller's signal aborts, whichever is first. */
 export class CallDeadline {
@@ -39,7 +40,7 @@ export class CallDeadline {
     this.#timer = undefined;
     if (ms === undefined || this.signal.aborted) return;
     this.#timer = this.#clock.setTimer(() => {
-      const message = `the container engine made no progress with ${this.#what} for ${ms / 1_000} s`;
+      const message = `${engineStuck.format()} with ${this.#what} for ${ms / 1_000} s`;
       this.#controller.abort(new EngineError('Timeout', message));
     }, ms);
   }

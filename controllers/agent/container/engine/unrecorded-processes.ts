@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { processUnrecorded } from '../../../messages/starts.js';
 
 /** Processes of a container that the engine has no record of and that can't be killed. */
 export class UnrecordedProcesses extends Error {
@@ -20,7 +21,7 @@ export async function killUnrecorded(id: string, proc = '/proc'): Promise<void> 
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ESRCH') continue;
       throw new UnrecordedProcesses(
-        `process ${pid} of container ${id.slice(0, 12)} was started by an engine that was killed meanwhile, and the engine does not know it; end it: sudo kill -9 ${pid}`,
+        `${processUnrecorded.format({ pid, container: id.slice(0, 12) })}, and the engine does not know it; end it: sudo kill -9 ${pid}`,
         { cause: error },
       );
     }

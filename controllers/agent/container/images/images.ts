@@ -10,6 +10,7 @@ import type { ImageRecords } from './image-records.js';
 import { PullProgress } from './pull-progress.js';
 import { pullRemedy } from './pull-refusal.js';
 import type { CredentialsOf, FoundCredentials } from './registry-credentials.js';
+import { imageAbsent, imageRefused, imageRemoved } from '../../../messages/starts.js';
 
 /** The pull policy of an image: if the node does not have it, at each start, or never. */
 export type ImagePull = 'missing' | 'always' | 'never';
@@ -93,7 +94,7 @@ export class Images {
     }
     if (policy === 'never')
       throw new ImageError(
-        `image ${name} is not on this node and imagePull is never; load it with kedge image load, or use imagePull missing`,
+        `${imageAbsent.format({ image: name })}; load it with kedge image load, or use imagePull missing`,
       );
     return this.#shared(name, reference, onProgress, signal);
   }
@@ -143,12 +144,12 @@ export class Images {
       const message = messageOf(cause);
       const remedy = pullRemedy(message, reference, found);
       throw new ImageError(
-        `image ${name} can't be pulled: ${message}${remedy === '' ? '' : `; ${remedy}`}`,
+        `${imageRefused.format({ image: name })}: ${message}${remedy === '' ? '' : `; ${remedy}`}`,
         { cause },
       );
     }
     const image = await images.inspect(name, signal);
-    if (!image) throw new ImageError(`image ${name} was pulled, but was removed again`);
+    if (!image) throw new ImageError(imageRemoved.format({ image: name }));
     await this.#record(image, name, before);
     return { id: image.id, digest: digestOf(image, name) };
   }

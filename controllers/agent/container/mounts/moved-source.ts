@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { WorkloadMount } from '../../runtime/runtime.js';
+import { sourceMoved } from '../../../messages/starts.js';
 
 /** The deepest of some directories that contains a path; the root directory if none does. */
 function baseOf(path: string, directories: readonly string[]): string {
@@ -26,7 +27,7 @@ export async function requireUnmoved(
     });
     if (real === join(await realpath(base), relative(base, source))) continue;
     throw new Error(
-      `mount ${target}: its source ${source} leads to ${real}, because a directory of the path was replaced by a symbolic link; put the directory back on the node, or change the volume's parameter hostPath`,
+      `mount ${target}: ${sourceMoved.format({ source, target: real })}, because a directory of the path was replaced by a symbolic link; put the directory back on the node, or change the volume's parameter hostPath`,
     );
   }
 }

@@ -10,6 +10,7 @@ import {
   limitFiles,
 } from './limit-files.js';
 import { clusterPrefix } from '../../runtime/cluster-prefix.js';
+import { limitsRefused } from '../../../messages/starts.js';
 
 /** The folder of all groups, in each hierarchy. */
 const parentName = 'kedge';
@@ -128,7 +129,7 @@ export class WorkloadGroups {
     const why =
       failures.length === 0
         ? undefined
-        : `limits of ${failures.join(' and ')} can't be enforced by this kedged; run it as root on a machine with these cgroup controllers, or remove the limits`;
+        : `limits of ${failures.join(' and ')} ${limitsRefused.format()}; run it as root on a machine with these cgroup controllers, or remove the limits`;
     return { procs: [...folders].map((folder) => join(folder, 'cgroup.procs')), unenforced: why };
   }
 

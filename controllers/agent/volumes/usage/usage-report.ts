@@ -2,6 +2,7 @@ import { findCondition } from 'kedge';
 import type { Volume, VolumeStatus } from '../../../volume/kind.js';
 import { type NewCondition, setCondition } from '../../../reasons/index.js';
 import { type FileSystemUsage, usedPercent } from './file-system-usage.js';
+import { ownFileSystemFull, sharedDiskFull } from '../../../messages/storage.js';
 
 /** Thresholds of space or inodes: nearly full above the first one, until the share falls below the second one. */
 const nearlyFullPercent = 90;
@@ -58,14 +59,14 @@ function spaceCondition(
   const limit = was ? roomAgainPercent : nearlyFullPercent;
   const isLow = Math.max(space, inodes) > limit;
   if (!isLow && !was) return undefined;
-  const where = isOwn ? 'its file system' : 'the disk that it shares';
-  const what = space >= inodes ? 'space' : 'inodes';
+  const full = isOwn ? ownFileSystemFull : sharedDiskFull;
+  const resource = space >= inodes ? 'space' : 'inodes';
   return isLow
     ? {
         type: 'SpaceLow',
         status: 'True',
         reason: 'NearlyFull',
-        message: `more than ${nearlyFullPercent} % of the ${what} of ${where} is used`,
+        message: full.format({ percent: nearlyFullPercent, resource }),
       }
     : { type: 'SpaceLow', status: 'False', reason: 'EnoughSpace', message: '' };
 }

@@ -1,0 +1,19 @@
+import { messageForm } from '@kedge/driver-sdk/messages';
+
+/** Secrets and configmaps that do not exist or lack a key: `<namespace>/<name>`. */
+export const inputMessages = {
+  secret: {
+    missing: messageForm('secret {object} does not exist'),
+    keyMissing: messageForm('secret {object} has no key "{key}"'),
+  },
+  configmap: {
+    missing: messageForm('configmap {object} does not exist'),
+    keyMissing: messageForm('configmap {object} has no key "{key}"'),
+  },
+} as const;
+
+/** A directory of a volume that can't be mounted. */
+export const subPathRefused = messageForm('subPath "{subPath}"');
+
+/** A directory of a volume that only root can mount. */
+export const subPathNeedsRoot = messageForm('subPath "{subPath}" needs a kedged that runs as root');

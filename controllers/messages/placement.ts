@@ -1,0 +1,19 @@
+import { messageForm } from '@kedge/driver-sdk/messages';
+
+/** A volume restricts its instance to nodes with labels, `key=value`. */
+export const reachableFrom = messageForm(
+  'volume {volume} is reachable only from nodes with {{labels[]}}',
+);
+
+/** Parameters do not contain the location of a volume, and no node has its labels. */
+export const locationMissing = messageForm(
+  'its parameters do not contain {parameters[]}, and no node has the label {labels[]}; set',
+);
+
+/** A node has too little of a resource, `cpu`, `memory` or `pids`; quantities with units. */
+export const shortage = messageForm('{free} of {total} {resource} free, {requested} is requested');
+
+/** An instance uses a host port, such as `80/TCP`. */
+export const portTakenBy = messageForm(
+  'port {port} of node {node} is taken by instance {instance}',
+);

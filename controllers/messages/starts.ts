@@ -1,0 +1,63 @@
+import { messageForm } from '@kedge/driver-sdk/messages';
+
+/** A workload could not be started; the reason follows. */
+export const startRefused = messageForm("can't be started:");
+
+/** The end of a run that the restart policy does not restart. */
+export const notRestarted = messageForm('not restarted because of restartPolicy {restartPolicy}');
+
+/** A node lacks the runtime of an instance. */
+export const runtimeMissing = messageForm(
+  'runtime {runtime} is not available on node {node}; it has: {runtimes[]}',
+);
+
+/** The engine did not continue a call. */
+export const engineStuck = messageForm('the container engine made no progress');
+
+/** The engine still creates or removes a container of an earlier attempt. */
+export const containerUnsettled = messageForm('container {container} is not ready to be started');
+
+/** A process of a container that the engine has no record of. */
+export const processUnrecorded = messageForm(
+  'process {pid} of container {container} was started by an engine that was killed meanwhile',
+);
+
+/** A container that Kedge did not create has the name of a run's container. */
+export const containerNameTaken = messageForm(
+  'the name of container {container} is in use by a container that Kedge did not create',
+);
+
+/** A user of the engine paused the container of a run. */
+export const containerPaused = messageForm('docker unpause {container} continues it');
+
+/** A directory of the node was replaced by a link. */
+export const sourceMoved = messageForm('its source {source} leads to {target}');
+
+/** An image could not be pulled; the reason follows. */
+export const imageRefused = messageForm("image {image} can't be pulled");
+
+/** An image is missing on the node, and must not be pulled. */
+export const imageAbsent = messageForm('image {image} is not on this node and imagePull is never');
+
+/** An image was removed from the node before its container was created. */
+export const imageRemoved = messageForm('image {image} was pulled, but was removed again');
+
+/** Limits of a workload that the node does not support. */
+export const limitsRefused = messageForm("can't be enforced by this kedged");
+
+/** The user of a workload does not exist. */
+export const userMissing = messageForm('user {user} does not exist on this node');
+
+/** The user of a workload needs rights that kedged lacks. */
+export const userRefused = messageForm("user {user} can't be used");
+
+/** The capabilities of a workload need rights that kedged lacks. */
+export const capabilitiesRefused = messageForm("capabilities {capabilities[]} can't be granted");
+
+/** The script `enter.sh` writes it; its test compares the two. */
+export const workingDirectoryMissing = messageForm(
+  "its working directory {path} does not exist, or can't be entered",
+);
+
+/** The script `enter.sh` writes it; its test compares the two. */
+export const commandNotExecutable = messageForm('command {file} is not executable');

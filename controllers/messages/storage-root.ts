@@ -1,0 +1,10 @@
+import { messageForm } from '@kedge/driver-sdk/messages';
+
+/** The beginning of every message about a storage root. */
+export const storageRootLabel = messageForm('storage root {path}');
+
+/** Another process has locked a storage root. */
+export const storageRootHolder = messageForm('is locked by process {pid}');
+
+/** The command that marks a directory as the storage root of a cluster. */
+export const markCommand = messageForm('mkdir -p {folder} && echo {cluster} > {mark}');

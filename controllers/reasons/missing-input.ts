@@ -1,0 +1,23 @@
+import { inputMessages } from '../messages/inputs.js';
+
+/** A secret or configmap that a message reports as missing, or one that lacks a key. */
+interface MissingInput {
+  readonly kind: 'secret' | 'configmap';
+  readonly namespace: string;
+  readonly name: string;
+  /** Absent: the whole object is missing. */
+  readonly key?: string;
+}
+
+/** The missing secret or configmap, or missing key of one, that a message reports; undefined for other messages. */
+export function missingInput(message: string): MissingInput | undefined {
+  for (const kind of ['secret', 'configmap'] as const) {
+    const { missing, keyMissing } = inputMessages[kind];
+    const lacking = keyMissing.read(message);
+    const object = lacking?.object ?? missing.read(message)?.object;
+    if (object === undefined) continue;
+    const [namespace = '', name = ''] = object.split('/');
+    return { kind, namespace, name, ...(lacking && { key: lacking.key }) };
+  }
+  return undefined;
+}

@@ -1,0 +1,6 @@
+/**
+ * Texts with named parts that one component writes and another one reads. Drivers write the texts of this module;
+ * remedies read their parts.
+ */
+export { type GivenParts, type MessageForm, messageForm, type ReadParts } from './message-form.js';
+export { hostPathMissing, hostPathRefused, programsMissing } from './driver-messages.js';
