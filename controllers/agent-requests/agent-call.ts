@@ -1,9 +1,15 @@
-import { type StatusCode, StatusError } from 'kedge';
+import { type Clock, type StatusCode, StatusError } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 
 /** Maximum lengths of a failure's message and reason, in characters: an answer's trailer has both. */
 const messageCharactersMax = 4_096;
 const reasonCharactersMax = 100;
+
+/**
+ * Time until the first answer of an agent: longer than that in which a command must start there, so that the agent's
+ * own error comes first.
+ */
+const firstAnswerMs = 45_000;
 
 /** The error of a request whose agent disconnected. */
 export function agentLost(node: string): StatusError {
@@ -11,6 +17,14 @@ export function agentLost(node: string): StatusError {
     code: 'Unavailable',
     reason: 'AgentLost',
     message: `the connection to the agent of node ${node} was lost during the request; retry once the agent is connected again`,
+  });
+}
+
+function agentSilent(node: string): StatusError {
+  return new StatusError({
+    code: 'DeadlineExceeded',
+    reason: 'AgentSilent',
+    message: `the agent of node ${node} did not answer within ${firstAnswerMs / 1_000} s, although it is connected; check its process on that node, and try again`,
   });
 }
 
@@ -42,6 +56,7 @@ interface Outgoing {
  */
 export class AgentCall {
   readonly node: string;
+  readonly #clock: Clock;
   readonly #outgoing: Outgoing[] = [];
   readonly #ended = new AbortController();
   #answers: AsyncIterator<JsonObject> | undefined;
@@ -51,8 +66,9 @@ export class AgentCall {
   readonly opened: Promise<void>;
 
   /** @param opening the message with the request */
-  constructor(node: string, opening: JsonObject) {
+  constructor(node: string, opening: JsonObject, clock: Clock) {
     this.node = node;
+    this.#clock = clock;
     this.#outgoing.push({ message: opening, taken: () => undefined });
     this.opened = new Promise((resolve) => {
       this.#opened = resolve;
@@ -80,11 +96,21 @@ export class AgentCall {
 
   /**
    * The answers until the agent's last one.
-   * @throws StatusError that the agent reported; Unavailable (AgentLost) if it disconnected
+   * @param begins whether the agent answers before its work ends; the call then ends without a first answer in time
+   * @throws StatusError that the agent reported; Unavailable (AgentLost) if it disconnected; DeadlineExceeded
+   * (AgentSilent) without a first answer
    */
-  async *answers(): AsyncIterable<JsonObject> {
+  async *answers({ begins = true } = {}): AsyncIterable<JsonObject> {
+    let isSilent = false;
+    const onSilence = (): void => {
+      isSilent = true;
+      this.close();
+    };
+    const silence = begins ? this.#clock.setTimer(onSilence, firstAnswerMs) : undefined;
     for (;;) {
       const answer = await this.#next();
+      silence?.cancel();
+      if (isSilent) throw agentSilent(this.node);
       if (!answer) throw agentLost(this.node);
       if (isJsonObject(answer.failure)) throw failureOf(answer.failure);
       yield answer;

@@ -1,6 +1,5 @@
 import {
   backoffDelayMs,
-  type Clock,
   linkSignals,
   type Logger,
   messageOf,
@@ -18,7 +17,6 @@ export interface AgentConnectionOptions extends AnswerSources {
   readonly calls: Pick<ApiClient, 'duplex'>;
   /** The id with which this process registered the node: `AgentLife.id`. */
   readonly agentId: string;
-  readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
 }

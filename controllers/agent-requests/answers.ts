@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { failedPrecondition, invalid, StatusError } from 'kedge';
+import { type Clock, failedPrecondition, invalid, StatusError } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ExecProcess, LogLine, NodeImages, Runtime, TerminalSize } from '../agent/index.js';
 import { type CommandTarget, startCommand } from './start-command.js';
@@ -13,6 +13,7 @@ import { cursorOf } from './remote-log.js';
 export interface AnswerSources {
   readonly node: string;
   readonly runtimes: readonly Runtime[];
+  readonly clock: Clock;
   /** Absent: requests about images are refused. */
   readonly images?: NodeImages | undefined;
 }
@@ -71,13 +72,13 @@ async function feed(command: ExecProcess, message: JsonObject): Promise<void> {
 }
 
 async function* exec(
-  { runtimes }: AnswerSources,
+  sources: AnswerSources,
   request: JsonObject,
   { input, gone }: Received,
 ): AsyncIterable<JsonObject> {
   const words = Array.isArray(request.command) ? request.command.map(String) : [];
   const terminal = request.tty === true ? sizeIn(request.size) : undefined;
-  const command = await startCommand(runtimes, targetIn(request), { command: words, terminal });
+  const command = await startCommand(sources, targetIn(request), { command: words, terminal });
   const kill = (): void => command.kill();
   gone.signal.addEventListener('abort', kill, { once: true });
   if (gone.signal.aborted) kill();

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { type JsonObject, textOf } from 'kedge/rpc';
+import { FakeClock } from 'kedge/testing';
 import type { NodeImage, NodeImages } from '../agent/index.js';
 import { answersTo } from './answers.js';
 import { imagesHere } from './image-access.js';
@@ -52,7 +53,10 @@ describe('the images of a node that has more than one answer can hold', () => {
   async function byAgent(listImages: JsonObject): Promise<JsonObject> {
     const input = (async function* (): AsyncIterable<JsonObject> {})();
     const received = { request: { listImages }, input, gone: new AbortController() };
-    for await (const answer of answersTo({ node: 'far', runtimes: [], images }, received))
+    for await (const answer of answersTo(
+      { node: 'far', runtimes: [], images, clock: new FakeClock() },
+      received,
+    ))
       return answer.images as JsonObject;
     return {};
   }

@@ -77,7 +77,7 @@ class RemoteCommand implements ExecProcess {
 
 /**
  * Starts a command in a workload of another node.
- * @throws StatusError as the agent reported it, AgentNotConnected, AgentLost
+ * @throws StatusError as the agent reported it, AgentNotConnected, AgentLost, AgentSilent
  */
 export async function remoteCommand(
   agents: ConnectedAgents,

@@ -10,9 +10,10 @@ import type { RequestPlace } from './remote-command.js';
 async function answerIn(
   call: AgentCall,
   field: string,
+  { begins }: { readonly begins: boolean },
   onOther: (answer: JsonObject) => void = () => undefined,
 ): Promise<JsonObject> {
-  for await (const answer of call.answers()) {
+  for await (const answer of call.answers({ begins })) {
     const found = answer[field];
     if (isJsonObject(found)) return found;
     onOther(answer);
@@ -45,14 +46,18 @@ export function remoteImages(
   };
   return {
     list: (signal, page) =>
-      called({ listImages: imagePageFields(page) }, signal, (call) => answerIn(call, 'images')),
+      called({ listImages: imagePageFields(page) }, signal, (call) =>
+        answerIn(call, 'images', { begins: true }),
+      ),
     prune: (signal, dryRun) =>
-      called({ pruneImages: { dryRun } }, signal, (call) => answerIn(call, 'pruned')),
+      called({ pruneImages: { dryRun } }, signal, (call) =>
+        answerIn(call, 'pruned', { begins: false }),
+      ),
     load: (tar, onText, signal) =>
       called({ loadImages: {} }, signal, async (call) => {
         // The caller knows why its archive broke off.
         sendArchive(call, tar).catch(() => call.close());
-        const loaded = await answerIn(call, 'loaded', (answer) => {
+        const loaded = await answerIn(call, 'loaded', { begins: false }, (answer) => {
           const text = textOf(answer, 'progress');
           if (text !== '') onText(text);
         });

@@ -1,4 +1,4 @@
-import { failedPrecondition, messageOf } from 'kedge';
+import { type Clock, failedPrecondition, messageOf, StatusError } from 'kedge';
 import { type ExecProcess, type ExecSpec, type Runtime, runtimeFailure } from '../agent/index.js';
 import type { Instance } from '../instance/kind.js';
 
@@ -22,11 +22,50 @@ export function targetOf({
   return { uid: metadata.uid, runtime: template.runtime ?? 'container', namespace, name, status };
 }
 
+/** Time in which a command must start. Each call of a container engine has a deadline of its own, which is as long. */
+const startMs = 30_000;
+
+/** What is needed to start a command. */
+export interface CommandStarter {
+  readonly runtimes: readonly Runtime[];
+  readonly clock: Clock;
+}
+
 /**
- * Starts a command in a workload of this node.
- * @throws StatusError RuntimeUnavailable, NotRunning, ExecFailed
+ * Starts a command in a workload of this node. A command that starts after the deadline is ended.
+ * @throws StatusError RuntimeUnavailable, NotRunning, ExecFailed, ExecTimeout
  */
 export async function startCommand(
+  { runtimes, clock }: CommandStarter,
+  target: CommandTarget,
+  spec: ExecSpec,
+): Promise<ExecProcess> {
+  const starting = started(runtimes, target, spec);
+  let onLate: () => void = () => undefined;
+  const late = new Promise<undefined>((resolve) => {
+    onLate = () => resolve(undefined);
+  });
+  const timer = clock.setTimer(onLate, startMs);
+  try {
+    const command = await Promise.race([starting, late]);
+    if (command) return command;
+  } finally {
+    timer.cancel();
+  }
+  starting.then(
+    (command) => command.kill(),
+    () => undefined,
+  );
+  const where =
+    target.runtime === 'container' ? 'the container engine of its node (docker ps)' : 'its node';
+  throw new StatusError({
+    code: 'DeadlineExceeded',
+    reason: 'ExecTimeout',
+    message: `the command did not start in "${target.namespace}/${target.name}" within ${startMs / 1_000} s, and is ended if it starts later; check ${where}, which does not answer or is overloaded, and try again`,
+  });
+}
+
+async function started(
   runtimes: readonly Runtime[],
   { uid, runtime: wanted, namespace, name, status }: CommandTarget,
   spec: ExecSpec,

@@ -84,7 +84,9 @@ async function start(
   const instance = await parts.store.get(instances, { namespace, name });
   if (!instance) throw notFound({ kind: 'Instance', namespace, name });
   const node = otherNodeOf(instance, options.node);
-  if (node === undefined) return startCommand(options.runtimes, targetOf(instance), spec);
+  const { runtimes } = options;
+  const { clock } = parts;
+  if (node === undefined) return startCommand({ runtimes, clock }, targetOf(instance), spec);
   const remedy =
     instance.containerId === undefined
       ? 'run the command yourself'

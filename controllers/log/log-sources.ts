@@ -30,7 +30,7 @@ export type SourcedLine = LogLine | { readonly remark: string };
 
 /** Delay before a followed log is opened again; it also waits until the agent is connected. */
 const backoff = { baseMs: 200, maxMs: 5_000, jitter: 0.5 };
-const lostReasons = ['AgentLost', 'AgentNotConnected'];
+const lostReasons = ['AgentLost', 'AgentNotConnected', 'AgentSilent'];
 
 function isLost(error: unknown): error is StatusError {
   return error instanceof StatusError && lostReasons.includes(error.reason);
@@ -54,7 +54,7 @@ function placeOf(
 /**
  * The log of an instance, here or on another node. A followed log continues, after the last line that was read, when
  * the agent of its node is connected again.
- * @throws StatusError AgentNotConnected, AgentLost, RuntimeUnavailable
+ * @throws StatusError AgentNotConnected, AgentLost, AgentSilent, RuntimeUnavailable
  */
 export async function* logOf(
   sources: LogSources,
