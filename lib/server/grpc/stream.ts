@@ -1,6 +1,7 @@
 import type { ServerDuplexStream, ServerWritableStream } from '@grpc/grpc-js';
 import type { JsonObject, MethodInfo } from '../../rpc/index.js';
 import { type MessageSink, PacedWrites, type WaitingBytes } from '../transport/paced-writes.js';
+import { encodedOnce } from '../transport/shared-answer.js';
 import type { AnswerEncoder } from './answers.js';
 
 type AnsweringCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
@@ -26,7 +27,7 @@ export async function sendStream(stream: GrpcStream): Promise<void> {
   using writes = new PacedWrites({ write, cut }, signal, waiting);
   for await (const answer of answers) {
     if (signal.aborted) break;
-    await writes.write(encoder.encode(method, answer));
+    await writes.write(encodedOnce(answer, method.output, () => encoder.encode(method, answer)));
   }
   call.end();
 }

@@ -20,7 +20,7 @@ import type { ObjectAccess } from '../api/object-access.js';
 import { accessesByIndex, indexSelection } from './kind-check-operations.js';
 import { RecentCache } from './recent-cache.js';
 import { listCaller, listResource } from './resource-list.js';
-import { watchResource } from './resource-watch.js';
+import { SharedAnswers, watchResource } from './resource-watch.js';
 import type { WritePlanner } from '../admission/write-planner.js';
 import type { Admission } from '../admission/admission.js';
 import { requestKey, requestNamespace } from './request-key.js';
@@ -35,6 +35,9 @@ export interface ResourceReadsOptions {
   readonly objectAccess?: ObjectAccess | undefined;
 }
 
+/** The forms of an event in answers: of the kind's own service, and of ObjectService. */
+type EventForm = 'message' | 'text' | 'text with previous';
+
 /** Maximum number of objects whose form of the API is cached. */
 const recentMax = 1_024;
 
@@ -42,6 +45,8 @@ const recentMax = 1_024;
 export class ResourceReads {
   readonly #options: ResourceReadsOptions;
   readonly #recent = new RecentCache<ApiObject, JsonObject>(recentMax);
+  /** Of each kind as it is served, by the form of its events. */
+  readonly #shared = new WeakMap<ServedKind, Map<EventForm, SharedAnswers>>();
 
   constructor(options: ResourceReadsOptions) {
     this.#options = options;
@@ -58,20 +63,28 @@ export class ResourceReads {
     return present(this.#options.admission.message(served), fieldsOf(visible));
   }
 
+  #sharedOf(served: ServedKind, form: EventForm): SharedAnswers {
+    let forms = this.#shared.get(served);
+    if (!forms) this.#shared.set(served, (forms = new Map<EventForm, SharedAnswers>()));
+    let shared = forms.get(form);
+    if (!shared) forms.set(form, (shared = new SharedAnswers()));
+    return shared;
+  }
+
   watch(served: ServedKind, context: CallContext, request: JsonObject): AsyncIterable<JsonObject> {
     const tell = ({ type, object }: WatchEvent<ApiObject>): JsonObject => ({
       type,
       object: this.#seen(served, object),
     });
-    return this.#watch(served, context, request, tell);
+    return this.#watch(served, context, request, 'message', tell);
   }
 
   #watch(
     served: ServedKind,
     context: CallContext,
     request: JsonObject,
+    form: EventForm,
     tell: (event: WatchEvent<ApiObject>) => JsonObject,
-    withPrevious = false,
   ): AsyncIterable<JsonObject> {
     const namespace = requestNamespace(served.kind, request);
     const filter = this.#options.objectAccess?.filterFor(context.identity);
@@ -82,14 +95,16 @@ export class ResourceReads {
       selector: selectorOf(request),
       fields: this.#fieldsOf(served, request),
       visible: filter && ((object) => filter.allows(plural, 'watch', object)),
-      withPrevious,
+      withPrevious: form === 'text with previous',
       signal: context.signal,
       tell,
+      cursorField: form === 'message' ? 'resourceVersion' : 'cursor',
+      shared: this.#sharedOf(served, form),
     });
   }
 
   /** Like {@link watch}, with objects as JSON text, and previous states if requested. */
-  async *watchObjects(
+  watchObjects(
     served: ServedKind,
     context: CallContext,
     request: JsonObject,
@@ -106,8 +121,7 @@ export class ResourceReads {
       };
     };
     const asked = { ...request, resourceVersion: textOf(request, 'cursor') };
-    for await (const answer of this.#watch(served, context, asked, tell, withPrevious))
-      yield { events: answer.events, cursor: answer.resourceVersion };
+    return this.#watch(served, context, asked, withPrevious ? 'text with previous' : 'text', tell);
   }
 
   async get(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {

@@ -25,9 +25,9 @@ describe('watch without a version, over the wire', () => {
       tell: ({ type, object }) => ({ type, object }),
     });
     const seen: ServerSentEvent[] = [];
-    for await (const event of watchEvents(answers)) {
-      seen.push(event);
-      if (event.event === 'BOOKMARK') await store.create(lamps, { name: 'late' });
+    for await (const answer of answers) {
+      seen.push(...watchEvents(answer));
+      if (seen.at(-1)?.event === 'BOOKMARK') await store.create(lamps, { name: 'late' });
       if (seen.length === count + 2) break;
     }
     stop.abort();

@@ -10,6 +10,7 @@ import {
 } from '../../object/index.js';
 import type { JsonObject } from '../../rpc/index.js';
 import type { ObjectStore } from '../../store/index.js';
+import { sharedAnswer } from '../transport/shared-answer.js';
 
 /** Interval of bookmarks of an idle watch, so that its cursor stays within the history. */
 const bookmarkMs = 15_000;
@@ -36,6 +37,24 @@ export interface WatchRequest {
   readonly signal: AbortSignal;
   /** Converts an event to its form in answers. */
   readonly tell: (event: WatchEvent<ApiObject>) => JsonObject;
+  /** The name of the field of answers with the cursor. */
+  readonly cursorField?: 'resourceVersion' | 'cursor';
+  /** The answers of all callers who see all objects in this form; undefined: they are made for this caller alone. */
+  readonly shared?: SharedAnswers;
+}
+
+/** The answers to batches that a store gives to several watchers. */
+export class SharedAnswers {
+  readonly #made = new WeakMap<WatchBatch<ApiObject>, readonly JsonObject[]>();
+
+  /** The answers to a batch; they are made once. */
+  of(batch: WatchBatch<ApiObject>, make: () => Iterable<JsonObject>): readonly JsonObject[] {
+    const known = this.#made.get(batch);
+    if (known) return known;
+    const made = Array.from(make(), sharedAnswer);
+    this.#made.set(batch, made);
+    return made;
+  }
 }
 
 /**
@@ -50,6 +69,9 @@ export async function* watchResource(
   request: WatchRequest,
 ): AsyncIterable<JsonObject> {
   const { namespace, selector, fields, visible, signal, tell, withPrevious = false } = request;
+  const { cursorField = 'resourceVersion' } = request;
+  // Answers that depend on the caller are not shared, nor are those of the present state, which are made for one caller.
+  const shared = visible ? undefined : request.shared;
   const start =
     request.resourceVersion === ''
       ? { sendInitialEvents: true as const }
@@ -66,9 +88,12 @@ export async function* watchResource(
     // An empty live answer is a valid bookmark; within the present state it would end that state.
     if (parts.events.length === 0 && batch.initial === 'more') continue;
     const { storeId = store.storeId } = batch.cursor === undefined ? {} : parseCursor(batch.cursor);
-    const cursorAt = (revision: number): string =>
-      batch.initial === 'more' ? '' : formatCursor(revision, storeId);
-    yield* answers(parts, batch.initial === 'more', cursorAt, tell);
+    const make = (): Iterable<JsonObject> =>
+      answers(parts, batch.initial === 'more', (events, revision) => ({
+        events: events.map(tell),
+        [cursorField]: batch.initial === 'more' ? '' : formatCursor(revision, storeId),
+      }));
+    yield* shared && batch.initial === undefined ? shared.of(batch, make) : make();
   }
 }
 
@@ -115,20 +140,18 @@ async function seenAs(
 function* answers(
   { events, revision }: WatchBatch<ApiObject>,
   initial: boolean,
-  cursorAt: (revision: number) => string,
-  tell: (event: WatchEvent<ApiObject>) => JsonObject,
+  answer: (events: readonly WatchEvent<ApiObject>[], revision: number) => JsonObject,
 ): Iterable<JsonObject> {
-  let reported: JsonObject[] = [];
+  let start = 0;
   let bytes = 0;
   for (const [at, event] of events.entries()) {
-    reported.push(tell(event));
     bytes += event.size ?? sizeGuess;
     const next = events[at + 1];
     const whole = initial || next?.revision !== event.revision;
     if (!next || !whole || bytes < answerBytesMax) continue;
-    yield { events: reported, resourceVersion: cursorAt(event.revision) };
-    reported = [];
+    yield answer(events.slice(start, at + 1), event.revision);
+    start = at + 1;
     bytes = 0;
   }
-  yield { events: reported, resourceVersion: cursorAt(revision) };
+  yield answer(start === 0 ? events : events.slice(start), revision);
 }

@@ -15,11 +15,24 @@ export interface ServerSentEvent {
   readonly data: unknown;
 }
 
-/** Answers with server-sent events (WHATWG HTML 9.2) until the source or the connection ends. */
+/** The text of events as they are sent (WHATWG HTML 9.2). */
+export function eventBytes(events: Iterable<ServerSentEvent>): Buffer {
+  let text = '';
+  for (const { id, event, data } of events) {
+    if (id !== undefined) text += `id: ${id}\n`;
+    if (event !== undefined) text += `event: ${event}\n`;
+    text += `data: ${JSON.stringify(data)}\n\n`;
+  }
+  return Buffer.from(text);
+}
+
+const comment = Buffer.from(':\n\n');
+
+/** Answers with server-sent events until the source, which has their text, or the connection ends. */
 export async function sendEvents(
   response: ServerResponse,
   headers: Readonly<Record<string, string>>,
-  source: AsyncIterable<ServerSentEvent>,
+  source: AsyncIterable<Buffer>,
   writer: StreamWriter,
   signal: AbortSignal,
 ): Promise<void> {
@@ -33,11 +46,9 @@ export async function sendEvents(
   using link = linkSignals(signal, ended.signal);
   void beat(writer, link.signal);
   try {
-    await writer.write(':\n\n');
-    for await (const event of source) {
-      const id = event.id === undefined ? '' : `id: ${event.id}\n`;
-      const name = event.event === undefined ? '' : `event: ${event.event}\n`;
-      await writer.write(`${id}${name}data: ${JSON.stringify(event.data)}\n\n`);
+    await writer.write(comment);
+    for await (const text of source) {
+      await writer.write(text);
       if (writer.over) break;
     }
   } finally {
@@ -51,7 +62,7 @@ async function beat(writer: StreamWriter, signal: AbortSignal): Promise<void> {
     await sleep(systemClock, heartbeatMs, signal);
     if (signal.aborted) return;
     // A client that has not read yet needs no heartbeat.
-    if (!writer.full) await writer.write(':\n\n');
+    if (!writer.full) await writer.write(comment);
   }
 }
 
@@ -66,24 +77,20 @@ function revisionOf(object: JsonObject): string {
 }
 
 /**
- * Converts watch answers to events. An id is sent only where a client may resume without loss or repetition: after
+ * Converts a watch answer to events. An id is sent only where a client may resume without loss or repetition: after
  * the last event of a revision, and after the whole present state.
  */
-export async function* watchEvents(
-  answers: AsyncIterable<JsonObject>,
-): AsyncIterable<ServerSentEvent> {
-  for await (const raw of answers) {
-    const { events = [], resourceVersion = '' } = raw as Partial<WatchAnswer>;
-    const storeId = resourceVersion === '' ? undefined : parseCursor(resourceVersion).storeId;
-    const cursorAt = (revision: string): string =>
-      storeId === undefined ? revision : formatCursor(Number(revision), storeId);
-    for (const [at, { type, object }] of events.entries()) {
-      const revision = revisionOf(object);
-      const next = events[at + 1];
-      const last = resourceVersion !== '' && (!next || revisionOf(next.object) !== revision);
-      yield { ...(last ? { id: cursorAt(revision) } : {}), event: type, data: { type, object } };
-    }
-    if (events.length === 0)
-      yield { id: resourceVersion, event: 'BOOKMARK', data: { type: 'BOOKMARK', resourceVersion } };
+export function* watchEvents(answer: JsonObject): Iterable<ServerSentEvent> {
+  const { events = [], resourceVersion = '' } = answer as Partial<WatchAnswer>;
+  const storeId = resourceVersion === '' ? undefined : parseCursor(resourceVersion).storeId;
+  const cursorAt = (revision: string): string =>
+    storeId === undefined ? revision : formatCursor(Number(revision), storeId);
+  for (const [at, { type, object }] of events.entries()) {
+    const revision = revisionOf(object);
+    const next = events[at + 1];
+    const last = resourceVersion !== '' && (!next || revisionOf(next.object) !== revision);
+    yield { ...(last ? { id: cursorAt(revision) } : {}), event: type, data: { type, object } };
   }
+  if (events.length === 0)
+    yield { id: resourceVersion, event: 'BOOKMARK', data: { type: 'BOOKMARK', resourceVersion } };
 }

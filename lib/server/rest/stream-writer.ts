@@ -29,8 +29,8 @@ export class StreamWriter implements Disposable {
   }
 
   /** Resolves when the next piece can be written, or when no more can be written at all. */
-  async write(text: string): Promise<void> {
-    if (!this.over) await this.#writes.write(Buffer.from(text));
+  async write(text: Buffer): Promise<void> {
+    if (!this.over) await this.#writes.write(text);
   }
 
   [Symbol.dispose](): void {

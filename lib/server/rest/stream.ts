@@ -1,8 +1,9 @@
 import type { FastifyReply } from 'fastify';
 import type { JsonObject } from '../../rpc/index.js';
 import { errorBody, publicError } from '../schema/error-body.js';
+import { encodedOnce } from '../transport/shared-answer.js';
 import type { WaitingBytes } from '../transport/paced-writes.js';
-import { sendEvents, type ServerSentEvent, watchEvents } from './sse.js';
+import { eventBytes, sendEvents, type ServerSentEvent, watchEvents } from './sse.js';
 import { StreamWriter } from './stream-writer.js';
 
 /** An outgoing stream of answers to a REST client. */
@@ -27,14 +28,13 @@ export async function sendStream(stream: RestStream): Promise<void> {
   reply.hijack();
   using writer = new StreamWriter(reply.raw, signal, waiting);
   if (form !== 'lines') {
-    const events = form === 'watch' ? watchEvents(answers) : plainEvents(answers);
-    await sendEvents(reply.raw, headers, guarded(stream, events), writer, signal);
+    await sendEvents(reply.raw, headers, eventTexts(stream, answers), writer, signal);
     return;
   }
   reply.raw.writeHead(200, { ...headers, 'content-type': 'application/x-ndjson' });
   try {
     for await (const answer of answers) {
-      await writer.write(`${JSON.stringify(answer)}\n`);
+      await writer.write(Buffer.from(`${JSON.stringify(answer)}\n`));
       if (writer.over) break;
     }
     reply.raw.end();
@@ -45,26 +45,26 @@ export async function sendStream(stream: RestStream): Promise<void> {
   }
 }
 
-/** Yields events, and the failure that ends them as the last one. */
-async function* guarded(
-  { requestId, report }: RestStream,
-  events: AsyncIterable<ServerSentEvent>,
-): AsyncIterable<ServerSentEvent> {
+/** Yields the text of the events of each answer, and the failure that ends them as the last one. */
+async function* eventTexts(
+  { form, requestId, report }: RestStream,
+  answers: AsyncIterable<JsonObject>,
+): AsyncIterable<Buffer> {
+  const eventsOf = form === 'watch' ? watchEvents : plainEvents;
   try {
-    yield* events;
+    for await (const answer of answers)
+      yield encodedOnce(answer, eventsOf, () => eventBytes(eventsOf(answer)));
   } catch (thrown) {
     const error = publicError(thrown);
     if (error.code === 'Internal') report(thrown);
-    yield { event: 'ERROR', data: errorBody(error, requestId) };
+    yield eventBytes([{ event: 'ERROR', data: errorBody(error, requestId) }]);
   }
 }
 
-/** Yields answers as events; the id is the position, for a client that reconnects. */
-async function* plainEvents(answers: AsyncIterable<JsonObject>): AsyncIterable<ServerSentEvent> {
-  for await (const data of answers) {
-    const { position } = data;
-    yield typeof position === 'string' && position !== '' ? { id: position, data } : { data };
-  }
+/** An answer as an event; the id is the position, for a client that reconnects. */
+function plainEvents(data: JsonObject): readonly ServerSentEvent[] {
+  const { position } = data;
+  return [typeof position === 'string' && position !== '' ? { id: position, data } : { data }];
 }
 
 /**

@@ -19,7 +19,9 @@ import { LazyObject } from '../record/lazy-object.js';
 import { decodeRecord } from '../record/record-codec.js';
 import { type Change, Selection, type SelectionOptions } from '../index/selection.js';
 import { readChanges, logHole } from './log-reads.js';
+import { scopeKey, SharedBatches } from './shared-batches.js';
 import { type Published, WatchRing } from './watch-ring.js';
+import { WatchWakes } from './watch-wakes.js';
 
 interface Subscriber {
   readonly deliver: (batch: readonly Published[]) => void;
@@ -58,11 +60,13 @@ export class WatchHub {
   #revision: number;
   #compacted: number;
   readonly #subscribers = new Set<Subscriber>();
-  readonly #sleepers = new Set<() => void>();
+  readonly #wakes: WatchWakes;
+  readonly #shared = new SharedBatches();
 
   constructor(options: WatchHubOptions) {
     this.#options = options;
     this.#clock = options.clock;
+    this.#wakes = new WatchWakes(options.clock);
     this.#revision = options.revision;
     this.#ring = new WatchRing(options.revision);
     this.#compacted = options.compacted;
@@ -74,7 +78,7 @@ export class WatchHub {
 
   /** Number of waiting watchers and subscribed informers, for leak tests and metrics. */
   get listeners(): number {
-    return this.#subscribers.size + this.#sleepers.size;
+    return this.#subscribers.size + this.#wakes.size;
   }
 
   /**
@@ -95,7 +99,7 @@ export class WatchHub {
         subscriber.fail(error);
       }
     }
-    this.wakeAll();
+    this.#wakes.published();
   }
 
   setCompacted(revision: number): void {
@@ -104,10 +108,7 @@ export class WatchHub {
 
   /** Wakes every watcher, so that it notices that its signal aborted. Called at close. */
   wakeAll(): void {
-    if (this.#sleepers.size === 0) return;
-    const sleepers = [...this.#sleepers];
-    this.#sleepers.clear();
-    for (const wake of sleepers) wake();
+    this.#wakes.all();
   }
 
   #check(fromRevision: number): void {
@@ -147,30 +148,33 @@ export class WatchHub {
   async *watch(kind: string, options: HubWatch): AsyncIterable<WatchBatch<ApiObject>> {
     const { signal, bookmarkMs, withPrevious = false } = options;
     this.#check(options.fromRevision);
+    using waiter = this.#wakes.join(signal);
     const selection = new Selection(options);
+    const scope = scopeKey({ ...options, kind, withPrevious });
     let cursor = options.fromRevision;
     let sentAt = this.#clock.monotonic();
     while (!signal.aborted) {
       if (cursor < this.#revision) {
-        const published = await this.#after(cursor);
-        const events = await this.#select(published, kind, selection, withPrevious);
-        cursor = published.at(-1)?.revision ?? cursor;
-        if (events.length > 0) {
+        const from = cursor;
+        const batch = await this.#shared.after(from, scope, async () => {
+          const published = await this.#after(from);
+          const events = await this.#select(published, kind, selection, withPrevious);
+          return { revision: published.at(-1)?.revision ?? from, events };
+        });
+        cursor = batch.revision;
+        if (batch.events.length > 0) {
           sentAt = this.#clock.monotonic();
-          yield { revision: cursor, events };
+          yield batch;
         }
         continue;
       }
-      const leftMs =
-        bookmarkMs === undefined
-          ? undefined
-          : Math.max(0, sentAt + bookmarkMs - this.#clock.monotonic());
-      if (leftMs === 0) {
+      const bookmarkAt = bookmarkMs === undefined ? undefined : sentAt + bookmarkMs;
+      if (bookmarkAt !== undefined && bookmarkAt <= this.#clock.monotonic()) {
         sentAt = this.#clock.monotonic();
         yield { revision: cursor, events: [] };
         continue;
       }
-      await this.#sleep(signal, leftMs);
+      await waiter.wait(bookmarkAt);
     }
   }
 
@@ -209,26 +213,6 @@ export class WatchHub {
     // Compaction may have passed this change during the read.
     this.#check(entry.revision - 1);
     throw logHole(predecessor.revision);
-  }
-
-  /**
-   * Resolves at the next publication, after `delayMs`, or when the signal aborts. Waiting for the next event keeps
-   * the process running.
-   */
-  #sleep(signal: AbortSignal, delayMs: number | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.#clock.setTimer(finish, delayMs ?? Infinity);
-      const sleepers = this.#sleepers;
-      function finish(): void {
-        timer.cancel();
-        signal.removeEventListener('abort', finish);
-        sleepers.delete(finish);
-        resolve();
-      }
-      sleepers.add(finish);
-      signal.addEventListener('abort', finish, { once: true });
-      if (signal.aborted) finish();
-    });
   }
 
   /**

@@ -1,0 +1,123 @@
+import { setMaxListeners } from 'node:events';
+import { expect } from 'chai';
+import type { Clock, Timer } from '../../base/index.js';
+import { WatchWakes } from './watch-wakes.js';
+
+/** A clock whose time passes only by `takes`; deferred callbacks and timers run when a test says so. */
+class WorkClock implements Clock {
+  #now = 0;
+  readonly deferred: (() => void)[] = [];
+  readonly timers: { readonly callback: () => void; readonly delayMs: number }[] = [];
+  now = (): number => this.#now;
+  monotonic = (): number => this.#now;
+  turnAgeMs = (): number => 0;
+  defer = (callback: () => void): void => void this.deferred.push(callback);
+  setTimer = (callback: () => void, delayMs: number): Timer => {
+    const timer = { callback, delayMs };
+    this.timers.push(timer);
+    return { cancel: () => void this.timers.splice(this.timers.indexOf(timer), 1) };
+  };
+
+  takes(ms: number): void {
+    this.#now += ms;
+  }
+
+  turn(): void {
+    for (const callback of this.deferred.splice(0)) callback();
+  }
+
+  async due(): Promise<void> {
+    for (const { callback } of this.timers.splice(0)) callback();
+    await Promise.resolve();
+  }
+}
+
+describe('waking of watchers', () => {
+  let clock: WorkClock;
+  let wakes: WatchWakes;
+  let woken: number;
+  let stop: AbortController;
+
+  beforeEach(() => {
+    clock = new WorkClock();
+    wakes = new WatchWakes(clock);
+    woken = 0;
+    stop = new AbortController();
+    setMaxListeners(0, stop.signal);
+  });
+
+  /** Watchers of which each takes `ms` for a publication, and waits again. */
+  function watchers(count: number, ms: number): void {
+    for (let n = 0; n < count; n += 1) {
+      const waiter = wakes.join(stop.signal);
+      void (async () => {
+        while (!stop.signal.aborted) {
+          await waiter.wait(1_000_000);
+          if (stop.signal.aborted) return waiter[Symbol.dispose]();
+          woken += 1;
+          clock.takes(ms);
+        }
+      })();
+    }
+  }
+  const settled = async (): Promise<void> => {
+    for (let n = 0; n < 20; n += 1) await Promise.resolve();
+  };
+
+  it('is at once for few of them, publication by publication', async () => {
+    watchers(3, 0.02);
+    for (let n = 1; n <= 5; n += 1) {
+      wakes.published();
+      await settled();
+      expect(woken).to.equal(3 * n);
+    }
+    expect(clock.deferred).to.have.lengthOf(0);
+  });
+
+  it('is one pass for many, after which the next one rests as long, with all that came meanwhile', async () => {
+    watchers(100, 0.04);
+    wakes.published();
+    await settled();
+    expect(woken, 'the first publication').to.equal(100);
+    for (let n = 0; n < 10; n += 1) wakes.published();
+    await settled();
+    clock.turn();
+    expect(woken, 'before the rest is over').to.equal(100);
+    const rest = clock.timers.find(({ delayMs }) => delayMs < 100);
+    expect(rest?.delayMs).to.be.closeTo(4, 0.001);
+    await clock.due();
+    await settled();
+    expect(woken, 'ten publications in one pass').to.equal(200);
+  });
+
+  it('counts no other work of the turn as its own', async () => {
+    watchers(100, 0.001);
+    wakes.published();
+    await settled();
+    clock.takes(500);
+    clock.turn();
+    const rest = clock.timers.find(({ delayMs }) => delayMs < 100);
+    expect(rest?.delayMs).to.equal(5);
+  });
+
+  it('holds no turn of the event loop for thousands', async () => {
+    watchers(1_000, 0);
+    wakes.published();
+    await settled();
+    expect(woken).to.equal(256);
+    for (let n = 0; n < 4; n += 1) {
+      clock.turn();
+      await settled();
+    }
+    expect(woken).to.equal(1_000);
+  });
+
+  it('ends with the signal, and leaves no timer', async () => {
+    watchers(100, 0);
+    expect(clock.timers).to.have.lengthOf(100);
+    stop.abort();
+    await settled();
+    expect(wakes.size).to.equal(0);
+    expect(clock.timers).to.have.lengthOf(0);
+  });
+});
