@@ -1,7 +1,7 @@
 import type { ServerDuplexStream, ServerWritableStream } from '@grpc/grpc-js';
 import type { JsonObject, MethodInfo } from '../../rpc/index.js';
 import { type MessageSink, PacedWrites, type WaitingBytes } from '../transport/paced-writes.js';
-import { encodedOnce } from '../transport/shared-answer.js';
+import { encodedOnce } from '../api/shared-answer.js';
 import type { AnswerEncoder } from './answers.js';
 
 type AnsweringCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;

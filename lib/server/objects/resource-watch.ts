@@ -10,7 +10,7 @@ import {
 } from '../../object/index.js';
 import type { JsonObject } from '../../rpc/index.js';
 import type { ObjectStore } from '../../store/index.js';
-import { sharedAnswer } from '../transport/shared-answer.js';
+import { sharedAnswer } from '../api/shared-answer.js';
 
 /** Interval of bookmarks of an idle watch, so that its cursor stays within the history. */
 const bookmarkMs = 15_000;

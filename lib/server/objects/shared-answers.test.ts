@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type ApiObject, defineKind } from '../../object/index.js';
 import type { JsonObject } from '../../rpc/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../../store/index.js';
-import { encodedOnce } from '../transport/shared-answer.js';
+import { encodedOnce } from '../api/shared-answer.js';
 import { SharedAnswers, watchResource, type WatchRequest } from './resource-watch.js';
 
 const lamps = defineKind<ApiObject>({

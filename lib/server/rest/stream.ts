@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { JsonObject } from '../../rpc/index.js';
 import { errorBody, publicError } from '../schema/error-body.js';
-import { encodedOnce } from '../transport/shared-answer.js';
+import { encodedOnce } from '../api/shared-answer.js';
 import type { WaitingBytes } from '../transport/paced-writes.js';
 import { eventBytes, sendEvents, type ServerSentEvent, watchEvents } from './sse.js';
 import { StreamWriter } from './stream-writer.js';

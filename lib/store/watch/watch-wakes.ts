@@ -63,7 +63,7 @@ export class WatchWakes {
       const done = resolve;
       resolve = undefined;
       done?.();
-      // A timer without an end would keep the process running while nobody waits.
+      // Without a waiting watcher, a timer without an end would keep the process running.
       if (until === undefined) disarm();
     };
     const disarm = (): void => {
