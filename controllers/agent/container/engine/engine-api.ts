@@ -10,6 +10,9 @@ import {
   EngineTransport,
 } from './engine-transport.js';
 
+/** Deadline of the version that is read before a call: below those of all calls. */
+const versionMs = 20_000;
+
 /** A call without the version in its path. */
 export type ApiCall = EngineCall;
 
@@ -66,7 +69,7 @@ export class EngineApi {
   }
 
   async #versioned<T>(call: ApiCall, send: (call: EngineCall) => Promise<T>): Promise<T> {
-    if (this.#prefix === undefined) await this.version(call.signal);
+    if (this.#prefix === undefined) await this.version(call.signal, versionMs);
     try {
       return await send({ ...call, path: `${this.#prefix ?? ''}${call.path}` });
     } catch (error) {

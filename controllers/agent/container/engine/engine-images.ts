@@ -53,6 +53,9 @@ const loadStartMs = 12 * 3_600_000;
 /** Time limit until the answer of a pull begins, which waits for the registry. */
 const pullStartMs = 120_000;
 
+/** Deadline of a list: below that of a caller's request, 30 s, so that the caller learns the cause. */
+const listMs = 20_000;
+
 /** `/images` of the engine. */
 export class EngineImages {
   readonly #api: EngineApi;
@@ -77,7 +80,7 @@ export class EngineImages {
   /** All images except intermediate ones. */
   async list(signal: AbortSignal): Promise<readonly EngineImage[]> {
     const path = '/images/json';
-    const answer = await this.#api.call({ method: 'GET', path, signal });
+    const answer = await this.#api.call({ method: 'GET', path, signal, timeoutMs: listMs });
     return listOf(answer, path).map((item) =>
       imageOf(item, numberOf(item, 'Created'), tableOf(item, 'Labels')),
     );
