@@ -61,6 +61,17 @@ function differs(
   return wanted[field] !== found[field];
 }
 
+type Limited = Pick<ContainerInspection, 'labels' | 'limits'>;
+
+/** The names of the wanted limits that a container does not have at all; undefined if it has all. */
+export function unenforcedLimits({ labels, limits }: Limited): string | undefined {
+  const wanted = limitsOnLabel(labels[engineLabels.limits] ?? '');
+  const lacking = fields.filter((field) => wanted && limits[field] === 0 && wanted[field] > 0);
+  // The limit of swap is that of memory. A kernel that does not count swap has none.
+  const names = lacking.filter((field) => field !== 'memoryAndSwapBytes');
+  return names.length === 0 ? undefined : names.map((field) => shown[field].name).join(', ');
+}
+
 /**
  * Describes how the limits of a running container differ from those that it was created with, for example after
  * `docker update`; undefined if they do not. The message has the command that restores them, if the engine has one: a
@@ -71,7 +82,7 @@ export function changedLimits({
   name,
   labels,
   limits: found,
-}: Pick<ContainerInspection, 'id' | 'name' | 'labels' | 'limits'>): string | undefined {
+}: Limited & Pick<ContainerInspection, 'id' | 'name'>): string | undefined {
   const wanted = limitsOnLabel(labels[engineLabels.limits] ?? '');
   if (!wanted) return undefined;
   const changed = fields.filter((field) => differs(field, wanted, found));
@@ -89,5 +100,9 @@ export function changedLimits({
   const restores = changed.every((field) => wanted[field] > 0)
     ? `docker update ${flags.join(' ')} ${name} restores them, as does a restart of the instance`
     : 'a restart of the instance restores them';
-  return `container ${id.slice(0, 12)} runs with ${differences.join(', ')}, and not by Kedge; ${restores}`;
+  // An engine creates a container without the limits that its kernel does not have.
+  const cause = changed.some((field) => found[field] === 0)
+    ? 'because the engine does not enforce them, or somebody removed them'
+    : 'and not by Kedge';
+  return `container ${id.slice(0, 12)} runs with ${differences.join(', ')}, ${cause}; ${restores}`;
 }

@@ -174,7 +174,7 @@ export class ContainerStarts {
     const check = (): Promise<void> => requireUnmoved(mounts, ownDirectories);
     const same = before.filter(({ run }) => run === identity.run).map((found) => found.container);
     const begin = (): Promise<void> =>
-      container.start(identity, containerConfig(plan), same, check);
+      container.start(identity, containerConfig(plan), same, check, spec.strictLimits);
     await (joinsBridge(spec) ? network.during(signal, begin) : begin());
   }
 }

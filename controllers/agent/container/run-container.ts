@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from 'kedge/rpc';
+import { unenforcedLimits } from './changed-limits.js';
 import { tableOf } from './engine/answer-fields.js';
 import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
 import { isEngineError } from './engine/engine-error.js';
@@ -35,6 +36,7 @@ export class RunContainer {
    * @param same ids of the containers of this run; those with another name were created by an earlier release and are
    * removed
    * @param check checks the sources of the mounts; called before each step in which the engine resolves them
+   * @param strict whether the start fails if the engine does not enforce a limit of the configuration
    * @throws UnsettledStart, UnrecordedProcesses or EngineError; {@link isUnsettled} says whether the outcome is unknown
    */
   async start(
@@ -42,6 +44,7 @@ export class RunContainer {
     config: JsonObject,
     same: readonly string[],
     check: () => Promise<void>,
+    strict = false,
   ): Promise<void> {
     const { containers, signal } = this.#options;
     const digest = createHash('sha256').update(JSON.stringify(config)).digest('hex');
@@ -52,6 +55,7 @@ export class RunContainer {
     for (const other of same) if (other !== before?.id) await this.discard(other);
     if (before && before.labels[engineLabels.config] === digest)
       try {
+        if (strict) await this.#requireLimits(before.id);
         return await containers.start(before.id, signal);
       } catch (error) {
         // After a kill the engine may be unable to start a container that it created.
@@ -75,7 +79,19 @@ export class RunContainer {
         throw new UnsettledStart(containerUnsettled.format({ container: name }), { cause: error });
       });
     await check();
+    if (strict) await this.#requireLimits(container);
     await containers.start(container, signal);
+  }
+
+  /** Discards a container whose limits the engine did not accept. @throws Error with those limits */
+  async #requireLimits(container: string): Promise<void> {
+    const found = await this.#options.containers.inspect(container, this.#options.signal);
+    const lacking = found && unenforcedLimits(found);
+    if (lacking === undefined) return;
+    await this.discard(container);
+    throw new Error(
+      `the container engine does not enforce ${lacking}, and resources.strict demands it; choose a node whose kernel has these limits, or remove strict`,
+    );
   }
 
   /**

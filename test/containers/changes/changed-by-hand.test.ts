@@ -96,7 +96,7 @@ describe('containers that a user of the engine changes by hand', function () {
   });
 
   it('one with other limits stays ready, which is told with the command that restores them', async () => {
-    const resources = { memory: { limit: '64Mi' }, pids: 50 };
+    const resources = { memory: { limit: '64Mi' }, pids: 50, strict: true };
     await create('limited', 'sleep 600', { resources });
     const { containerId } = await becomes('limited-0', 'True', 'Running');
     const container = String(containerId);

@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import type { JsonObject } from 'kedge/rpc';
+import { limitsLabel } from './changed-limits.js';
+import { limitSettings } from './container-limits.js';
+import type { EngineContainers } from './engine/engine-containers.js';
+import { limitsIn } from './engine/engine-limits.js';
+import { RunContainer } from './run-container.js';
+
+describe('a container of a service with strict resources', () => {
+  const id = 'e'.repeat(64);
+  const settings = limitSettings({ memoryBytes: 2 ** 26, pids: 50 });
+  const labels = limitsLabel(settings);
+  let calls: string[];
+
+  /** An engine whose kernel lacks some limits, and that creates containers without them. */
+  function containersWithout(dropped: JsonObject): EngineContainers {
+    const found = { id, name: 'kedge', labels, limits: limitsIn({ ...settings, ...dropped }) };
+    return {
+      inspect: (name: string) => Promise.resolve(name === id ? found : undefined),
+      create: () => Promise.resolve(id),
+      start: () => Promise.resolve(void calls.push('start')),
+      remove: () => Promise.resolve(void calls.push('remove')),
+    } as unknown as EngineContainers;
+  }
+  const started = (dropped: JsonObject, strict: boolean): Promise<string> =>
+    new RunContainer({
+      containers: containersWithout(dropped),
+      signal: new AbortController().signal,
+    })
+      .start(
+        { cluster: 'c', id: 'u', run: 1 },
+        { Labels: labels },
+        [],
+        () => Promise.resolve(),
+        strict,
+      )
+      .then(() => '', String);
+  beforeEach(() => {
+    calls = [];
+  });
+
+  it('is not started, and is removed, where the engine dropped a limit', async () => {
+    expect(await started({ Memory: 0, MemorySwap: -1, PidsLimit: 0 }, true)).to.equal(
+      'Error: the container engine does not enforce memory, pids, and resources.strict demands it; choose a node whose kernel has these limits, or remove strict',
+    );
+    expect(calls).to.deep.equal(['remove']);
+  });
+
+  it('is started where the engine has all limits, or only counts no swap, and without strict in any case', async () => {
+    for (const [dropped, strict] of [
+      [{}, true],
+      [{ MemorySwap: -1 }, true],
+      [{ Memory: 0 }, false],
+    ] as const)
+      expect(await started(dropped, strict)).to.equal('');
+    expect(calls).to.deep.equal(['start', 'start', 'start']);
+  });
+});
