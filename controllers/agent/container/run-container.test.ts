@@ -41,7 +41,7 @@ describe('a container of a service with strict resources', () => {
 
   it('is not started, and is removed, where the engine dropped a limit', async () => {
     expect(await started({ Memory: 0, MemorySwap: -1, PidsLimit: 0 }, true)).to.equal(
-      'Error: the container engine does not enforce memory, pids, and resources.strict demands it; choose a node whose kernel has these limits, or remove strict',
+      'Error: the container engine does not enforce memory, pids, and resources.strict requires it; choose a node whose kernel has these limits, or remove strict',
     );
     expect(calls).to.deep.equal(['remove']);
   });

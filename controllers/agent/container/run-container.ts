@@ -90,7 +90,7 @@ export class RunContainer {
     if (lacking === undefined) return;
     await this.discard(container);
     throw new Error(
-      `the container engine does not enforce ${lacking}, and resources.strict demands it; choose a node whose kernel has these limits, or remove strict`,
+      `the container engine does not enforce ${lacking}, and resources.strict requires it; choose a node whose kernel has these limits, or remove strict`,
     );
   }
 
