@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { expect } from 'chai';
 import { type Driver, DriverError, type DriverRegistry } from '@kedge/driver-sdk';
+import type { Transport } from '@kedge/driver-sdk/provider';
 import { builtinDrivers } from '@kedge/drivers';
 import { MemoryEngine, seededRandom } from 'kedge';
 import { FakeClock, RecordingLogger } from 'kedge/testing';
@@ -25,7 +26,7 @@ export const tokens = {
 } as const;
 
 const stepMs = 5_000;
-const steps = 400;
+const steps = 600;
 
 /** Parts of a world that a story chooses. */
 export interface CloudWorldOptions {
@@ -37,6 +38,10 @@ export interface CloudWorldOptions {
   readonly placeOf?: (node: (typeof nodeNames)[number]) => string;
   /** Default: cluster-1. */
   readonly clusterId?: string;
+  /** Size of the provider's pages. */
+  readonly perPage?: number;
+  /** Changes the transport of all drivers, such as to let requests of one of them hang. */
+  readonly transport?: (inner: Transport) => Transport;
   /** A world with the same provider and clock; default: a provider of its own. */
   readonly beside?: CloudWorld;
 }
@@ -49,6 +54,8 @@ export class CloudWorld {
   readonly machine: Machine;
   readonly #credentials: Credentials<keyof typeof tokens>;
   readonly #disks: SeenDisks;
+  /** The provider's driver of each process. */
+  readonly #created: ReadonlyMap<Part, Driver>;
   readonly #logger: RecordingLogger;
   readonly #engine: MemoryEngine;
   /** Every answer of the API. */
@@ -59,6 +66,7 @@ export class CloudWorld {
     parts: Pick<CloudWorld, 'world' | 'emulator'> & {
       readonly machine: Machine;
       readonly disks: SeenDisks;
+      readonly created: ReadonlyMap<Part, Driver>;
       readonly credentials: Credentials<keyof typeof tokens>;
     },
     told: { readonly logger: RecordingLogger; readonly engine: MemoryEngine },
@@ -69,6 +77,7 @@ export class CloudWorld {
     this.emulator = parts.emulator;
     this.#disks = parts.disks;
     this.#credentials = parts.credentials;
+    this.#created = parts.created;
     this.#logger = told.logger;
     this.#engine = told.engine;
   }
@@ -81,6 +90,8 @@ export class CloudWorld {
     const { emulator, machine } =
       beside ?? emulatorOf(provider, options, { clock, disks, tokens: credentials.tokens });
     const driverName = driverNames[provider];
+    const { transport = (inner) => inner } = options;
+    const created = new Map<Part, Driver>();
     const registry = (part: Part): DriverRegistry => {
       const drivers = builtinDrivers({
         localVolumeRoot: '/nowhere',
@@ -95,10 +106,11 @@ export class CloudWorld {
             ...(nodeToken === undefined ? {} : { apiTokenSecretRef: nodeToken }),
           },
         },
-        providers: { clock, transport: transportTo(emulator) },
+        providers: { clock, transport: transport(transportTo(emulator)) },
       });
       const get = async (name: string): Promise<Driver | undefined> => {
         const driver = await drivers.get(name);
+        if (driver && name === driverName) created.set(part, driver);
         return driver && withoutMounts(driver, (link) => disks.linked(part, link) !== undefined);
       };
       return { ...drivers, get };
@@ -112,7 +124,7 @@ export class CloudWorld {
     });
     const cloud = new CloudWorld(
       provider,
-      { world, emulator, machine, disks, credentials },
+      { world, emulator, machine, disks, credentials, created },
       { logger, engine },
     );
     await cloud.ok('POST', '/namespaces', { name: 'shop' });
@@ -161,6 +173,11 @@ export class CloudWorld {
     };
     if (status === 404) await this.ok('POST', '/storageclasses', form);
     else await this.ok('PUT', `/storageclasses/${name}`, { ...body, ...form });
+  }
+
+  /** Number of requests of the control plane for a volume, of its last twenty. */
+  requestsFor(uid: unknown): number {
+    return this.#created.get('control')?.recentCalls?.(String(uid)).length ?? 0;
   }
 
   async volume(name = 'v', storageClassName = 'c'): Promise<void> {
@@ -278,7 +295,7 @@ export class CloudWorld {
 
 function emulatorOf(
   provider: ProviderName,
-  { actionMs = 1_000, volumesMax = 100, placeOf }: CloudWorldOptions,
+  { actionMs = 1_000, volumesMax = 100, perPage, placeOf }: CloudWorldOptions,
   parts: {
     readonly clock: FakeClock;
     readonly disks: SeenDisks;
@@ -292,6 +309,7 @@ function emulatorOf(
     random: seededRandom(1),
     actionMs,
     volumesMax,
+    ...(perPage === undefined ? {} : { perPage }),
     instances: nodeNames.map((name) => ({ name, place: placeOf?.(name) ?? places[provider] })),
     tokens: parts.tokens,
   });
