@@ -1,21 +1,16 @@
-import { keyString, parseQuantity, type ReconcileContext, requeueAfter, type Result } from 'kedge';
-import {
-  DriverError,
-  errorClasses,
-  isPending,
-  type ProvisionResult,
-  type SnapshotIdentity,
-} from '@kedge/driver-sdk';
+import { parseQuantity, type ReconcileContext, requeueAfter, type Result } from 'kedge';
+import { DriverError, errorClasses, isPending, type ProvisionResult } from '@kedge/driver-sdk';
 import { snapshots } from '../../snapshot/kind.js';
-import { sourceSnapshot, type Volume, type VolumeStatus, volumes } from '../kind.js';
+import { type Volume, type VolumeStatus, volumes } from '../kind.js';
 import { policyOf } from '../../storage-class/volume-shape.js';
 import { classMissing } from '../../provisioned/driver-call.js';
+import { EarlierAttempt } from './earlier-attempt.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
 import { isFormatted, neverUsed } from './stalled.js';
 import type { Failure } from '../../provisioned/failure.js';
 import { noneExhausted, Relocation } from './relocation.js';
 import { requireSameDriver } from '../place/topology-choice.js';
-import { sourceOf } from '../rules/restore-source.js';
+import { restoredSnapshot, sourceOf } from '../rules/restore-source.js';
 import { waitsReason } from '../../provisioned/conditions.js';
 import { nextPhase, type NextVolumePhase } from '../states/phases.js';
 import { effectivePolicy, type VolumeAction, type VolumeSituation } from '../states/plan.js';
@@ -23,19 +18,21 @@ import { enterInFlight } from '../../provisioned/in-flight.js';
 import { callAgain, driverErrorOf } from '../../provisioned/retries.js';
 import { beingRestored } from './reclaim.js';
 import type { Reason } from '../../reasons/index.js';
-import { snapshotMissing } from '../../messages/storage.js';
 
-/** The step from Pending or Failed to Provisioning. */
 type Start = Extract<VolumeAction, { readonly type: 'startProvisioning' }>;
+/** The phases in which an attempt starts; from Provisioning it replaces one with other parameters. */
+type StartedFrom = Start['from'] | 'Provisioning';
 
 /** Transitions from Pending to a known outcome: V2 to V10, V20, V21. */
 export class Provisioning {
   readonly #effects: VolumeEffects;
   readonly #relocation: Relocation;
+  readonly #earlier: EarlierAttempt;
 
   constructor(effects: VolumeEffects) {
     this.#effects = effects;
     this.#relocation = new Relocation(effects);
+    this.#earlier = new EarlierAttempt(effects);
   }
 
   /**
@@ -44,7 +41,7 @@ export class Provisioning {
    */
   async start(
     situation: VolumeSituation,
-    { from, status: begun }: Start,
+    { from, status: begun }: { readonly from: StartedFrom; readonly status?: NextVolumePhase },
     request: ReconcileContext,
   ): Promise<Result> {
     const { volume, storageClass } = situation;
@@ -53,7 +50,7 @@ export class Provisioning {
     let prepared;
     try {
       requireSameDriver(volume, storageClass);
-      prepared = await this.#effects.prepare(situation, request.signal);
+      prepared = await this.#earlier.prepareAnew(situation, request.signal);
     } catch (thrown) {
       // Other errors do not count as a failure of the volume: they are retried with the controller's backoff.
       if (thrown instanceof DriverError && errorClasses[thrown.kind] === 'final')
@@ -66,21 +63,25 @@ export class Provisioning {
     if (choice.type === 'none')
       return this.#wait(request, volume, 'TopologyUnsatisfied', choice.message);
     if (source?.type === 'waits') return this.#wait(request, volume, source.reason, source.message);
-    const left = await this.#relocation.leaveFor(volume, choice.topology, prepared, request);
+    const { topology } = choice;
+    const left =
+      (await this.#earlier.leave(situation, prepared, request)) ??
+      (await this.#relocation.leaveFor(volume, topology, prepared, request));
     if (left) return left;
-    const turn = this.#effects.turn({ ...volume, topology: choice.topology });
+    const turn = this.#effects.turn({ ...volume, topology });
     const status: VolumeStatus = {
-      status: begun,
+      ...(begun === undefined ? {} : { status: begun }),
       driver: storageClass.driver,
-      topology: choice.topology,
+      topology,
+      // Where the resource is if the answer is lost, whatever the class says then.
+      driverParameters: prepared.parameters,
       effectiveReclaimPolicy: policyOf(volume, storageClass),
       reason: 'Provisioning',
       failureMessage: '',
       attempts: 0,
       ...(turn.type === 'waits'
         ? {
-            // The node provisions the volume with these values. Failures are recorded with the present inputs.
-            driverParameters: prepared.parameters,
+            // The node provisions the volume with the captured values. Failures are recorded with the present inputs.
             failedWith: situation.inputs,
             ...this.#effects.made(volume, 'False', waitsReason, turn.message),
           }
@@ -113,11 +114,14 @@ export class Provisioning {
   /** V5 to V9: calls the driver to provision or restore the volume, and writes the outcome. */
   async provision(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume, storageClass } = situation;
+    const { store } = this.#effects.options;
     const startedAt = this.#effects.now;
     const call = volume.source ? 'restore' : 'provision';
     let made: ProvisionResult;
     let prepared: PreparedCall | undefined;
     try {
+      if (await this.#earlier.isOutdated(situation, request.signal))
+        return await this.start(situation, { from: 'Provisioning' }, request);
       prepared = await this.#effects.begin(request, situation);
       const { driver, context } = prepared;
       const moved = await this.#relocation.move(situation, prepared, request);
@@ -126,7 +130,7 @@ export class Provisioning {
       const asked = { ...context, sizeBytes, accessMode: volume.accessMode };
       const wanted = { ...asked, topology: volume.topology ?? {} };
       const answer = volume.source
-        ? await driver.restore({ ...wanted, snapshot: await this.#restored(volume) })
+        ? await driver.restore({ ...wanted, snapshot: await restoredSnapshot(volume, store) })
         : await driver.provision(wanted);
       if (isPending(answer))
         return await this.#effects.reportInProgress(request, volume, call, answer);
@@ -165,24 +169,10 @@ export class Provisioning {
     return requeueAfter(0);
   }
 
-  /** Read from the store: the cache of a node's part may lag. */
-  async #restored(volume: Volume): Promise<SnapshotIdentity & { readonly handle: string }> {
-    const source = sourceSnapshot(volume) ?? { name: '' };
-    const snapshot = await this.#effects.options.store.get(snapshots, source);
-    const inFlight = snapshot?.restoresInFlight?.includes(volume.metadata.uid) === true;
-    if (!snapshot?.handle || !inFlight)
-      throw new DriverError(
-        'InvalidParameters',
-        `${snapshotMissing.format({ snapshot: keyString(source) })} any more; delete the volume, and restore another snapshot`,
-      );
-    const { uid } = snapshot.metadata;
-    return { uid, name: snapshot.name, namespace: snapshot.namespace, handle: snapshot.handle };
-  }
-
   /** V4: writes Failed before any driver call, because an input is missing or invalid. */
   #refused(
     situation: VolumeSituation,
-    from: 'Pending' | 'Failed',
+    from: StartedFrom,
     error: DriverError,
     request: ReconcileContext,
   ): Promise<Result> {

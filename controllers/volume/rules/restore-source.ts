@@ -1,6 +1,7 @@
 import type { Reason } from '../../reasons/index.js';
-import { isDeleting, keyString, type Lister, parseQuantity } from 'kedge';
-import type { Snapshot } from '../../snapshot/kind.js';
+import { isDeleting, keyString, type Lister, type ObjectStore, parseQuantity } from 'kedge';
+import { DriverError, type SnapshotIdentity } from '@kedge/driver-sdk';
+import { type Snapshot, snapshots } from '../../snapshot/kind.js';
 import { sourceSnapshot, type Volume } from '../kind.js';
 import { quotedSnapshot, sizeTooSmall, snapshotMissing } from '../../messages/storage.js';
 
@@ -21,6 +22,26 @@ export function sourceOf(volume: Volume, lister: Lister<Snapshot>): RestoreSourc
   return message === undefined
     ? { type: 'ready', snapshot }
     : { type: 'waits', reason: 'SizeTooSmall', message };
+}
+
+/**
+ * The snapshot that a volume is being restored from. It is read from the store: the cache of a node's part may lag.
+ * @throws DriverError InvalidParameters if the snapshot no longer exists or does not list the volume
+ */
+export async function restoredSnapshot(
+  volume: Volume,
+  store: Pick<ObjectStore, 'get'>,
+): Promise<SnapshotIdentity & { readonly handle: string }> {
+  const source = sourceSnapshot(volume) ?? { name: '' };
+  const snapshot = await store.get(snapshots, source);
+  const inFlight = snapshot?.restoresInFlight?.includes(volume.metadata.uid) === true;
+  if (!snapshot?.handle || !inFlight)
+    throw new DriverError(
+      'InvalidParameters',
+      `${snapshotMissing.format({ snapshot: keyString(source) })} any more; delete the volume, and restore another snapshot`,
+    );
+  const { uid } = snapshot.metadata;
+  return { uid, name: snapshot.name, namespace: snapshot.namespace, handle: snapshot.handle };
 }
 
 function notReady(key: string, snapshot: Snapshot | undefined): string | undefined {

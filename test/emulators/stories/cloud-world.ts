@@ -161,11 +161,13 @@ export class CloudWorld {
     return this.#credentials.parameters(reference);
   }
 
+  /** The parameters of a class whose credential is in the secret `cloud`. */
+  reference(): Json {
+    return this.parametersOf('secret:cloud.shop.svc/token');
+  }
+
   /** Creates a class, or replaces its parameters; by default its credential is that of the secret `cloud`. */
-  async storageClass(
-    parameters: Json = this.#credentials.parameters('secret:cloud.shop.svc/token'),
-    name = 'c',
-  ): Promise<void> {
+  async storageClass(parameters: Json = this.reference(), name = 'c'): Promise<void> {
     const { status, body } = await this.rest('GET', `/storageclasses/${name}`);
     const form = {
       ...{ name, driver: driverNames[this.provider], reclaimPolicy: 'delete' },
