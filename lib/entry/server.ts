@@ -1,7 +1,7 @@
 // The entry point `kedge/server`. Its packages are optional peers, so missing ones are reported first.
 import { requirePeers } from '../base/peers.js';
 
-requirePeers('kedge/server', ['@bufbuild/protobuf', '@grpc/grpc-js', 'ajv', 'fastify']);
+requirePeers('kedge/server', ['@bufbuild/protobuf', 'ajv', 'fastify']);
 export const {
   ApiServer,
   Authenticator,

@@ -1,13 +1,13 @@
-import { Metadata } from '@grpc/grpc-js';
 import { type Logger, statusCodes } from '../../base/index.js';
-import { encodeStatus, headerSized, type MethodInfo, statusDetailsKey } from '../../rpc/index.js';
+import { encodeStatus, headerSized, type MethodInfo } from '../../rpc/index.js';
 import { publicError } from '../schema/error-body.js';
 
-/** A status in the form of grpc-js. */
+/** A status as it is sent. */
 export interface SentStatus {
   readonly code: number;
-  readonly details: string;
-  readonly metadata: Metadata;
+  readonly message: string;
+  /** The details of the error, encoded. */
+  readonly details?: Uint8Array;
 }
 
 /** Converts a thrown value to the status that ends a call of a method. */
@@ -19,8 +19,10 @@ export function statusWith(logger: Logger): StatusOf {
     const error = headerSized(publicError(thrown));
     if (error.code === 'Internal')
       logger.error('request failed', { method: method.id, error: thrown });
-    const metadata = new Metadata();
-    metadata.set(statusDetailsKey, Buffer.from(encodeStatus(error)));
-    return { code: statusCodes[error.code], details: error.message, metadata };
+    return {
+      code: statusCodes[error.code],
+      message: error.message,
+      details: encodeStatus(error),
+    };
   };
 }

@@ -1,17 +1,11 @@
-import { constants } from 'node:http2';
-import {
-  type Metadata,
-  ServerInterceptingCall,
-  type ServerInterceptingCallInterface,
-  type ServerInterceptor,
-} from '@grpc/grpc-js';
 import { type Clock, StatusError } from '../../base/index.js';
 import type { MethodInfo } from '../../rpc/index.js';
 import type { Identity } from '../auth/index.js';
 import { anonymous } from '../api/call.js';
 import type { Dispatcher } from '../chain/dispatcher.js';
 import type { RequestCaller } from '../transport/request-caller.js';
-import type { SentStatus, StatusOf } from './errors.js';
+import type { GrpcCall } from './call.js';
+import type { StatusOf } from './errors.js';
 import { UnfinishedCalls } from './unfinished-calls.js';
 
 /** Maximum number of open unauthenticated calls: each may buffer a message of four megabytes. */
@@ -21,27 +15,26 @@ const anonymousMax = 32;
 export interface GateOptions {
   readonly clock: Clock;
   readonly dispatcher: Dispatcher;
-  readonly callerOf: (call: ServerInterceptingCallInterface, metadata: Metadata) => RequestCaller;
   readonly statusOf: StatusOf;
 }
 
-/** An authenticated call. */
+/** An authenticated call of a method. */
 export interface AuthenticatedCall {
+  readonly call: GrpcCall;
+  readonly method: MethodInfo;
   readonly caller: RequestCaller;
   readonly identity: Identity;
-  /** Ends the call and frees buffered data of its stream. */
-  readonly cut: (why: StatusError) => void;
+  /** Call it when the request has arrived; of a client stream, its first message. */
+  readonly arrived: () => void;
 }
 
 /**
- * Authenticates a call before anything of a message is read. grpc-js alone reads a complete message before it calls the
- * handler: unauthenticated clients could fill the memory, and learn from errors which methods exist.
+ * Authenticates a call before anything of a message is read. Otherwise unauthenticated clients could fill the memory,
+ * and learn from errors which methods exist.
  */
 export class GrpcGate {
   readonly #options: GateOptions;
   readonly #methods: ReadonlyMap<string, MethodInfo>;
-  /** Authenticated calls by their metadata, which is passed to the handler. */
-  readonly #authenticated = new WeakMap<Metadata, AuthenticatedCall>();
   readonly #unfinished: UnfinishedCalls;
   #anonymous = 0;
 
@@ -51,70 +44,33 @@ export class GrpcGate {
     this.#methods = new Map(options.dispatcher.methods.map((m) => [m.grpcPath, m]));
   }
 
-  /** The interceptor of the server. */
-  readonly interceptor: ServerInterceptor = ({ path }, call) => {
-    let caller: RequestCaller | undefined;
-    let leave: (() => void) | undefined;
-    let arrived: (() => void) | undefined;
-    let over = false;
-    const streamed = this.#methods.get(path)?.clientStreaming !== false;
-    return new ServerInterceptingCall(call, {
-      start: (next) =>
-        next({
-          onReceiveMetadata: (metadata, proceed) => {
-            const present = this.#options.callerOf(call, metadata);
-            caller = present;
-            this.#prove(path, metadata, present)
-              .then((identity) => {
-                if (over) return;
-                if (identity === anonymous) leave = this.#enter();
-                const cut = (why: StatusError): void =>
-                  refuse(call, this.#options.statusOf({ id: path }, why));
-                this.#authenticated.set(metadata, { caller: present, identity, cut });
-                arrived = this.#unfinished.begin(identity.uid ?? identity.subject, cut);
-                proceed(metadata);
-              })
-              .catch((thrown: unknown) => {
-                refuse(call, this.#options.statusOf({ id: path }, thrown));
-              });
-          },
-          onReceiveMessage: (message, proceed) => {
-            // Each message of a client stream is complete by itself, and the handler waits for the next one.
-            if (streamed) arrived?.();
-            proceed(message);
-          },
-          onReceiveHalfClose: (proceed) => {
-            arrived?.();
-            proceed();
-          },
-          // Also called after the call was answered.
-          onCancel: () => {
-            over = true;
-            arrived?.();
-            caller?.end();
-            leave?.();
-            leave = undefined;
-          },
-        }),
-    });
-  };
-
-  /**
-   * The caller and identity of an authenticated call, by the call's metadata.
-   * @throws TypeError for a call that was not authenticated
-   */
-  of(metadata: Metadata): AuthenticatedCall {
-    const authenticated = this.#authenticated.get(metadata);
-    if (!authenticated) throw new TypeError('a call reached its handler without authentication');
-    return authenticated;
+  /** Authenticates a call. Calls `handle` if it is accepted, and answers it otherwise. */
+  enter(
+    call: GrpcCall,
+    caller: RequestCaller,
+    handle: (authenticated: AuthenticatedCall) => void,
+  ): void {
+    const { path } = call;
+    const method = this.#methods.get(path);
+    this.#prove(method, call, caller)
+      .then((identity) => {
+        if (call.isOver) return;
+        if (!method) throw unknown(path);
+        if (identity === anonymous) call.whenOver(this.#enter());
+        else call.trust();
+        const cut = (why: StatusError): void => call.cut(this.#options.statusOf(method, why));
+        const arrived = this.#unfinished.begin(identity.uid ?? identity.subject, cut);
+        call.whenOver(arrived);
+        handle({ call, method, caller, identity, arrived });
+      })
+      .catch((thrown: unknown) => call.finish(this.#options.statusOf({ id: path }, thrown)));
   }
 
-  #prove(path: string, metadata: Metadata, caller: RequestCaller): Promise<Identity> {
+  #prove(method: MethodInfo | undefined, call: GrpcCall, caller: RequestCaller): Promise<Identity> {
     const { dispatcher } = this.#options;
-    const header = authorizationOf(metadata);
-    const method = this.#methods.get(path);
+    const header = authorizationOf(call);
     if (method) return dispatcher.authenticate(method, header, caller);
-    // Authenticate before NotFound, so that methods are not disclosed.
+    // Authenticate before Unimplemented, so that methods are not disclosed.
     return dispatcher.requireCaller(header, caller);
   }
 
@@ -127,7 +83,7 @@ export class GrpcGate {
         retryAfterMs: 1_000,
       });
     this.#anonymous += 1;
-    return () => (this.#anonymous -= 1);
+    return () => void (this.#anonymous -= 1);
   }
 }
 
@@ -135,18 +91,17 @@ export class GrpcGate {
  * The authorization header of a call, if any. Several headers become an invalid value, because each of them could be
  * the intended one.
  */
-function authorizationOf(metadata: Metadata): string | undefined {
-  const headers = metadata.get('authorization');
-  return headers.length > 1 ? 'several' : headers[0] && String(headers[0]);
+function authorizationOf({ headers }: GrpcCall): string | undefined {
+  let found: string | undefined;
+  for (const [name, value] of headers)
+    if (name === 'authorization') found = found === undefined ? value : 'several';
+  return found;
 }
 
-/**
- * Answers a call whose request may still be arriving, and closes its stream: received data stays in memory as long as
- * the stream is open.
- */
-function refuse(call: ServerInterceptingCallInterface, status: SentStatus): void {
-  call.sendStatus(status);
-  // Not a public API of grpc-js. Without it the client decides when the stream ends.
-  const { stream } = call as { stream?: { close?(code: number): void } };
-  stream?.close?.(constants.NGHTTP2_NO_ERROR);
+function unknown(path: string): StatusError {
+  return new StatusError({
+    code: 'Unimplemented',
+    reason: 'Unimplemented',
+    message: `${path} is not a method of this API; reflection lists all methods`,
+  });
 }

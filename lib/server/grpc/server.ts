@@ -4,92 +4,56 @@ import {
   type Socket,
 } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import {
-  type Metadata,
-  Server,
-  ServerCredentials,
-  type ServerInterceptingCallInterface,
-  type ServerDuplexStream,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
-import { limits, systemClock } from '../../base/index.js';
+import { statusCodes, type StatusError, systemClock } from '../../base/index.js';
 import type { JsonObject, MethodInfo } from '../../rpc/index.js';
-import { answerUnknown, servicesOf } from './routes.js';
+import { GrpcCall } from './call.js';
+import { MessageQueue } from './message-queue.js';
 import { readRequest } from './request.js';
-import { spreadStreams } from './spread-streams.js';
 import { type GrpcStream, sendStream } from './stream.js';
 import { type StatusOf, statusWith } from './errors.js';
 import { AnswerEncoder } from './answers.js';
 import type { CallContext, Peer } from '../api/call.js';
+import { Http2Connection } from '../http2/connection.js';
 import { Connections } from '../transport/connections.js';
 import { encodeList, longItems } from '../transport/list-encoding.js';
 import { indirection } from '../transport/indirect-call.js';
 import { CallPace } from './call-pace.js';
-import { GrpcGate } from './gate.js';
+import { type AuthenticatedCall, GrpcGate } from './gate.js';
 import { Listener } from '../transport/listener.js';
-import { peerOf } from '../transport/peer.js';
+import { peerOfSocket } from '../transport/peer.js';
 import { RequestCaller } from '../transport/request-caller.js';
 import type { TransportOptions } from '../transport/transport-options.js';
 
 /** Keepalive interval of a connection; a dead peer is detected after twice that. */
 const keepaliveMs = 30_000;
-/** Maximum number of cached peers. */
-const peersMax = 4_096;
-/**
- * Maximum concurrent calls per connection. One read may bring all of them, and Node.js creates their streams in one
- * turn of the event loop, which takes 25 to 40 ms for 512 after a start. The default of Go's servers is 250.
- */
+/** Maximum concurrent calls per connection; one read may bring all of them. The default of Go's servers is 250. */
 const concurrentCallsMax = 256;
 
 /** Serves the dispatcher over gRPC. Messages are decoded in the handler, so that malformed ones are InvalidArgument. */
 export class GrpcServer {
   readonly #options: TransportOptions;
   readonly #gate: GrpcGate;
-  readonly #server: Server;
+  readonly #pace: CallPace<Http2Connection>;
   readonly #connections: Connections;
+  readonly #open = new Set<Http2Connection>();
   readonly #listener: Listener;
   readonly #closing = new AbortController();
   readonly #encoder: AnswerEncoder;
   readonly #sending: Pick<GrpcStream, 'encoder' | 'waiting'>;
   readonly #statusOf: StatusOf;
   #host = '';
-  /** Peers by address with port: the calls of a connection share one. */
-  readonly #peers = new Map<string, Peer>();
 
   constructor(options: TransportOptions) {
+    const { clock, dispatcher } = options;
     this.#options = options;
     this.#encoder = new AnswerEncoder(options.schemas);
     this.#sending = { encoder: this.#encoder, waiting: options.waiting };
     this.#statusOf = statusWith(options.logger);
-    this.#gate = new GrpcGate({
-      clock: options.clock,
-      dispatcher: options.dispatcher,
-      callerOf: (call, metadata) => this.#callerOf(call, metadata),
-      statusOf: this.#statusOf,
-    });
-    this.#server = new Server({
-      interceptors: [this.#gate.interceptor],
-      'grpc.max_receive_message_length': limits.requestBytesMax,
-      'grpc.max_concurrent_streams': concurrentCallsMax,
-      'grpc.keepalive_time_ms': keepaliveMs,
-      'grpc.keepalive_timeout_ms': keepaliveMs,
-      'grpc.max_connection_idle_ms': options.bounds.idleMs,
-      // The global registry of channelz would keep a reference to each server that never listened, and nothing serves
-      // its data.
-      'grpc.enable_channelz': 0,
-    });
-    if (!spreadStreams(this.#server, new CallPace(options.clock)))
-      options.logger.warn('gRPC calls that arrive together start in one turn of the event loop');
+    this.#gate = new GrpcGate({ clock, dispatcher, statusOf: this.#statusOf });
+    this.#pace = new CallPace(clock);
     const sockets = this.#socketServer();
     this.#connections = new Connections(sockets, 'grpc', options);
     this.#listener = new Listener(sockets, this.#connections);
-    const { methods } = options.dispatcher;
-    for (const [definition, implementation] of servicesOf(methods, (m) => this.#handlerOf(m)))
-      this.#server.addService(definition, implementation);
-    if (!answerUnknown(this.#server, this.#statusOf))
-      options.logger.warn('callers without a token can learn which gRPC methods exist');
   }
 
   /** Starts listening; resolves to the port. */
@@ -101,130 +65,154 @@ export class GrpcServer {
   /** Ends streams, and cuts calls that are not finished after `graceMs`. */
   async close(graceMs: number): Promise<void> {
     this.#closing.abort();
-    // A destroyed session still waits until its peer has read all data: the listener closes the connections.
-    const cut = systemClock.setTimer(() => this.#server.forceShutdown(), graceMs);
     const closed = this.#listener.close(graceMs);
     this.#connections.drain();
-    await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
-    this.#connections.close();
+    for (const connection of this.#open) connection.drain();
     await closed;
-    cut.cancel();
   }
 
-  /** The listener in place of the gRPC server, which can limit neither its connections nor the TLS handshake time. */
   #socketServer(): SocketServer {
     const { tls, bounds } = this.#options;
-    const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
-    const inject = (socket: Socket): void => {
-      // Until the connection ends: a session itself waits for its calls.
-      this.#connections.use(socket);
-      injector.injectConnection(socket);
-    };
-    if (!tls) return createSocketServer({ noDelay: true }, inject);
+    const serve = (socket: Socket): void => this.#serve(socket);
+    if (!tls) return createSocketServer({ noDelay: true }, serve);
     const handshake = { ALPNProtocols: ['h2'], handshakeTimeout: bounds.silentMs };
-    const server = createTlsServer({ ...tls.serverOptions, ...handshake, noDelay: true }, inject);
+    const server = createTlsServer({ ...tls.serverOptions, ...handshake, noDelay: true }, serve);
     tls.follow(server);
     // A failed or slow handshake: Node.js leaves its connection open.
     server.on('tlsClientError', (_error, socket) => void socket.destroy());
     return server;
   }
 
-  #handlerOf(method: MethodInfo): UntypedServiceImplementation[string] {
-    if (method.clientStreaming)
-      return (call: ServerDuplexStream<Buffer, Buffer>) => void this.#bidi(method, call);
-    if (method.streaming)
-      return (call: ServerWritableStream<Buffer, Buffer>) => void this.#stream(method, call);
-    return (
-      call: ServerUnaryCall<Buffer, Buffer>,
-      callback: (error: object | null, bytes?: Buffer) => void,
-    ) => void this.#unary(method, call, callback);
+  #serve(socket: Socket): void {
+    const { idleMs } = this.#options.bounds;
+    const peer = peerOfSocket(socket);
+    // Until the connection ends, which waits for its calls.
+    this.#connections.use(socket);
+    const connection: Http2Connection = new Http2Connection(socket, {
+      clock: systemClock,
+      streamsMax: concurrentCallsMax,
+      keepaliveMs,
+      idleMs,
+      accept: (stream, request) => {
+        const call = new GrpcCall(stream, request);
+        this.#pace.begin(connection, () => this.#begin(call, peer));
+      },
+      closed: () => void this.#open.delete(connection),
+      broken: (error) => this.#options.logger.error('a connection failed', { error }),
+    });
+    this.#open.add(connection);
+    if (this.#closing.signal.aborted) connection.drain();
   }
 
-  #callerOf(call: ServerInterceptingCallInterface, metadata: Metadata): RequestCaller {
-    const { random } = this.#options;
-    const peer = this.#peerOf(call.getPeer());
-    return new RequestCaller(peer, random.uuid(), 'grpc', this.#closing.signal, () => {
-      const headers = metadata.getMap();
-      const origin = metadata.get('origin')[0];
-      const names = Object.keys(headers);
-      return indirection(
-        { host: call.getHost(), origin: origin && String(origin), names },
-        this.#host,
-      );
+  #begin(call: GrpcCall, peer: Peer): void {
+    // The client may have reset it before its turn.
+    if (call.isOver || !call.begin(systemClock)) return;
+    const caller = this.#callerOf(call, peer);
+    call.whenOver(() => caller.end());
+    this.#gate.enter(call, caller, (authenticated) => this.#handle(authenticated));
+  }
+
+  #handle(authenticated: AuthenticatedCall): void {
+    const { call, method, arrived } = authenticated;
+    if (method.clientStreaming) return void this.#bidi(authenticated);
+    let request: Buffer | undefined;
+    const refuse = (what: string): void =>
+      call.finish({
+        code: statusCodes.Unimplemented,
+        message: `Received ${what} for method ${method.grpcPath}, which takes one`,
+      });
+    call.open({
+      message: (bytes) => {
+        if (request) refuse('a second request message');
+        request = bytes;
+      },
+      end: () => {
+        arrived();
+        if (!request) refuse('no request message');
+        else if (method.streaming) void this.#stream(authenticated, request);
+        else void this.#unary(authenticated, request);
+      },
     });
   }
 
-  #peerOf(address: string): Peer {
-    const known = this.#peers.get(address);
-    if (known) return known;
-    if (this.#peers.size >= peersMax) this.#peers.clear();
-    const peer = peerOf(address);
-    this.#peers.set(address, peer);
-    return peer;
+  #callerOf(call: GrpcCall, peer: Peer): RequestCaller {
+    const { random } = this.#options;
+    return new RequestCaller(peer, random.uuid(), 'grpc', this.#closing.signal, () => {
+      const names = call.headers.map(([name]) => name);
+      const { authority: host } = call;
+      return indirection({ host, origin: call.header('origin'), names }, this.#host);
+    });
   }
 
-  async #unary(
-    method: MethodInfo,
-    call: ServerUnaryCall<Buffer, Buffer>,
-    callback: (error: object | null, bytes?: Buffer) => void,
-  ): Promise<void> {
-    const { caller, identity: who } = this.#gate.of(call.metadata);
+  async #unary(given: AuthenticatedCall, bytes: Buffer): Promise<void> {
+    const { call, method, caller, identity: who } = given;
     try {
       const context = caller.as(who);
-      const request = await this.#decode(method, context, call.request);
+      const request = await this.#decode(method, context, bytes);
       const answer = await this.#options.dispatcher.unary(method, context, request);
       const items = longItems(method, answer);
       const { schemas, clock } = this.#options;
-      callback(
-        null,
+      call.write(
         items
           ? await encodeList(schemas, method.output, answer, items, clock)
           : this.#encoder.encode(method, answer, request.reveal !== true),
       );
+      call.end();
     } catch (thrown) {
-      callback(this.#statusOf(method, thrown));
+      call.finish(this.#statusOf(method, thrown));
     } finally {
       caller.end();
     }
   }
 
-  async #stream(method: MethodInfo, call: ServerWritableStream<Buffer, Buffer>): Promise<void> {
-    const { caller, identity: who, cut } = this.#gate.of(call.metadata);
+  async #stream(given: AuthenticatedCall, bytes: Buffer): Promise<void> {
+    const { method, caller, identity: who } = given;
+    const context = caller.as(who);
+    await this.#answers(given, async () =>
+      this.#options.dispatcher.stream(method, context, await this.#decode(method, context, bytes)),
+    );
+  }
+
+  async #bidi(given: AuthenticatedCall): Promise<void> {
+    const { call, method, caller, identity: who, arrived } = given;
+    const queue = new MessageQueue((isEmpty) => (call.flowing = isEmpty));
+    call.whenOver(() => queue.end());
+    call.open({
+      message: (bytes) => {
+        // Each message of a client stream is complete by itself, and the handler waits for the next one.
+        arrived();
+        queue.push(bytes);
+      },
+      end: () => {
+        arrived();
+        queue.end();
+      },
+    });
+    await this.#answers(given, () =>
+      Promise.resolve(
+        this.#options.dispatcher.bidi(method, caller.as(who), this.#requests(method, queue)),
+      ),
+    );
+  }
+
+  async #answers(
+    { call, method, caller }: AuthenticatedCall,
+    source: () => Promise<AsyncIterable<JsonObject>>,
+  ): Promise<void> {
+    const cut = (why: StatusError): void => call.cut(this.#statusOf(method, why));
     try {
-      const context = caller.as(who);
-      const request = await this.#decode(method, context, call.request);
-      const answers = this.#options.dispatcher.stream(method, context, request);
+      const answers = await source();
       await sendStream({ method, call, answers, cut, ...this.#sending, signal: caller.signal });
     } catch (thrown) {
-      call.emit('error', this.#statusOf(method, thrown));
+      call.finish(this.#statusOf(method, thrown));
     } finally {
       caller.end();
     }
   }
 
-  async #bidi(method: MethodInfo, call: ServerDuplexStream<Buffer, Buffer>): Promise<void> {
-    const { caller, identity: who, cut } = this.#gate.of(call.metadata);
-    // A disconnect of the peer ends the reading side with an error that the signal reports already.
-    call.on('error', () => undefined);
-    try {
-      const context = caller.as(who);
-      const answers = this.#options.dispatcher.bidi(method, context, this.#requests(method, call));
-      await sendStream({ method, call, answers, cut, ...this.#sending, signal: caller.signal });
-    } catch (thrown) {
-      call.emit('error', this.#statusOf(method, thrown));
-    } finally {
-      caller.end();
-    }
-  }
-
-  async *#requests(
-    method: MethodInfo,
-    call: ServerDuplexStream<Buffer, Buffer>,
-  ): AsyncIterable<JsonObject> {
+  async *#requests(method: MethodInfo, queue: MessageQueue): AsyncIterable<JsonObject> {
     const { schemas, clock } = this.#options;
-    // The end of this loop must not destroy the stream, which still carries answers.
-    for await (const bytes of call.iterator({ destroyOnReturn: false }))
-      yield await readRequest(schemas, method, bytes as Buffer, clock);
+    for await (const bytes of queue.taken()) yield await readRequest(schemas, method, bytes, clock);
   }
 
   async #decode(method: MethodInfo, context: CallContext, bytes: Buffer): Promise<JsonObject> {

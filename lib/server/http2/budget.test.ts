@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { FakeClock } from '../../testing/index.js';
+import { Budget } from './budget.js';
+import { ConnectionError, errorCodes } from './frames.js';
+
+describe('the budget of a connection', () => {
+  let clock: FakeClock;
+  let budget: Budget;
+  beforeEach(() => {
+    clock = new FakeClock();
+    budget = new Budget(clock, 'things');
+  });
+  /** How many are allowed at once, of at most `most`. */
+  const allowed = (most: number): number => {
+    for (let n = 0; n < most; n += 1)
+      try {
+        budget.spend();
+      } catch (error) {
+        expect(error).to.be.instanceOf(ConnectionError);
+        expect(error).to.include({ code: errorCodes.enhanceYourCalm, message: 'too many things' });
+        return n;
+      }
+    return most;
+  };
+
+  it('allows a thousand at once', () => {
+    expect(allowed(2_000)).to.equal(999);
+    expect(allowed(1)).to.equal(0);
+  });
+
+  it('allows 33 a second for any time', async () => {
+    for (let second = 0; second < 200; second += 1) {
+      await clock.advance(1_000);
+      expect(allowed(33)).to.equal(33);
+    }
+  });
+
+  it('grows by 33 a second, up to a thousand', async () => {
+    expect(allowed(990)).to.equal(990);
+    await clock.advance(10_000);
+    expect(allowed(2_000)).to.be.within(330, 340);
+    await clock.advance(1_000_000);
+    expect(allowed(2_000)).to.be.within(999, 1_000);
+  });
+});

@@ -1,0 +1,117 @@
+import { expect } from 'chai';
+import { eventually, FakeClock } from '../../testing/index.js';
+import { errorCodes, frame, frameFlags, frameTypes } from './frames.js';
+import { echo, RawClient, RawServer } from './raw-client.test.js';
+import type { Http2Stream } from './stream.js';
+
+const keepaliveMs = 30_000;
+const idleMs = 300_000;
+
+describe('the life of a connection of HTTP/2', () => {
+  let clock: FakeClock;
+  let server: RawServer;
+  let client: RawClient;
+  let streams: Http2Stream[];
+  beforeEach(async () => {
+    clock = new FakeClock();
+    streams = [];
+    const accept = (stream: Http2Stream): void => {
+      streams.push(stream);
+      echo(stream);
+    };
+    server = new RawServer(accept, { clock, keepaliveMs, idleMs });
+    client = new RawClient(await server.listen());
+    await client.next('settings');
+  });
+  afterEach(async () => {
+    client[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
+  const pings = (): number => client.of('ping').length;
+  const pong = (): void => client.send(frame(frameTypes.ping, frameFlags.ack, 0, Buffer.alloc(8)));
+
+  it('ends when a client does not answer a ping', async () => {
+    client.send(client.call(1, false));
+    await eventually('the call', () => streams.length === 1);
+    await clock.advance(keepaliveMs);
+    await eventually('a ping', () => pings() === 1);
+    pong();
+    // A ping of the client shows that the answer before it was read.
+    client.send(frame(frameTypes.ping, 0, 0, Buffer.from('received')));
+    await eventually('the answer', () => pings() === 2);
+    await clock.advance(keepaliveMs);
+    await eventually('another ping', () => pings() === 3);
+    expect(client.closed).to.equal(false);
+    await clock.advance(keepaliveMs);
+    await eventually('the end', () => client.closed && streams[0]?.closed === true);
+    expect(server.closed).to.be.at.least(1);
+  });
+
+  it('ends after a time without a call, and not during one', async () => {
+    const alive = async (ms: number): Promise<void> => {
+      for (let left = ms; left > 0; left -= keepaliveMs) {
+        const before = pings();
+        await clock.advance(Math.min(left, keepaliveMs));
+        await eventually('a ping', () => pings() > before);
+        pong();
+        client.send(frame(frameTypes.ping, 0, 0, Buffer.from('received')));
+        await eventually('the answer', () => pings() === before + 2);
+      }
+    };
+    client.send(client.call(1, false));
+    await eventually('the call', () => streams.length === 1);
+    await alive(2 * idleMs);
+    expect(client.of('goAway')).to.have.length(0);
+    client.send(client.data(1, Buffer.alloc(0), true));
+    await client.answered(1);
+    await alive(idleMs - keepaliveMs);
+    expect(client.of('goAway')).to.have.length(0);
+    await clock.advance(keepaliveMs);
+    expect(await client.ended()).to.equal(errorCodes.none);
+    await eventually('the end', () => client.closed);
+  });
+
+  it('ends when the server stops, after the calls that are under way', async () => {
+    client.send(client.call(1, false));
+    await eventually('the call', () => streams.length === 1);
+    server.connections[0]!.drain();
+    const goAway = await client.next('goAway');
+    expect(goAway.payload.readUInt32BE(0), 'the last stream that is processed').to.equal(1);
+    client.send(client.call(3, true), client.data(1, Buffer.from('rest'), true));
+    await client.answered(1);
+    expect(client.body(1).toString()).to.equal('rest');
+    await eventually('the end', () => client.closed);
+    expect(streams).to.have.length(1);
+    expect(client.of('headers', 3)).to.have.length(0);
+  });
+
+  it('ends at once when the server stops without a call', async () => {
+    server.connections[0]!.drain();
+    expect(await client.ended()).to.equal(errorCodes.none);
+    await eventually('the end', () => client.closed);
+  });
+
+  it('ends for a client that does not close its side', async () => {
+    const [socket] = server.sockets;
+    const stays = new RawClient((socket!.address() as { port: number }).port);
+    stays.socket.allowHalfOpen = true;
+    await stays.next('settings');
+    server.connections[1]!.drain();
+    await eventually('the end of sending', () => server.sockets[1]!.writableFinished);
+    expect(server.sockets[1]!.destroyed).to.equal(false);
+    await clock.advance(1_000);
+    await eventually('the end', () => server.sockets[1]!.destroyed);
+    stays[Symbol.dispose]();
+  });
+
+  it('ends calls whose client is gone', async () => {
+    client.send(client.call(1, false));
+    await eventually('the call', () => streams.length === 1);
+    client[Symbol.dispose]();
+    await eventually('the end', () => streams[0]!.closed);
+    streams[0]!.respond({ recurring: [] });
+    streams[0]!.write(Buffer.alloc(10));
+    streams[0]!.end({ recurring: [] });
+    expect(streams[0]!.queuedBytes).to.equal(0);
+  });
+});

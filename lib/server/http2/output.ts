@@ -1,0 +1,158 @@
+import type { Socket } from 'node:net';
+import type { Clock } from '../../base/index.js';
+import {
+  ConnectionError,
+  errorCodes,
+  frameBytesMax,
+  frameFlags,
+  frameHeadBytes,
+  frameTypes,
+  initialWindow,
+  writeHead,
+} from './frames.js';
+import type { Http2Stream } from './stream.js';
+
+/** Data is handed to the socket while it holds fewer bytes than this. */
+const dataBytesMax = 262_144;
+/** A connection is not read while its socket holds more bytes than this: its answers are not read either. */
+const backlogBytesMax = 524_288;
+/** Maximum answers to frames such as PING that wait to be written. */
+const repliesMax = 1_000;
+
+/** The frames that a connection sends. Those of one turn of the event loop are written together. */
+export class Output {
+  readonly #socket: Socket;
+  readonly #clock: Pick<Clock, 'defer'>;
+  readonly #sendEnd: (stream: Http2Stream) => void;
+  /** Bytes of data that the client accepts over the connection. */
+  window: number = initialWindow;
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  #replies = 0;
+  #isDue = false;
+  /** Streams that may have something to send; the first is next. */
+  readonly #ready: Http2Stream[] = [];
+  #ended = false;
+
+  /** @param sendEnd sends the last headers of a stream */
+  constructor(socket: Socket, clock: Pick<Clock, 'defer'>, sendEnd: (stream: Http2Stream) => void) {
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#sendEnd = sendEnd;
+    socket.on('drain', () => {
+      if (socket.isPaused()) socket.resume();
+      this.#later();
+    });
+  }
+
+  /** Sends a frame other than DATA. */
+  push(frame: Buffer): void {
+    if (this.#ended) return;
+    this.#parts.push(frame);
+    this.#bytes += frame.length;
+    this.#later();
+  }
+
+  /**
+   * Sends the answer to a frame that any client may send at any rate.
+   * @throws ConnectionError if too many wait
+   */
+  reply(frame: Buffer): void {
+    this.#replies += 1;
+    if (this.#replies > repliesMax)
+      throw new ConnectionError(errorCodes.enhanceYourCalm, 'too many frames to answer');
+    this.push(frame);
+  }
+
+  /** Gives a stream its turn. */
+  ready(stream: Http2Stream): void {
+    if (!stream.isQueued) {
+      stream.isQueued = true;
+      this.#ready.push(stream);
+    }
+    this.#later();
+  }
+
+  /** Gives waiting streams their turn after the window of the connection was enlarged. */
+  opened(): void {
+    if (this.#ready.length > 0) this.#later();
+  }
+
+  /** Writes what was pushed, and ends the sending side. Data of streams is not sent any more. */
+  end(): void {
+    if (this.#ended) return;
+    this.#ready.length = 0;
+    this.#flush();
+    this.#ended = true;
+    this.#socket.end();
+  }
+
+  #later(): void {
+    if (this.#isDue || this.#ended) return;
+    this.#isDue = true;
+    this.#clock.defer(() => {
+      this.#flush();
+      this.#isDue = false;
+    });
+  }
+
+  #flush(): void {
+    const socket = this.#socket;
+    if (this.#ended || socket.destroyed) return;
+    const written: (() => void)[] = [];
+    const room = dataBytesMax - socket.writableLength;
+    while (this.#bytes < room && this.#serve(written)) continue;
+    const parts = this.#parts;
+    if (parts.length === 0) return;
+    const replies = this.#replies;
+    const bytes = parts.length === 1 ? parts[0] : Buffer.concat(parts, this.#bytes);
+    this.#parts = [];
+    this.#bytes = 0;
+    socket.write(bytes ?? '', (error) => {
+      if (error) return;
+      this.#replies -= replies;
+      for (const callback of written) callback();
+      this.opened();
+    });
+    if (socket.writableLength > backlogBytesMax) socket.pause();
+  }
+
+  /** Sends one frame of the next stream. Returns false if none can send. */
+  #serve(written: (() => void)[]): boolean {
+    for (let turns = this.#ready.length; turns > 0; turns -= 1) {
+      const stream = this.#ready.shift();
+      if (!stream) return false;
+      stream.isQueued = false;
+      if (stream.closed) continue;
+      const length = Math.min(
+        stream.queuedBytes,
+        stream.sendWindow,
+        Math.max(0, this.window),
+        frameBytesMax,
+      );
+      if (length > 0) this.#data(stream, length, written);
+      if (stream.finalHeaders) this.#sendEnd(stream);
+      else if (stream.queuedBytes > 0 && stream.sendWindow > 0) {
+        stream.isQueued = true;
+        this.#ready.push(stream);
+      }
+      if (length > 0 || stream.closed) return true;
+    }
+    return false;
+  }
+
+  #data(stream: Http2Stream, length: number, written: (() => void)[]): void {
+    const head = Buffer.allocUnsafe(frameHeadBytes);
+    writeHead(head, length, frameTypes.data, 0, stream.id);
+    this.#parts.push(head);
+    stream.take(length, this.#parts, written);
+    this.#bytes += frameHeadBytes + length;
+    stream.sendWindow -= length;
+    this.window -= length;
+  }
+}
+
+/** Flags of headers. */
+export function headerFlags(isEnd: boolean): number {
+  return frameFlags.endHeaders | (isEnd ? frameFlags.endStream : 0);
+}
