@@ -24,6 +24,7 @@ import { malformed } from './malformed.js';
 import { readMessage } from './codec/message-reader.js';
 import { writeMessage } from './codec/message-writer.js';
 
+import { present } from './present.js';
 import { TurnDecoder } from './turn-decoder.js';
 
 export type { DescEnum, DescField, DescMessage, DescMethod, DescService };
@@ -155,5 +156,13 @@ export class SchemaRegistry {
     if (written) return written;
     const options = { registry: this.#files, ignoreUnknownFields: true };
     return toBinary(message, fromJson(message, json as JsonValue, options));
+  }
+
+  /**
+   * Encodes the stored fields of a message as {@link encode} does their form in answers (see {@link present}): the
+   * bytes are equal, because fields that it adds have their zero value, and fields that it omits are not written.
+   */
+  encodeStored(message: DescMessage, stored: JsonObject): Uint8Array {
+    return writeMessage(message, stored) ?? this.encode(message, present(message, stored));
   }
 }

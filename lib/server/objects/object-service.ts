@@ -78,7 +78,7 @@ export function objectMethods(options: ObjectServiceOptions): readonly CustomMet
     read('List', async (context, request) => {
       await reached(store, textOf(request, 'atLeast'));
       const served = kinds.require(textOf(request, 'kind'), 'List');
-      const list = await resources.unary('List', served, context, request);
+      const list = await resources.list(served, context, request);
       const { items, resourceVersion, nextPageToken } = list;
       const objects = (items as readonly JsonObject[]).map((item) => JSON.stringify(item));
       return { objects, cursor: resourceVersion, nextPageToken };

@@ -15,6 +15,7 @@ import type { ObjectStore } from '../../store/index.js';
 import type { ServedKind } from '../api/served-kind.js';
 import type { AccessControl } from '../auth/index.js';
 import type { CallContext } from '../api/call.js';
+import { withStoredItems } from '../api/stored-items.js';
 import { requireKnownPaths } from '../schema/field-paths.js';
 import type { ObjectAccess } from '../api/object-access.js';
 import { accessesByIndex, indexSelection } from './kind-check-operations.js';
@@ -35,8 +36,11 @@ export interface ResourceReadsOptions {
   readonly objectAccess?: ObjectAccess | undefined;
 }
 
-/** The forms of an event in answers: of the kind's own service, and of ObjectService. */
-type EventForm = 'message' | 'text' | 'text with previous';
+/**
+ * The forms of an event in answers: of the kind's own service, for gRPC with objects as they are stored, and of
+ * ObjectService.
+ */
+type EventForm = 'message' | 'stored' | 'text' | 'text with previous';
 
 /** Maximum number of objects whose form of the API is cached. */
 const recentMax = 1_024;
@@ -59,8 +63,7 @@ export class ResourceReads {
 
   /** The object as this caller may see it. */
   show(served: ServedKind, object: ApiObject, reveal = false): JsonObject {
-    const visible = served.rules.present?.(object, reveal) ?? object;
-    return present(this.#options.admission.message(served), fieldsOf(visible));
+    return present(this.#options.admission.message(served), stored(served, object, reveal));
   }
 
   #sharedOf(served: ServedKind, form: EventForm): SharedAnswers {
@@ -72,11 +75,12 @@ export class ResourceReads {
   }
 
   watch(served: ServedKind, context: CallContext, request: JsonObject): AsyncIterable<JsonObject> {
+    const form = context.transport === 'grpc' ? 'stored' : 'message';
     const tell = ({ type, object }: WatchEvent<ApiObject>): JsonObject => ({
       type,
-      object: this.#seen(served, object),
+      object: form === 'stored' ? stored(served, object, false) : this.#seen(served, object),
     });
-    return this.#watch(served, context, request, 'message', tell);
+    return this.#watch(served, context, request, form, tell);
   }
 
   #watch(
@@ -98,7 +102,7 @@ export class ResourceReads {
       withPrevious: form === 'text with previous',
       signal: context.signal,
       tell,
-      cursorField: form === 'message' ? 'resourceVersion' : 'cursor',
+      cursorField: form === 'message' || form === 'stored' ? 'resourceVersion' : 'cursor',
       shared: this.#sharedOf(served, form),
     });
   }
@@ -140,7 +144,13 @@ export class ResourceReads {
     return reveal ? this.show(served, object, true) : this.#seen(served, object);
   }
 
-  async list(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
+  /** @param asStored whether items keep the form of the store; see {@link hasStoredItems} */
+  async list(
+    served: ServedKind,
+    context: CallContext,
+    request: JsonObject,
+    asStored: boolean,
+  ): Promise<JsonObject> {
     const limit = typeof request.limit === 'number' ? request.limit : 0;
     if (limit < 0)
       throw invalid([
@@ -155,7 +165,7 @@ export class ResourceReads {
     // The right to the list itself was checked with the call.
     const [, ...further] = accessesByIndex(served, selection, namespace === '-' ? '*' : namespace);
     for (const access of further) await this.#options.authorizer.require(context.identity, access);
-    return listResource(this.#options.store, served.kind, {
+    const list = await listResource(this.#options.store, served.kind, {
       ...selection,
       ...(labels ? { labels } : {}),
       ...(fields ? { fields } : {}),
@@ -165,9 +175,10 @@ export class ResourceReads {
       ...(pageToken === '' ? {} : { pageToken }),
       caller: listCaller(context.identity),
       visible: filter && ((object) => filter.allows(served.kind.plural, 'list', object)),
-      show: (object) => this.show(served, object),
+      show: (object) => (asStored ? stored(served, object, false) : this.show(served, object)),
       clock: this.#options.clock,
     });
+    return asStored ? withStoredItems(list) : list;
   }
 
   /**
@@ -182,6 +193,11 @@ export class ResourceReads {
     requireKnownPaths(served.kind, this.#options.admission.message(served), fields.paths ?? []);
     return withText((object: ApiObject) => fields(asObject(this.show(served, object))), text);
   }
+}
+
+/** The fields of an object that this caller may see, in the form of the store. */
+function stored(served: ServedKind, object: ApiObject, reveal: boolean): JsonObject {
+  return fieldsOf(served.rules.present?.(object, reveal) ?? object);
 }
 
 /** Maximum bytes of a page in one message; ObjectService may request less. */

@@ -59,6 +59,12 @@ export class Resources {
     return this.#reads.watchObjects(served, context, request);
   }
 
+  /** A list whose items are in the form of the API, for any encoder. */
+  list(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
+    return this.#reads.list(served, context, request, false);
+  }
+
+  /** The answer of a method of the kind's service, for the transport of the call; see {@link hasStoredItems}. */
   async unary(
     verb: Exclude<StandardVerb, 'Watch'>,
     served: ServedKind,
@@ -69,7 +75,7 @@ export class Resources {
       case 'Get':
         return this.#reads.get(served, context, request);
       case 'List':
-        return this.#reads.list(served, context, request);
+        return this.#reads.list(served, context, request, context.transport === 'grpc');
       case 'Create':
         return this.#create(served, context, request);
       case 'Update':

@@ -1,38 +1,26 @@
 import { type Clock, TimeSlice } from '../../base/index.js';
+import { hasStoredItems } from '../api/stored-items.js';
 import type { DescMessage, JsonObject, MethodInfo, SchemaRegistry } from '../../rpc/index.js';
 
 /** Lists of up to this many items are encoded at once. */
 export const wholeItemsMax = 64;
+/** Items that are encoded in one step. */
+const partItems = 32;
 const chunkCharacters = 64 * 1024;
 
-/** The items of a long list answer; undefined for other answers. */
+/** The items of a list answer that must be encoded one by one; undefined for other answers. */
 export function longItems(
   method: MethodInfo,
   answer: JsonObject,
 ): readonly JsonObject[] | undefined {
   if (method.standard?.verb !== 'List' || !Array.isArray(answer.items)) return undefined;
-  return answer.items.length > wholeItemsMax ? (answer.items as readonly JsonObject[]) : undefined;
-}
-
-function itemsField(output: DescMessage): { readonly number: number; readonly item: DescMessage } {
-  const field = output.fields.find((f) => f.jsonName === 'items');
-  if (field?.fieldKind !== 'list' || field.listKind !== 'message')
-    throw new TypeError(`${output.typeName} has no items`);
-  return { number: field.number, item: field.message };
-}
-
-/** Encodes a number as a protobuf varint. */
-export function varint(value: number): number[] {
-  const bytes: number[] = [];
-  for (let rest = value; ; rest = Math.floor(rest / 128)) {
-    if (rest < 128) return [...bytes, rest];
-    bytes.push((rest % 128) + 128);
-  }
+  const whole = answer.items.length <= wholeItemsMax && !hasStoredItems(answer);
+  return whole ? undefined : (answer.items as readonly JsonObject[]);
 }
 
 /**
- * Encodes a long list as protobuf, item by item with pauses for other work. The concatenation of encoded messages is
- * their merge, so a repeated field may be split.
+ * Encodes a long list as protobuf, some items at a time with pauses for other work. The concatenation of encoded
+ * messages is their merge, so a repeated field may be split.
  */
 export async function encodeList(
   schemas: SchemaRegistry,
@@ -41,14 +29,13 @@ export async function encodeList(
   items: readonly JsonObject[],
   clock: Clock,
 ): Promise<Buffer> {
-  const { number, item: message } = itemsField(output);
-  const tag = varint(number * 8 + 2);
   const slice = new TimeSlice(clock, { everyStep: true });
+  const asStored = hasStoredItems(answer);
   const parts: Uint8Array[] = [];
-  for (const item of items) {
+  for (let at = 0; at < items.length; at += partItems) {
     if (slice.due()) await slice.pause();
-    const bytes = schemas.encode(message, item);
-    parts.push(Uint8Array.from([...tag, ...varint(bytes.length)]), bytes);
+    const part = { items: items.slice(at, at + partItems) };
+    parts.push(asStored ? schemas.encodeStored(output, part) : schemas.encode(output, part));
   }
   parts.push(schemas.encode(output, { ...answer, items: [] }));
   return Buffer.concat(parts);
