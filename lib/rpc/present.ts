@@ -1,9 +1,8 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
-import { isJsonObject } from './json.js';
+import { isJsonObject, type JsonObject } from './json.js';
 import { isJsonMessage } from './json-form.js';
 import { isJsNumber } from './options.js';
-import type { JsonObject } from './schema-registry.js';
 
 /**
  * A JSON object in the form of answers: fields are in the order of the schema, stored fields that the schema does not

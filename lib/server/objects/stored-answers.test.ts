@@ -160,15 +160,13 @@ describe('answers with objects as they are stored', () => {
       it(`list all objects in parts: ${kind.plural}`, async () => {
         for (let n = 0; n < 70; n += 1) {
           const extra = kind === freeThings ? { free: { n: [n, null] } } : { count: n, on: true };
-          await store.create(
-            kind as never,
-            { namespace: 'default', name: `n-${n}`, ...extra } as never,
-          );
+          const made = { namespace: 'default', name: `n-${n}`, ...extra };
+          await store.create(kind as typeof things, made);
         }
-        const { reads, served } = readsOf(kind as never, {});
+        const { reads, served } = readsOf(kind, {});
         const { output } = method(kind.kind, 'List');
         const shown = await reads.list(served, context, {}, false);
-        const bytes = await listed(kind as never, {});
+        const bytes = await listed(kind, {});
         expect(schemas.decode(output, bytes)).to.deep.equal(
           schemas.decode(output, schemas.encode(output, shown)),
         );
@@ -177,12 +175,12 @@ describe('answers with objects as they are stored', () => {
     it('mask what the caller may not see, in lists, the present state, and events', async () => {
       const secret = 'the-secret-text';
       const create = (name: string) =>
-        store.create(things, { namespace: 'default', name, text: secret } as never);
+        store.create(things, { namespace: 'default', name, text: secret });
       for (let n = 0; n < 3; n += 1) await create(`n-${n}`);
-      const bytes = await listed(things as never, { present: mask });
+      const bytes = await listed(things, { present: mask });
       expect(bytes.includes('******')).to.equal(true);
       expect(bytes.includes(secret)).to.equal(false);
-      const { reads, served } = readsOf(things as never, { present: mask });
+      const { reads, served } = readsOf(things, { present: mask });
       const encoder = new AnswerEncoder(schemas);
       let masked = 0;
       for await (const answer of reads.watch(served, context, {})) {
