@@ -10,7 +10,7 @@ import {
 } from '../../object/index.js';
 import type { JsonObject } from '../../rpc/index.js';
 import type { ObjectStore } from '../../store/index.js';
-import { sharedAnswer } from '../api/shared-answer.js';
+import type { SharedAnswers } from './shared-answers.js';
 
 /** Interval of bookmarks of an idle watch, so that its cursor stays within the history. */
 const bookmarkMs = 15_000;
@@ -41,20 +41,6 @@ export interface WatchRequest {
   readonly cursorField?: 'resourceVersion' | 'cursor';
   /** The answers of all callers who see all objects in this form; undefined: they are made for this caller alone. */
   readonly shared?: SharedAnswers;
-}
-
-/** The answers to batches that a store gives to several watchers. */
-export class SharedAnswers {
-  readonly #made = new WeakMap<WatchBatch<ApiObject>, readonly JsonObject[]>();
-
-  /** The answers to a batch; they are made once. */
-  of(batch: WatchBatch<ApiObject>, make: () => Iterable<JsonObject>): readonly JsonObject[] {
-    const known = this.#made.get(batch);
-    if (known) return known;
-    const made = Array.from(make(), sharedAnswer);
-    this.#made.set(batch, made);
-    return made;
-  }
 }
 
 /**

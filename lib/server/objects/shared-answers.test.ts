@@ -3,7 +3,8 @@ import { type ApiObject, defineKind } from '../../object/index.js';
 import type { JsonObject } from '../../rpc/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../../store/index.js';
 import { encodedOnce } from '../api/shared-answer.js';
-import { SharedAnswers, watchResource, type WatchRequest } from './resource-watch.js';
+import { watchResource, type WatchRequest } from './resource-watch.js';
+import { SharedAnswers } from './shared-answers.js';
 
 const lamps = defineKind<ApiObject>({
   kind: 'Lamp',
@@ -99,5 +100,31 @@ describe('answers to watches of one kind', () => {
     }
     expect(seen).to.deep.equal([{ name: 'lamp-3' }]);
     expect(await answersOf({ shared })).to.deep.equal(all);
+  });
+
+  it('are made when a watcher asks for them, and a failure ends every watch that comes to it', async () => {
+    const shared = new SharedAnswers();
+    await make();
+    let failing = true;
+    const tell: WatchRequest['tell'] = ({ object: { name } }) => {
+      told += 1;
+      if (failing && name === 'lamp-20') throw new Error('no form');
+      return { name };
+    };
+    const request = { namespace: undefined, resourceVersion: '0', selector: undefined, tell };
+    const watch = () => watchResource(store, lamps, { ...request, signal: stop.signal, shared });
+    for await (const { events } of watch()) {
+      expect(told).to.equal((events as readonly unknown[]).length);
+      break;
+    }
+    for (let n = 0; n < 2; n += 1) {
+      let seen = 0;
+      const read = async (): Promise<void> => {
+        for await (const { events } of watch()) seen += (events as readonly unknown[]).length;
+      };
+      expect(await read().catch(String)).to.equal('Error: no form');
+      expect(seen).to.be.at.most(20);
+      failing = false;
+    }
   });
 });
