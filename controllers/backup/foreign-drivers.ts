@@ -64,7 +64,7 @@ function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
       clusterId: record.clusterId,
     });
   };
-  const { provider, check, orphans, find, recentCalls } = driver;
+  const { provider, check, orphans, find, load, recentCalls } = driver;
   return {
     name: driver.name,
     ...(provider === undefined ? {} : { provider }),
@@ -73,6 +73,7 @@ function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
     ...(orphans ? { orphans } : {}),
     ...(find ? { find } : {}),
     ...(recentCalls ? { recentCalls } : {}),
+    ...(load ? { load } : {}),
     capabilities: () => driver.capabilities(),
     validateParameters: (parameters, context) => driver.validateParameters(parameters, context),
     provision: async (request) => {

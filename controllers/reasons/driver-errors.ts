@@ -1,5 +1,5 @@
 import type { DriverErrorKind } from '@kedge/driver-sdk';
-import { programsMissing } from '@kedge/driver-sdk/messages';
+import { packageMissing, programsMissing } from '@kedge/driver-sdk/messages';
 import { parseQuantity } from 'kedge/objects';
 import { deletionOf, patchOf } from './commands.js';
 import { credentials, wrongParameters } from './driver-parameters.js';
@@ -87,6 +87,12 @@ export function lost(about: About): Remedy {
 }
 
 function unavailable(about: About): Remedy {
+  const install = packageMissing.commandIn(about.message);
+  if (install !== undefined)
+    return run(
+      install,
+      'install the package on the node of kedged: the operation is retried automatically',
+    );
   const packages = programsMissing.read(about.message)?.packages ?? [];
   if (packages.length === 0)
     return again(about, 'the provider, or the program in the message, to be available');

@@ -29,7 +29,7 @@ export function confidentialDriver(driver: Driver, redaction: Redaction, sealer:
       ? { ...result, handle: sealer.seal(result.handle, handlePlace) }
       : result;
   const guard = redaction.guard.bind(redaction);
-  const { provider, check, orphans, find, recentCalls } = driver;
+  const { provider, check, orphans, find, load, recentCalls } = driver;
   return {
     name: driver.name,
     ...(provider === undefined ? {} : { provider }),
@@ -50,6 +50,7 @@ export function confidentialDriver(driver: Driver, redaction: Redaction, sealer:
       : {}),
     ...(find ? { find: (request) => guard(() => find(request)) } : {}),
     ...(recentCalls ? { recentCalls } : {}),
+    ...(load ? { load } : {}),
     capabilities: () => driver.capabilities(),
     validateParameters: (parameters, context) => driver.validateParameters(parameters, context),
     provision: (request) => guard(async () => sealed(await driver.provision(request))),

@@ -15,6 +15,8 @@ export class PlayedDriver {
   /** Name of the cloud provider; default: a driver of this machine. */
   provider: string | undefined;
   adoptsOffline = false;
+  /** Whether a package that the driver needs is not installed. */
+  isIncomplete = false;
   /** Error of every call. */
   fails: DriverErrorKind | undefined;
   /** The retry delay of an error; undefined: none. */
@@ -103,6 +105,15 @@ export class PlayedDriver {
         ownsData: true,
       }),
       validateParameters: () => [],
+      load: () =>
+        this.isIncomplete
+          ? Promise.reject(
+              new DriverError(
+                'Unavailable',
+                'driver played needs the package @some/sdk, which is not installed; run: npm install --global @some/sdk@1.0.0',
+              ),
+            )
+          : Promise.resolve(),
       provision: async (request) => {
         const { sizeBytes, volume, parameters } = request;
         await call('provision', parameters['token']);

@@ -12,6 +12,8 @@ import {
   inOrder,
   LinkedDevice,
   ProviderClient,
+  loadedFirst,
+  once,
   providerDriver,
   type Refusal,
 } from '@kedge/driver-sdk/provider';
@@ -23,9 +25,12 @@ import { checkPermissions, findVolume, listResources } from './inspection.js';
 import { Cloud3Instances } from './instances.js';
 import { cloud3Parameters, judgeCombinations, regionLabel, zoneLabel } from './parameters.js';
 import { VolumeReads } from './reads.js';
-import { loadSdk } from './sdk.js';
+import { loadSdk, loadSdkInTurns } from './sdk.js';
 import { Cloud3Snapshots } from './snapshots.js';
 import { Cloud3Volumes } from './volumes.js';
+
+/** Once for all instances of the driver. */
+const load = once(() => loadSdkInTurns());
 
 const name = 'cloud3-block';
 const providerName = 'Amazon EBS';
@@ -109,7 +114,7 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
     host,
     ...(timeouts?.deviceMs === undefined ? {} : { deviceWaitMs: timeouts.deviceMs }),
   });
-  return {
+  const whole: Driver = {
     ...providerDriver(driver, provider),
     check: async (request) => [
       ...(await checkPermissions(api, shownEndpoint, request)),
@@ -118,4 +123,5 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
     orphans: (request) => listResources(api, request, cluster),
     find: (request) => findVolume(api, request),
   };
+  return loadedFirst(whole, load);
 }

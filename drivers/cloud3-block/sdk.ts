@@ -1,4 +1,12 @@
-import { loadOptional, type OptionalPackage } from '@kedge/driver-sdk/provider';
+import { createRequire } from 'node:module';
+import {
+  inTurns,
+  loadOptional,
+  type OptionalPackage,
+  ownPlace,
+  type PackagePlace,
+  requireInstalled,
+} from '@kedge/driver-sdk/provider';
 
 /*
  * The part of the SDK that the driver uses. The SDK is an optional package, so that these sources must not need its
@@ -95,6 +103,20 @@ export const ec2Package: OptionalPackage = {
   version: '3.1169.0',
   driver: 'cloud3-block',
 };
+
+/** Packages that the SDK loads, in the order in which it does; each of them alone takes less time than all at once. */
+const parts = ['@aws-sdk/core/client', '@smithy/core', '@aws-sdk/credential-provider-node'];
+
+/**
+ * Loads the SDK in turns of the event loop.
+ * @throws DriverError as {@link loadSdk}
+ */
+export async function loadSdkInTurns(place: PackagePlace = ownPlace()): Promise<void> {
+  requireInstalled(ec2Package, place);
+  const ofSdk = createRequire(createRequire(place.from).resolve(ec2Package.name));
+  await inTurns(parts.map((part) => () => ofSdk(part) as unknown));
+  loadOptional(ec2Package, place);
+}
 
 /**
  * Loads the SDK at its first use, which takes a second.

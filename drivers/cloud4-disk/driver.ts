@@ -13,6 +13,8 @@ import {
   inOrder,
   InstanceCache,
   LinkedDevice,
+  loadedFirst,
+  once,
   ProviderClient,
   providerDriver,
 } from '@kedge/driver-sdk/provider';
@@ -25,9 +27,14 @@ import { checkPermissions, findDisk, listResources, noInstance } from './inspect
 import { diskPathOf, isResourceName, type Place } from './names.js';
 import { cloud4Parameters, zoneLabel } from './parameters.js';
 import { ifFound, Requests } from './requests.js';
-import { loadSdk, type Sdk } from './sdk.js';
+import type { Sdk } from './sdk.js';
+import { loadSdk, loadSdkInTurns } from './sdk-load.js';
 import { Session } from './session.js';
 import { Cloud4Snapshots } from './snapshots.js';
+
+/** The SDK, once for all instances of the driver. */
+let loaded: Sdk | undefined;
+const load = once(async () => (loaded ??= await loadSdkInTurns()));
 
 const name = 'cloud4-disk';
 const requestMsDefault = 30_000;
@@ -38,8 +45,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
   const endpoint = set.endpoint ?? 'https://compute.googleapis.com';
   const requestTimeoutMs = timeouts?.requestMs ?? requestMsDefault;
   const host = settings.host ?? thisNode;
-  let loaded: Sdk | undefined;
-  // Loaded by the first call, and not by the start of kedged.
+  // Loaded before the first call, and not by the start of kedged.
   const sdk = (): Sdk => (loaded ??= loadSdk());
   const client = new ProviderClient(
     {
@@ -137,7 +143,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
     host,
     ...(timeouts?.deviceMs === undefined ? {} : { deviceWaitMs: timeouts.deviceMs }),
   });
-  return {
+  const whole: Driver = {
     ...providerDriver(driver, client),
     check: async (request) => [
       ...(await checkPermissions(requests, endpoint, request)),
@@ -146,4 +152,5 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
     orphans: (request) => listResources(requests, request),
     find: (request) => findDisk(requests, request),
   };
+  return loadedFirst(whole, load);
 }

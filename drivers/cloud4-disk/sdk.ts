@@ -1,6 +1,4 @@
-import { createRequire } from 'node:module';
-import { DriverError } from '@kedge/driver-sdk';
-import { loadOptional, type OptionalPackage, ownPlace } from '@kedge/driver-sdk/provider';
+import type { OptionalPackage } from '@kedge/driver-sdk/provider';
 
 /*
  * The part of the SDK that the driver uses. The SDK is an optional package, so that these sources must not need its
@@ -123,25 +121,3 @@ export const computePackage: OptionalPackage = {
   version: '6.15.0',
   driver: 'cloud4-disk',
 };
-
-/**
- * Loads the SDK at its first use, which takes one to two seconds.
- * @throws DriverError Unavailable if it is not installed, with the command that installs it
- */
-export function loadSdk(): Sdk {
-  const place = ownPlace();
-  const compute = loadOptional(computePackage, place) as ComputeSdk;
-  try {
-    // The versions that the SDK itself uses, also if another package has other ones.
-    const ofCompute = createRequire(createRequire(place.from).resolve(computePackage.name));
-    const ofGax = createRequire(ofCompute.resolve('google-gax'));
-    return { compute, auth: ofGax('google-auth-library') as AuthSdk };
-  } catch (thrown) {
-    const { message } = thrown as Error;
-    throw new DriverError(
-      'Internal',
-      `package ${computePackage.name} is not installed completely: ${message}`,
-      { cause: thrown },
-    );
-  }
-}

@@ -18,6 +18,14 @@ describe('the remedy of a placement', () => {
     );
   });
 
+  it('of an instance whose volume is not provisioned yet is to wait for it', () => {
+    const object = { namespace: 'default', service: 'web', template: {} } as Instance;
+    const message =
+      '1 of 1 nodes are ready, but no parameter of volume default/v names its svc.io/zone; it is known once volume default/v is provisioned';
+    const remedy = noNodeFits({ kind: 'Instance', object, world, message });
+    expect(remedy).to.include({ type: 'wait', waitsFor: 'volume default/v' });
+  });
+
   it('of a volume without a zone is the parameter of its class', () => {
     const object = { storageClassName: 'c' } as Volume;
     const message =

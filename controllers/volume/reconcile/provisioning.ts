@@ -15,7 +15,7 @@ import { waitsReason } from '../../provisioned/conditions.js';
 import { nextPhase, type NextVolumePhase } from '../states/phases.js';
 import { effectivePolicy, type VolumeAction, type VolumeSituation } from '../states/plan.js';
 import { enterInFlight } from '../../provisioned/in-flight.js';
-import { callAgain, driverErrorOf } from '../../provisioned/retries.js';
+import { callAgain, driverErrorOf, retryDelayMs } from '../../provisioned/retries.js';
 import { beingRestored } from './reclaim.js';
 import type { Reason } from '../../reasons/index.js';
 
@@ -59,6 +59,12 @@ export class Provisioning {
     }
     const source = sourceOf(volume, options.manager.informer(snapshots).lister);
     const snapshot = source?.type === 'ready' ? source.snapshot : undefined;
+    try {
+      // A driver that can't make a call has none in progress: the volume can be deleted.
+      await prepared.driver.load?.();
+    } catch (thrown) {
+      return this.#notLoaded(volume, driverErrorOf(thrown), request);
+    }
     const choice = await this.#relocation.choose(volume, storageClass, prepared, snapshot);
     if (choice.type === 'none')
       return this.#wait(request, volume, 'TopologyUnsatisfied', choice.message);
@@ -96,6 +102,12 @@ export class Provisioning {
     if (!snapshot) await this.#effects.write(request, volume, status);
     else await enterInFlight(request, intent, beingRestored, snapshot);
     return requeueAfter(0);
+  }
+
+  /** V2: the package of a driver is missing. It may be installed at any time. */
+  async #notLoaded(volume: Volume, error: DriverError, request: ReconcileContext): Promise<Result> {
+    await this.#wait(request, volume, error.kind, error.message);
+    return callAgain(error, retryDelayMs(request, error, this.#effects.options));
   }
 
   /** V2: writes why the volume waits, without a driver call. A change of the awaited object queues the volume. */

@@ -42,6 +42,21 @@ describe('a volume that was never made', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
+  it('waits for the package of its driver, is made once it is installed, and is deleted without it', async () => {
+    world.driver.isIncomplete = true;
+    await world.createVolume();
+    const told = await world.volume();
+    expect(told).to.include({ status: 'Pending', reason: 'Unavailable' });
+    expect(told?.conditions?.[0]?.message).to.contain('run: npm install --global @some/sdk@1.0.0');
+    await world.createVolume({ name: 'w' });
+    await world.deleteVolume();
+    expect(await world.volume()).to.equal(undefined);
+    world.driver.isIncomplete = false;
+    await world.clock.advance(60_000);
+    expect(await world.volume('w')).to.include({ status: 'Available' });
+    expect(world.driver.calls).to.deep.equal(['provision']);
+  });
+
   it('is deleted after its class was removed, regardless of its policy', async () => {
     for (const reclaimPolicy of ['retain', 'delete'] as const) {
       await removeClass().catch(() => undefined);

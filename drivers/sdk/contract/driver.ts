@@ -150,9 +150,7 @@ export interface MountResult {
 }
 
 /** The request of {@link Driver.unmount}. */
-export interface UnmountRequest extends HandleRequest {
-  readonly target: string;
-}
+export type UnmountRequest = HandleRequest & { readonly target: string };
 
 /** The request of {@link Driver.expand}. */
 export interface ExpandRequest extends HandleRequest {
@@ -225,6 +223,8 @@ export interface Driver extends ClassInspection {
     parameters: Parameters,
     context: ParameterContext,
   ): readonly ParameterViolation[];
+  /** Loads what the calls need, before a volume has begun to be provisioned. @throws DriverError Unavailable */
+  readonly load?: () => Promise<void>;
   provision(request: ProvisionRequest): Promise<ProvisionResult | Pending>;
   /** Returns the state of the volume's resource at the provider. @throws DriverError NotFound */
   observe(request: DeleteRequest): Promise<Observation>;

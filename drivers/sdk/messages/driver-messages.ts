@@ -8,3 +8,11 @@ export const hostPathMissing = messageForm('hostPath {path} does not exist');
 
 /** The Debian packages of the programs that a node lacks. */
 export const programsMissing = messageForm('(package {packages[]} on Debian and Ubuntu)');
+
+/** The end of an error for an optional package that is not installed, with the command as it is typed in a shell. */
+export const packageMissing = {
+  format: (command: string): string => `which is not installed; run: ${command}`,
+  /** Returns the command in a message; undefined without one. */
+  commandIn: (message: string): string | undefined =>
+    /which is not installed; run: (npm install .+@\d[-.\w]*)/.exec(message)?.[1],
+} as const;

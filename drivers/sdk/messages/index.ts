@@ -3,4 +3,9 @@
  * remedies read their parts.
  */
 export { type GivenParts, type MessageForm, messageForm, type ReadParts } from './message-form.js';
-export { hostPathMissing, hostPathRefused, programsMissing } from './driver-messages.js';
+export {
+  hostPathMissing,
+  hostPathRefused,
+  packageMissing,
+  programsMissing,
+} from './driver-messages.js';

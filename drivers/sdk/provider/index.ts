@@ -30,7 +30,9 @@ export {
   ownPlace,
   type PackagePlace,
   placeOf,
+  requireInstalled,
 } from './optional-package.js';
+export { inTurns, loadedFirst, once } from './package-load.js';
 export { endpointReport, probed, withoutCredential } from './probe-reports.js';
 export { providerName, volumeName } from './provider-names.js';
 export { providerDriver } from './provider-driver.js';

@@ -41,6 +41,13 @@ describe('an optional package', () => {
     expect(loadOptional(wanted, folderPlace(folder))).to.deep.equal({ answer: 42 });
   });
 
+  it('is installed by a command that a shell reads as it is meant', () => {
+    expect(folderPlace('/srv/my packages').command).to.equal(
+      "npm install --prefix '/srv/my packages'",
+    );
+    expect(folderPlace("/srv/it's").command).to.equal("npm install --prefix '/srv/it'\\''s'");
+  });
+
   it('that is broken is not reported as absent', async () => {
     await install("require('its-own-dependency');");
     const { kind, message } = errorOf();

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DriverError } from '../errors/errors.js';
+import { packageMissing } from '../messages/driver-messages.js';
 import { packageFolder } from './package-folder.js';
 
 /** A package that only one driver needs. It is not installed with Kedge. */
@@ -22,6 +23,11 @@ export interface PackagePlace {
   readonly command: string;
 }
 
+/** A path as an argument of a command. */
+function quoted(path: string): string {
+  return /^[-\w./@]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
+
 const here = fileURLToPath(import.meta.url);
 
 /** The place of a program that consists of this module's file, or of a bundle that contains it. */
@@ -30,17 +36,17 @@ export function placeOf(file: string): PackagePlace {
   if (inside !== undefined)
     // A global installation has no package.json beside its node_modules.
     return existsSync(join(above, 'package.json'))
-      ? { from: file, command: `npm install --prefix ${above}` }
+      ? { from: file, command: `npm install --prefix ${quoted(above)}` }
       : { from: file, command: 'npm install --global' };
   let root = dirname(file);
   while (!existsSync(join(root, 'node_modules')) && root !== dirname(root)) root = dirname(root);
   // A checkout: its lock file remains unchanged.
-  return { from: file, command: `npm install --no-save --prefix ${root}` };
+  return { from: file, command: `npm install --no-save --prefix ${quoted(root)}` };
 }
 
 /** The place of a folder that is made for packages alone. */
 export function folderPlace(folder: string): PackagePlace {
-  return { from: join(folder, 'any.js'), command: `npm install --prefix ${folder}` };
+  return { from: join(folder, 'any.js'), command: `npm install --prefix ${quoted(folder)}` };
 }
 
 /** The place of this program. */
@@ -49,28 +55,39 @@ export function ownPlace(): PackagePlace {
 }
 
 /**
- * Loads a package at its first use. A package that is installed later is found without a restart.
- * @throws DriverError Unavailable if it is not installed, with the command that installs it; Internal if it is broken
+ * Requires that a package is installed, without loading it. A package that is installed later is found without a restart.
+ * @throws DriverError Unavailable with the command that installs it
  */
-export function loadOptional(
+export function requireInstalled(
   { name, version, driver }: OptionalPackage,
   { from, command }: PackagePlace = ownPlace(),
-): unknown {
-  const require = createRequire(from);
+): void {
   try {
-    return require(name);
+    createRequire(from).resolve(name);
   } catch (thrown) {
-    const { code, message } = thrown as NodeJS.ErrnoException;
-    const isAbsent = code === 'MODULE_NOT_FOUND' && message.includes(`'${name}'`);
-    if (!isAbsent)
-      throw new DriverError('Internal', `package ${name} can't be loaded: ${message}`, {
-        cause: thrown,
-      });
-    const remedy = `run: ${command} ${name}@${version}`;
+    if ((thrown as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') return;
+    const install = `${command} ${name}@${version}`;
     throw new DriverError(
       'Unavailable',
-      `driver ${driver} needs the package ${name}, which is not installed; ${remedy}`,
-      { remedy },
+      `driver ${driver} needs the package ${name}, ${packageMissing.format(install)}`,
+      { remedy: `run: ${install}` },
     );
+  }
+}
+
+/**
+ * Loads a package at its first use.
+ * @throws DriverError as {@link requireInstalled}; Internal if the package is broken
+ */
+export function loadOptional(wanted: OptionalPackage, place: PackagePlace = ownPlace()): unknown {
+  requireInstalled(wanted, place);
+  const { name } = wanted;
+  try {
+    return createRequire(place.from)(name);
+  } catch (thrown) {
+    const { message } = thrown as Error;
+    throw new DriverError('Internal', `package ${name} can't be loaded: ${message}`, {
+      cause: thrown,
+    });
   }
 }

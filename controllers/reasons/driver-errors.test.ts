@@ -1,0 +1,40 @@
+import { expect } from 'chai';
+import type { Volume } from '@kedge/api/kinds';
+import { driverErrors } from './driver-errors.js';
+import { emptyWorld } from './world.js';
+
+const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+const volume = (more: Partial<Volume>): Volume => ({
+  ...{ namespace: 'default', name: 'v', storageClassName: 'c', size: '1Gi' },
+  ...{ accessMode: 'ReadWriteOnce', metadata },
+  ...more,
+});
+
+describe('the remedy of an error of a driver', () => {
+  it('whose package is missing is its installation, also in a folder with spaces', () => {
+    for (const command of [
+      'npm install --prefix /usr/local/lib/kedge @aws-sdk/client-ec2@3.1169.0',
+      "npm install --prefix '/srv/my packages' @google-cloud/compute@6.15.0",
+    ]) {
+      const message = `driver x needs the package y, which is not installed; run: ${command}`;
+      const object = volume({ status: 'Pending' });
+      const remedy = driverErrors.Unavailable.remedy({
+        ...{ kind: 'Volume', object, message, world: emptyWorld },
+      });
+      expect(remedy).to.include({ type: 'run', command });
+    }
+  });
+
+  it('without capacity in some zones is to wait for one of them, not a smaller volume', () => {
+    const exhaustedTopologies = ['a', 'b'].map((zone) => ({
+      ...{ topology: { 'svc.io/zone': zone }, refusedAt: '' },
+    }));
+    const object = volume({ status: 'Provisioning', exhaustedTopologies });
+    const remedy = driverErrors.QuotaExceeded.remedy({
+      ...{ kind: 'Volume', object, message: 'full', world: emptyWorld },
+    });
+    expect(remedy.text).to.contain(
+      'capacity in svc.io/zone=a or svc.io/zone=b, or a node elsewhere that can use it',
+    );
+  });
+});
