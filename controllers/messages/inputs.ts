@@ -5,6 +5,7 @@ export const inputMessages = {
   secret: {
     missing: messageForm('secret {object} does not exist'),
     keyMissing: messageForm('secret {object} has no key "{key}"'),
+    keyEmpty: messageForm('secret {object} has an empty value for key "{key}"'),
   },
   configmap: {
     missing: messageForm('configmap {object} does not exist'),

@@ -13,6 +13,9 @@ export const locationMissing = messageForm(
 /** A node has too little of a resource, `cpu`, `memory` or `pids`; quantities with units. */
 export const shortage = messageForm('{free} of {total} {resource} free, {requested} is requested');
 
+/** The topology of a volume is not known before it is provisioned. */
+export const provisionedFirst = messageForm('it is known once volume {volume} is provisioned');
+
 /** An instance uses a host port, such as `80/TCP`. */
 export const portTakenBy = messageForm(
   'port {port} of node {node} is taken by instance {instance}',

@@ -3,7 +3,7 @@ import type { Node } from '../node/kind.js';
 import { labelsOf, type NamedTopology, topologyAllows } from '../storage-class/index.js';
 import type { StorageClass } from '../storage-class/kind.js';
 import type { Volume } from '../volume/kind.js';
-import { reachableFrom } from '../messages/placement.js';
+import { provisionedFirst, reachableFrom } from '../messages/placement.js';
 import { volumeLabel } from '../messages/storage.js';
 
 type Labels = Readonly<Record<string, string>>;
@@ -40,7 +40,8 @@ function unknownPlace(constraint: VolumeConstraint): string | undefined {
   const label = labelOf(constraint);
   const [, key] =
     Object.entries(named.references).find(([each]) => volume.topology?.[each] === undefined) ?? [];
-  const later = `it is known once ${label} is provisioned`;
+  const { namespace, name } = volume;
+  const later = provisionedFirst.format({ volume: `${namespace}/${name}` });
   if (key !== undefined) return `parameter ${key} of ${label} is a secret reference; ${later}`;
   if (open.length === 0) return undefined;
   return `no parameter of ${label} names its ${open.join(', ')}; ${later}`;

@@ -13,7 +13,8 @@ interface MissingInput {
 export function missingInput(message: string): MissingInput | undefined {
   for (const kind of ['secret', 'configmap'] as const) {
     const { missing, keyMissing } = inputMessages[kind];
-    const lacking = keyMissing.read(message);
+    const empty = kind === 'secret' ? inputMessages.secret.keyEmpty.read(message) : undefined;
+    const lacking = keyMissing.read(message) ?? empty;
     const object = lacking?.object ?? missing.read(message)?.object;
     if (object === undefined) continue;
     const [namespace = '', name = ''] = object.split('/');

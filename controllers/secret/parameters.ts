@@ -63,6 +63,12 @@ export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): Para
         'InvalidParameters',
         `parameter ${key}: ${inputMessages.secret.keyMissing.format({ object, key: reference.key })}; add it${retried}`,
       );
+    // Drivers treat an empty parameter as absent: other credentials would be used, or another place.
+    if (found === '')
+      throw new DriverError(
+        'InvalidParameters',
+        `parameter ${key}: ${inputMessages.secret.keyEmpty.format({ object, key: reference.key })}; set it, or omit the parameter${retried}`,
+      );
     return found;
   };
   return {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DriverError, type Operations } from '@kedge/driver-sdk';
-import { Fields, machineClock } from '@kedge/driver-sdk/provider';
+import { Fields, machineClock, type ProviderClock } from '@kedge/driver-sdk/provider';
 import { Cloud3Api } from './api.js';
 import { Cloud3Attachments } from './attachments.js';
 import { BatchedReads } from './batch.js';
@@ -16,6 +16,7 @@ class Prepared {
   readonly answers: Record<string, Answer[]>;
   readonly made: { readonly action: string; readonly input: Record<string, unknown> }[] = [];
   readonly kept = new Map<string, string>();
+  now = machineClock.now();
 
   constructor(answers: Record<string, Answer[]>) {
     this.answers = { DescribeVolumes: [{ Volumes: [] }], ...answers };
@@ -29,13 +30,17 @@ class Prepared {
       if (answer instanceof DriverError) throw answer;
       return new Fields(action, answer, false);
     };
-    const client = { call, identity: () => 'one', provider: { clock: machineClock } };
+    const client = { call, identity: () => 'one', provider: { clock: this.#clock } };
     return new Cloud3Api(client as unknown as Ec2Client);
   }
 
   get volumes(): Cloud3Volumes {
     const { api } = this;
-    return new Cloud3Volumes(api, new VolumeReads(api), machineClock, 'cluster');
+    return new Cloud3Volumes(api, new VolumeReads(api), this.#clock, 'cluster');
+  }
+
+  get #clock(): ProviderClock {
+    return { ...machineClock, now: () => this.now };
   }
 
   get request(): never {
@@ -94,6 +99,38 @@ describe('attempts of cloud3-block without an answer', () => {
       expect(tokens[0]).to.equal(tokens[1]);
       expect(tokens[2]).not.to.equal(tokens[1]);
     });
+
+  it('are not repeated because one look misses their volume, however late it comes', async () => {
+    const found = { Volumes: [volume('vol-1', 'available')] };
+    const none = { Volumes: [] };
+    const cloud = new Prepared({
+      CreateVolume: [volume('vol-1', 'creating')],
+      DescribeVolumes: [none, none, found],
+    });
+    expect(await cloud.volumes.provision(cloud.request)).to.include({ type: 'pending' });
+    // The process was down for an hour.
+    cloud.now += 3_600_000;
+    expect(await cloud.volumes.provision(cloud.request)).to.include({ type: 'pending' });
+    cloud.now += 2_000;
+    expect(await cloud.volumes.provision(cloud.request)).to.include({ handle: 'vol-1' });
+    expect(cloud.of('CreateVolume')).to.have.length(1);
+  });
+
+  it('are repeated with another token once their volume is missing for a minute', async () => {
+    const cloud = new Prepared({
+      CreateVolume: [volume('vol-1', 'creating'), volume('vol-2', 'available')],
+    });
+    const provision = () => kindOf(cloud.volumes.provision(cloud.request));
+    expect(await provision()).to.include({ type: 'pending' });
+    expect(await provision()).to.include({ type: 'pending' });
+    cloud.now += 59_000;
+    expect(await provision()).to.include({ type: 'pending' });
+    cloud.now += 1_000;
+    expect(await provision()).to.equal('Unavailable');
+    expect(await provision()).to.include({ handle: 'vol-2' });
+    const tokens = cloud.of('CreateVolume').map((input) => input['ClientToken']);
+    expect(new Set(tokens).size).to.equal(2);
+  });
 
   it('do not stop a deletion while the volume of an earlier attempt is still deleted', async () => {
     const both = { Volumes: [volume('vol-1', 'deleting'), volume('vol-2', 'available')] };

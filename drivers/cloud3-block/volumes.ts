@@ -12,6 +12,7 @@ import {
 } from '@kedge/driver-sdk';
 import { bytesOf, type ProviderClock, provisioned } from '@kedge/driver-sdk/provider';
 import type { Cloud3Api, CloudVolume } from './api.js';
+import { type Attempt, attemptIn, keep } from './attempt.js';
 import { clientToken, volumeTags } from './names.js';
 import { callerOf, createFields, requireSize, zoneOf } from './parameters.js';
 import { attachmentOf, deleted, gone, type VolumeReads } from './reads.js';
@@ -30,26 +31,6 @@ const notYet = (ms: number): Pending => ({ type: 'pending', pollAfterMs: ms });
 /** The answer while the provider works: the delay grows with the time that it has taken so far. */
 function working(sinceMs: number): Pending {
   return notYet(Math.min(Math.max(pollMs, sinceMs / 5), 15 * pollMs));
-}
-
-/** The stored attempt to create a volume. */
-interface Attempt {
-  /** A part of the ClientToken. */
-  readonly epoch: number;
-  /** Time of the last call, milliseconds since the epoch; 0: the call was refused. */
-  readonly at: number;
-  /** The id of the volume, once it is known. */
-  readonly id?: string;
-}
-
-async function attemptIn(operations: Operations): Promise<Attempt | undefined> {
-  const [epoch, at, id] = ((await operations.get('provision')) ?? '').split(' ');
-  if (at === undefined) return undefined;
-  return { epoch: Number(epoch), at: Number(at), ...(id === undefined ? {} : { id }) };
-}
-
-function keep(operations: Operations, { epoch, at, id }: Attempt): Promise<void> {
-  return operations.set('provision', `${epoch} ${at}${id === undefined ? '' : ` ${id}`}`);
 }
 
 /** The driver calls for volumes of Amazon EBS. Errors are DriverError. */
@@ -151,9 +132,16 @@ export class Cloud3Volumes {
     id: string,
   ): Promise<ProvisionResult | Pending> {
     const found = await this.#reads.withId(request, id);
-    if (found) return this.#ready(request, found, attempt);
-    if (this.#clock.now() - attempt.at < listLagMs) return notYet(2 * pollMs);
     const { operations, parameters } = request;
+    const { missedAt, ...kept } = attempt;
+    if (found) {
+      if (missedAt !== undefined) await keep(operations, kept);
+      return this.#ready(request, found, kept);
+    }
+    // One look may miss it, however long ago it was created.
+    const now = this.#clock.now();
+    if (missedAt === undefined) await keep(operations, { ...attempt, missedAt: now });
+    if (now - (missedAt ?? now) < listLagMs) return notYet(2 * pollMs);
     await keep(operations, { epoch: attempt.epoch + 1, at: 0 });
     const { kmsKeyId = '' } = parameters;
     // EBS accepts a volume with a key that it can't use, and drops it later without a message.

@@ -29,14 +29,15 @@ export class Cloud4Attachments {
     const { api, client } = this.#requests;
     const caller = this.#requests.callerOf(request);
     const isShared = volume.accessMode === 'ReadOnlyMany';
+    const mode = isShared ? 'READ_ONLY' : 'READ_WRITE';
     let seen: CloudDisk | undefined;
     let isOurs = (await operations.get('attach')) !== undefined;
     const observe = async (): Promise<Observed<AttachResult>> => {
       seen = await this.#disks.require(request);
       const { status, users } = seen;
       if (users.includes(instance)) {
-        // A disk that somebody else attached may have another device name, and so another link.
-        if (!isOurs) await this.#requireName(caller, seen, instance);
+        // A disk that somebody else attached may have another link, or be writable where others read it.
+        if (!isOurs) await this.#requireOwn(caller, seen, instance, mode);
         return done({ devicePath: link });
       }
       if (status === 'CREATING' || status === 'RESTORING') return underWay;
@@ -58,7 +59,6 @@ export class Cloud4Attachments {
         start: async (requestId) => {
           isOurs = true;
           const disk = seen ?? (await this.#disks.require(request));
-          const mode = isShared ? 'READ_ONLY' : 'READ_WRITE';
           return api.attachDisk(caller, disk, instance, requestId, mode);
         },
         state: (id) => api.operationState(caller, id),
@@ -72,14 +72,24 @@ export class Cloud4Attachments {
     }
   }
 
-  /** @throws DriverError InUse if the instance has the disk under a device name of its own */
-  async #requireName(caller: Caller, disk: CloudDisk, instance: string): Promise<void> {
+  /** @throws DriverError InUse if the instance has the disk under another device name, or in another mode */
+  async #requireOwn(
+    caller: Caller,
+    disk: CloudDisk,
+    instance: string,
+    mode: string,
+  ): Promise<void> {
     const { disks } = await this.#requests.api.instance(caller, disk, instance);
     const found = disks.find(({ source }) => source.endsWith(diskHandle(disk)));
-    if (!found || found.deviceName === disk.name) return;
+    if (!found) return;
+    const wrong =
+      found.deviceName === disk.name
+        ? found.mode !== '' && found.mode !== mode && `in mode ${found.mode}, not ${mode}`
+        : `with the device name ${found.deviceName}, not ${disk.name}`;
+    if (wrong === false) return;
     throw new DriverError(
       'InUse',
-      `disk ${diskHandle(disk)} is attached to instance ${instance} with the device name ${found.deviceName}, not ${disk.name}: this driver did not attach it; detach it`,
+      `disk ${diskHandle(disk)} is attached to instance ${instance} ${wrong}: this driver did not attach it; detach it`,
     );
   }
 

@@ -21,8 +21,12 @@ export interface CloudSnapshot extends SnapshotPath {
 /** An instance at the provider. */
 export interface CloudInstance {
   readonly name: string;
-  /** Its attached disks, by path and by the name that the instance gives to the device. */
-  readonly disks: readonly { readonly source: string; readonly deviceName: string }[];
+  /** Its attached disks, by path, with the name that the instance gives to the device, and READ_WRITE or READ_ONLY. */
+  readonly disks: readonly {
+    readonly source: string;
+    readonly deviceName: string;
+    readonly mode: string;
+  }[];
 }
 
 /** A size, which is a text on the wire. */
@@ -65,6 +69,7 @@ export function instanceOf(fields: Fields): CloudInstance {
     disks: disks.map((disk) => ({
       source: disk.optionalText('source') ?? '',
       deviceName: disk.optionalText('deviceName') ?? '',
+      mode: disk.optionalText('mode') ?? '',
     })),
   };
 }

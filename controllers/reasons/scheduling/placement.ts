@@ -1,5 +1,5 @@
 import type { Node } from '@kedge/api/kinds';
-import { locationMissing, reachableFrom } from '../../messages/placement.js';
+import { locationMissing, provisionedFirst, reachableFrom } from '../../messages/placement.js';
 import { patchOf } from '../commands.js';
 import { type Remedy, run, set, wait } from '../remedy.js';
 import type { About } from '../world.js';
@@ -72,9 +72,14 @@ export function noNodeFits(about: About<'Instance'>): Remedy {
       `no node has the labels of its nodeSelector (${labels}); to remove nodeSelector from service ${namespace}/${service}: ${freed}; or label node ${node.name}`,
     );
   }
-  const [, volume] = /it is known once (volume \S+) is provisioned/.exec(about.message) ?? [];
-  if (volume !== undefined)
-    return wait(volume, 'once the volume is provisioned', freed, 'to remove its nodeSelector');
+  const awaited = provisionedFirst.read(about.message)?.volume;
+  if (awaited !== undefined)
+    return wait(
+      `volume ${awaited}`,
+      'once the volume is provisioned',
+      freed,
+      'to remove its nodeSelector',
+    );
   const reached = node && reachedBy(node, about.message);
   if (reached) return reached;
   return run(

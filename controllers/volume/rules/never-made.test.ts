@@ -42,6 +42,18 @@ describe('a volume that was never made', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
+  it('is not made with an empty value of a secret, which drivers treat as absent', async () => {
+    await world.writeSecret('token', '');
+    await world.createVolume(withToken);
+    expect(await world.volume()).to.include({ status: 'Failed', reason: 'InvalidParameters' });
+    expect((await world.volume())?.failureMessage).to.contain(
+      'secret default/token has an empty value for key "key"; set it, or omit the parameter',
+    );
+    expect(world.driver.calls).to.deep.equal([]);
+    await world.writeSecret('token', 'right');
+    expect(await world.volume()).to.include({ status: 'Available' });
+  });
+
   it('waits for the package of its driver, is made once it is installed, and is deleted without it', async () => {
     world.driver.isIncomplete = true;
     await world.createVolume();

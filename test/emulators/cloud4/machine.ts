@@ -8,7 +8,8 @@ import { Accounts, allowedBy, type Caller } from './accounts.js';
 import { finish, settle } from './effects.js';
 import { Refusal, refusalReply } from './refusals.js';
 import { keyOf, type Server, type Work } from './resources.js';
-import { type Call, type Route, routes } from './routes.js';
+import type { Call, Route } from './route.js';
+import { routes } from './routes.js';
 import { limits, namePattern, zones } from './rules.js';
 import { type SavedState, State } from './state.js';
 

@@ -151,6 +151,18 @@ describe('cloud4-disk', () => {
     expect(bodies().filter(({ mode }) => mode === 'READ_ONLY')).to.have.length(2);
   });
 
+  it('does not take an attachment that somebody made in another mode', async () => {
+    const one = volume();
+    await one.provision();
+    await one.attach('worker-1');
+    const readers = { ...one.request().volume, accessMode: 'ReadOnlyMany' } as const;
+    const request = { ...one.request('worker-1'), volume: readers };
+    const { kind, message } = await refusalOf(cloud.over(() => driver.attach(request)));
+    expect(kind).to.equal('InUse');
+    expect(message).to.contain('in mode READ_WRITE, not READ_ONLY');
+    await one.attach('worker-1');
+  });
+
   it('grows an attached disk, and asks for no size that it has', async () => {
     const one = volume();
     await one.provision();

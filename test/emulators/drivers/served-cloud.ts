@@ -3,6 +3,7 @@ import { systemClock } from 'kedge';
 import type { DriverSettings } from '@kedge/driver-sdk';
 import { machineClock, type ProviderClock } from '@kedge/driver-sdk/provider';
 import { specifiedScopes } from '../cloud1/machine.js';
+import { specifiedPermissions as keyPermissions } from '../cloud3/machine.js';
 import type { Token } from '../core/machine.js';
 import { LoopDevices } from '../devices/loop-devices.js';
 import {
@@ -97,13 +98,51 @@ export function parametersOf(
   token: string,
 ): Readonly<Record<string, string>> {
   const place = places[provider];
-  if (provider !== 'cloud4') return { region: place, apiToken: token };
-  const { credentialsJSON } = sweepAccount;
-  return { zone: place, project: emulatedProject, credentialsJSON };
+  switch (provider) {
+    case 'cloud1':
+    case 'cloud2':
+      return { region: place, apiToken: token };
+    case 'cloud3': {
+      const keys = { accessKeyId: 'test', secretAccessKey: token };
+      return { region: regionOf(place), availabilityZone: place, ...keys };
+    }
+    case 'cloud4': {
+      const { credentialsJSON } = sweepAccount;
+      return { zone: place, project: emulatedProject, credentialsJSON };
+    }
+  }
+}
+
+/** The region of a zone of cloud3. */
+function regionOf(zone: string): string {
+  return zone.replace(/[a-z]$/, '');
+}
+
+/** The parameter with the credential of {@link parametersOf}, which is in a secret otherwise. */
+export const credentialKeys = {
+  cloud1: 'apiToken',
+  cloud2: 'apiToken',
+  cloud3: 'secretAccessKey',
+  cloud4: 'credentialsJSON',
+} as const satisfies Readonly<Record<ProviderName, string>>;
+
+/** The labels of a node in the place of {@link parametersOf}. */
+export function labelsOf(provider: ProviderName): Readonly<Record<string, string>> {
+  const place = places[provider];
+  switch (provider) {
+    case 'cloud1':
+    case 'cloud2':
+      return { 'svc.io/region': place };
+    case 'cloud3':
+      return { 'svc.io/region': regionOf(place), 'svc.io/zone': place };
+    case 'cloud4':
+      return { 'svc.io/zone': place };
+  }
 }
 
 /** A token with the rights of the specification, and no others; for cloud4 the service account of the tests. */
 export function tokenOf(provider: ProviderName, name: string, secret: string): Token {
   if (provider === 'cloud4') return sweepAccount.token;
+  if (provider === 'cloud3') return { name, secret, scopes: keyPermissions };
   return { name, secret, ...(provider === 'cloud1' ? { scopes: specifiedScopes } : {}) };
 }

@@ -5,15 +5,28 @@ import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../../acceptance/daemon.js';
 import { RealEngine } from '../../containers/engine.js';
 import { cleanUp } from '../../drivers/devices.js';
-import { ServedCloud } from '../drivers/served-cloud.js';
+import { credentialKeys, labelsOf, parametersOf, ServedCloud } from '../drivers/served-cloud.js';
 import type { ProviderName } from '../index.js';
-import { places } from '../sweep/emulated-cloud.js';
 
 const base = '/v1/namespaces/default';
 const node = 'life';
 
-/** The token of the class; it must be in no log. */
-export const token = 'dop_v1_token-of-the-life-of-a-volume';
+/** What no log may contain. */
+export const secrets: readonly string[] = ['dop_v1_token-of-the-life-of-a-volume', 'PRIVATE KEY'];
+
+/** Sizes of volumes before and after growth, GiB. */
+export const sizes = {
+  cloud1: [1, 2],
+  cloud2: [10, 12],
+  cloud3: [1, 2],
+  cloud4: [10, 12],
+} as const satisfies Readonly<Record<ProviderName, readonly [number, number]>>;
+
+/** All providers. */
+export const providers = ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const;
+
+/** The credential of the class, except of cloud4. */
+const token = 'dop_v1_token-of-the-life-of-a-volume';
 
 /** A kedged with a container engine and an emulated provider whose volumes are loop devices. Its class is `c`. */
 export class CloudMachine {
@@ -46,11 +59,16 @@ export class CloudMachine {
     const cloud = await ServedCloud.start(provider, { folder, node, token });
     const config = join(folder, 'kedged.toml');
     const { endpoint, deviceDirectory } = cloud.settings;
+    const labels = Object.entries(labelsOf(provider))
+      .map(([key, value]) => `"${key}" = "${value}"`)
+      .join(', ');
+    const parameters = parametersOf(provider, token);
+    const key = credentialKeys[provider];
     await writeFile(
       config,
       `[node]
 name = "${node}"
-labels = { "svc.io/region" = "${places[provider]}" }
+labels = { ${labels} }
 [drivers.${cloud.driverName}]
 endpoint = "${endpoint}"
 deviceDirectory = "${deviceDirectory}"
@@ -62,12 +80,12 @@ ${deviceMs === undefined ? '' : `deviceMs = ${deviceMs}\n`}`,
       arguments: ['--config', config],
       environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
     });
-    await daemon.ok('POST', `${base}/secrets`, { name: 'cloud', data: { token } });
+    await daemon.ok('POST', `${base}/secrets`, { name: 'cloud', data: { token: parameters[key] } });
     await daemon.ok('POST', '/v1/storageclasses', {
       ...{ name: 'c', driver: cloud.driverName, reclaimPolicy: 'delete' },
       parameters: {
-        ...{ fsType, region: places[provider] },
-        apiToken: 'secret:cloud.default.svc/token',
+        ...{ ...parameters, fsType },
+        [key]: 'secret:cloud.default.svc/token',
       },
     });
     return new CloudMachine({ engine, daemon, cloud, folder }, gib);

@@ -2,13 +2,11 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { requireEngine } from '../../containers/engine.js';
 import { requireDevices } from '../../drivers/devices.js';
-import { CloudMachine } from './cloud-machine.js';
+import { CloudMachine, providers, sizes } from './cloud-machine.js';
 import { WrittenVolume } from './written-volume.js';
 
 const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const whole = process.env['KEDGE_CLOUD_LIFE'] === 'all';
-const gib = { cloud1: 1, cloud2: 10 } as const;
-const providers = ['cloud1', 'cloud2'] as const;
 const chosen = providers.filter((_, index) => whole || index === seed % providers.length);
 const deviceMs = 2_000;
 
@@ -21,7 +19,7 @@ for (const provider of chosen)
     before(async function () {
       requireEngine(this);
       requireDevices(this);
-      machine = await CloudMachine.start(provider, 'xfs', gib[provider], { deviceMs });
+      machine = await CloudMachine.start(provider, 'xfs', sizes[provider][0], { deviceMs });
       const volumeOf = (name: string) => new WrittenVolume(machine.daemon, machine.engine, name);
       [data, other] = [volumeOf('data'), volumeOf('other')];
       for (const volume of [data, other]) {

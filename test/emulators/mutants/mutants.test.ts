@@ -12,8 +12,8 @@ import {
 import type { StorageSettings } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { cleanUp, requireDevices } from '../../drivers/devices.js';
-import { clockOfShortPolls, ServedCloud } from '../drivers/served-cloud.js';
-import { places } from '../sweep/emulated-cloud.js';
+import { clockOfShortPolls, parametersOf, ServedCloud } from '../drivers/served-cloud.js';
+import type { ProviderName } from '../index.js';
 import { EmulatedSubject } from '../sweep/emulated-subject.js';
 
 const whole = process.env['KEDGE_CLOUD_MUTANTS'] === 'all';
@@ -39,7 +39,11 @@ async function tryAll(
   return { killed, leftOut };
 }
 
-for (const provider of ['cloud1', 'cloud2'] as const)
+const providers = ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const;
+/** The least size of a volume, GiB. */
+const minGib = { cloud1: 2n, cloud2: 20n, cloud3: 2n, cloud4: 20n } as const;
+
+for (const provider of providers)
   describe(`mutants around ${provider}-volume`, function () {
     this.timeout(whole ? 0 : 300_000);
     let folder: string;
@@ -52,6 +56,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
 
     it('on the double of devices each is killed by its check, or left out with a reason', async () => {
       const subject = new EmulatedSubject(provider, folder);
+      await subject.cloud.loadSdk();
       const { killed, leftOut } = await tryAll(subject.options, mutants);
       shown = killed;
       console.log(`      ${killed.length} of ${mutants.length} killed`);
@@ -80,8 +85,8 @@ for (const provider of ['cloud1', 'cloud2'] as const)
   });
 
 /** Mutants in an order that seed and driver select. */
-function order(all: readonly Mutant[], provider: 'cloud1' | 'cloud2'): readonly Mutant[] {
-  const random = seededRandom(seed + (provider === 'cloud1' ? 0 : 1));
+function order(all: readonly Mutant[], provider: ProviderName): readonly Mutant[] {
+  const random = seededRandom(seed + providers.indexOf(provider));
   return all
     .map((mutant) => ({ mutant, at: random.next() }))
     .sort((a, b) => a.at - b.at)
@@ -116,8 +121,8 @@ function onLoopDevices(cloud: ServedCloud): ConformanceOptions {
   };
   return {
     driver: async () => (await builtinDrivers(settings).get(driverName))!,
-    parameters: { fsType: 'ext4', region: places[provider], apiToken: token },
-    sizeBytes: (provider === 'cloud1' ? 2n : 20n) * 1024n ** 3n,
+    parameters: { fsType: 'ext4', ...parametersOf(provider, token) },
+    sizeBytes: minGib[provider] * 1024n ** 3n,
     otherNode: 'other',
     unknownNode: 'nowhere',
     inventory: () => cloud.running.inventory(),
