@@ -16,6 +16,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   services: () => import('./daemon/services.js'),
   'crash-loops': () => import('./daemon/crash-loops.js'),
   'stubborn-workloads': () => import('./daemon/stubborn-workloads.js'),
+  'silent-providers': () => import('./daemon/silent-providers.js'),
   api: () => import('./daemon/api.js'),
   parsers: () => import('./parsers/parsers.js'),
 };
