@@ -57,7 +57,7 @@ const guidePermissions = [...keyPermissions, 'ec2:DescribeVolumesModifications']
 const wholeAccount = makeServiceAccount('kedge', { permissions: accountPermissions });
 const account = (missing: string): Pick<Defect, 'token' | 'parameters'> => {
   const made = makeServiceAccount('kedge', { permissions: without(accountPermissions, missing) });
-  return { token: made.token, parameters: { credentialsJSON: made.credentialsJson } };
+  return { token: made.token, parameters: { credentialsJSON: made.credentialsJSON } };
 };
 
 const defects: readonly Defect[] = [
@@ -115,7 +115,7 @@ const defects: readonly Defect[] = [
   },
   {
     ...{ what: 'the key of a deleted account', provider: 'cloud4' },
-    parameters: { credentialsJSON: makeServiceAccount('gone').credentialsJson },
+    parameters: { credentialsJSON: makeServiceAccount('gone').credentialsJSON },
     ...{ row: 'compute.disks.get', state: 'missing' },
   },
 ];
@@ -130,7 +130,7 @@ const complete = {
   },
   cloud4: {
     ...{ zone: places.cloud4, project: 'emulated-project' },
-    credentialsJSON: wholeAccount.credentialsJson,
+    credentialsJSON: wholeAccount.credentialsJSON,
   },
 } as const;
 const whole: Readonly<Record<ProviderName, Token>> = {

@@ -12,7 +12,7 @@ import { createEmulator } from '../index.js';
 
 const now = 1_700_000_000_000;
 const seconds = now / 1000;
-const { token: account, privateKey } = makeServiceAccount('kedge');
+const { token: account, secret: privateKey } = makeServiceAccount('kedge');
 const other = makeServiceAccount('other');
 const claims = {
   ...{ iss: account.name, sub: account.name, scope: wholePlatform },
@@ -53,7 +53,7 @@ describe('the accounts of cloud4', () => {
     ['that ended', signed({ ...claims, iat: seconds - 3_600, exp: seconds })],
     ['of the future', signed({ ...claims, iat: seconds + 301, exp: seconds + 3_000 })],
     ['for more than an hour', signed({ ...claims, exp: seconds + 3_601 })],
-    ['of another key', signed(claims, { key: other.privateKey })],
+    ['of another key', signed(claims, { key: other.secret })],
     ['of an unknown account', signed({ ...claims, iss: 'x', sub: 'x' })],
     ['of another subject', signed({ ...claims, sub: other.token.name })],
     [

@@ -76,7 +76,7 @@ describe("cloud4 and the provider's own client", function () {
   }
 
   it('agree with a key', async () => {
-    const { client_email: email, private_key: key } = JSON.parse(account.credentialsJson) as Record<
+    const { client_email: email, private_key: key } = JSON.parse(account.credentialsJSON) as Record<
       string,
       string
     >;

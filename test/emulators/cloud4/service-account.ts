@@ -1,14 +1,17 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import type { Token } from '../core/machine.js';
 
+/** The project of the emulator. */
+export const emulatedProject = 'emulated-project';
+
 /** A service account with a key that was made for a test. */
 export interface ServiceAccount {
   /** For {@link Token} of an emulator: it has only the public half of the key. */
   readonly token: Token;
-  /** The text of the key file: the class's `credentialsJSON`. */
-  readonly credentialsJson: string;
-  /** The private half of the key. It must not appear in logs. */
-  readonly privateKey: string;
+  /** The text of the key file: the parameter of the class. */
+  readonly credentialsJSON: string;
+  /** The private half of the key, which no log, answer or error may contain. */
+  readonly secret: string;
 }
 
 /**
@@ -18,7 +21,7 @@ export interface ServiceAccount {
 export function makeServiceAccount(
   name: string,
   {
-    project = 'emulated-project',
+    project = emulatedProject,
     permissions,
   }: {
     readonly project?: string;
@@ -41,14 +44,14 @@ export function makeServiceAccount(
   const scopes = permissions ? { scopes: permissions } : {};
   return {
     token: { name: email, secret: publicKey, ...scopes },
-    credentialsJson: JSON.stringify(file),
-    privateKey,
+    credentialsJSON: JSON.stringify(file),
+    secret: privateKey,
   };
 }
 
 /** Returns the service account of a key file, with all permissions. @throws SyntaxError */
-export function accountOf(credentialsJson: string): Token {
-  const file = JSON.parse(credentialsJson) as { client_email: string; private_key: string };
+export function accountOf(credentialsJSON: string): Token {
+  const file = JSON.parse(credentialsJSON) as { client_email: string; private_key: string };
   const key = createPublicKey(file.private_key).export({ type: 'spki', format: 'pem' });
   return { name: file.client_email, secret: key.toString() };
 }

@@ -45,7 +45,7 @@ const keyFile = 'key.json';
 function accountIn(directory: string): Token {
   const path = join(directory, keyFile);
   if (!existsSync(path))
-    writeFileSync(path, makeServiceAccount('kedge').credentialsJson, { mode: 0o600 });
+    writeFileSync(path, makeServiceAccount('kedge').credentialsJSON, { mode: 0o600 });
   return accountOf(readFileSync(path, 'utf8'));
 }
 

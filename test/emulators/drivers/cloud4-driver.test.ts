@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type AccessMode, type Driver, memoryOperations } from '@kedge/driver-sdk';
 import type { Fault } from '../core/faults.js';
-import { testAccount } from '../cloud4/test-account.js';
+import { makeServiceAccount } from '../cloud4/service-account.js';
 import { type CloudChoice, EmulatedCloud, sweepAccount } from '../sweep/emulated-cloud.js';
 import { CalledDriver, refusalOf } from './called-driver.js';
 
@@ -205,7 +205,7 @@ describe('cloud4-disk', () => {
     const began = clock.now();
     await volume().provision();
     expect(clock.now() - began).to.be.at.least(1_000);
-    const few = testAccount('few', ['compute.disks.get']);
+    const few = makeServiceAccount('few', { permissions: ['compute.disks.get'] });
     cloud.emulator.addToken(few.token);
     const { credentialsJSON } = few;
     const refused = await refusalOf(volume('other', { credentialsJSON }).provision());
@@ -216,7 +216,7 @@ describe('cloud4-disk', () => {
 
   it('an operation that the key may not observe is Stalled, and told with its id', async () => {
     const permissions = ['compute.disks.create', 'compute.disks.use', 'compute.disks.get'];
-    const blind = testAccount('blind', permissions);
+    const blind = makeServiceAccount('blind', { permissions });
     cloud.emulator.addToken(blind.token);
     fail(disks, { type: 'neverFinish' });
     const one = volume(uid, { credentialsJSON: blind.credentialsJSON });
@@ -235,7 +235,7 @@ describe('cloud4-disk', () => {
   });
 
   it('a key that signs for nobody, and one that is no key, are told without being quoted', async () => {
-    const stranger = testAccount('stranger');
+    const stranger = makeServiceAccount('stranger');
     const { credentialsJSON } = stranger;
     const refused = await refusalOf(volume(uid, { credentialsJSON }).provision());
     expect(refused.kind).to.equal('CredentialsRejected');
@@ -266,7 +266,9 @@ describe('cloud4-disk', () => {
   });
 
   it('checks permissions: what is granted, what is missing, and what nothing shows', async () => {
-    const few = testAccount('few', ['compute.disks.get', 'compute.instances.get']);
+    const few = makeServiceAccount('few', {
+      permissions: ['compute.disks.get', 'compute.instances.get'],
+    });
     cloud.emulator.addToken(few.token);
     const { signal } = new AbortController();
     const checked = async (parameters: object, node = 'worker-1') => {

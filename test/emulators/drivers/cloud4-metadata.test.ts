@@ -3,7 +3,7 @@ import { memoryOperations, untilOver } from '@kedge/driver-sdk';
 import { pauseOn } from '@kedge/driver-sdk/provider';
 import { builtinDrivers } from '@kedge/drivers';
 import { type RunningEmulator, startEmulator } from '../index.js';
-import { emulatedProject } from '../cloud4/test-account.js';
+import { emulatedProject } from '../cloud4/service-account.js';
 import { sweepAccount } from '../sweep/emulated-cloud.js';
 import { clockOfShortPolls } from './served-cloud.js';
 

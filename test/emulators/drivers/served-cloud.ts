@@ -12,7 +12,7 @@ import {
   type RunningEmulator,
   startEmulator,
 } from '../index.js';
-import { emulatedProject } from '../cloud4/test-account.js';
+import { emulatedProject } from '../cloud4/service-account.js';
 import { driverNames, places, sweepAccount } from '../sweep/emulated-cloud.js';
 
 /** The longest wait of a driver between two polls of an action, milliseconds. */

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net';
-import { emulatedProject, testAccount } from '../cloud4/test-account.js';
+import { emulatedProject, makeServiceAccount } from '../cloud4/service-account.js';
 import type { ProviderName } from '../index.js';
 import { places } from '../sweep/emulated-cloud.js';
 
@@ -43,7 +43,7 @@ export interface Silent {
   readonly calls?: number;
 }
 
-const { credentialsJSON } = testAccount('silent');
+const { credentialsJSON } = makeServiceAccount('silent');
 /** The classes of providers that do not answer. */
 export const silentOnes: Readonly<Record<ProviderName, Silent>> = {
   cloud1: {

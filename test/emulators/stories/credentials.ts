@@ -58,7 +58,7 @@ export function credentialsOf<Name extends string>(
         name,
         made: makeServiceAccount(`sa-${name}`, { permissions: specifiedPermissions }),
       }));
-      const values = accounts.map(({ name, made }) => [name, made.credentialsJson]);
+      const values = accounts.map(({ name, made }) => [name, made.credentialsJSON]);
       return {
         tokens: accounts.map(({ made }) => made.token),
         values: Object.fromEntries(values) as Record<Name, string>,

@@ -18,7 +18,7 @@ import type { Delivery, Emulator } from '../core/emulator.js';
 import { createEmulator, type EmulatorOptions, type ProviderName } from '../index.js';
 import { specifiedScopes } from '../cloud1/machine.js';
 import { keyIdOf } from '../cloud3/signature/authenticate.js';
-import { emulatedProject, testAccount } from '../cloud4/test-account.js';
+import { emulatedProject, makeServiceAccount } from '../cloud4/service-account.js';
 import { DrivenClock } from './driven-clock.js';
 import { KeptDisks } from './kept-disks.js';
 
@@ -48,7 +48,7 @@ export const driverNames = {
 } as const satisfies Readonly<Record<ProviderName, string>>;
 
 /** The service account of cloud4, whose key the tests share. */
-export const sweepAccount = testAccount('sweep');
+export const sweepAccount = makeServiceAccount('sweep');
 
 /** Options of {@link EmulatedCloud}. */
 export type CloudChoice = Pick<

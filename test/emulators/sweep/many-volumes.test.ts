@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { CalledDriver } from '../drivers/called-driver.js';
 import { askCloud3 } from '../cloud3/client.js';
-import { emulatedProject } from '../cloud4/test-account.js';
+import { emulatedProject } from '../cloud4/service-account.js';
 import { ask } from '../core/client.js';
 import type { Emulator } from '../core/emulator.js';
 import { unspecifiedCalls } from '../schema/specified-calls.js';
