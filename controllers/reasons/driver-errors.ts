@@ -95,7 +95,7 @@ function unavailable(about: About): Remedy {
     );
   const packages = programsMissing.read(about.message)?.packages ?? [];
   if (packages.length === 0)
-    return again(about, 'the provider, or the program in the message, to be available');
+    return again(about, 'the provider, or a program of the node, to be available');
   const storage = storageOf(about);
   const next =
     storage && canRetry(storage)

@@ -78,10 +78,11 @@ export function wrongParameters(about: About): Remedy {
   const { kind, object } = storage;
   const { nodes } = about.world;
   const className = object.storageClassName ?? '';
-  if (classMissing.isIn(about.message))
+  const absent = classMissing.read(about.message)?.storageClass;
+  if (absent !== undefined)
     return run(
-      castOf(['kind: StorageClass', `name: ${className}`, `driver: ${object.driver || 'local'}`]),
-      `create storage class ${className}: the volume is retried automatically`,
+      castOf(['kind: StorageClass', `name: ${absent}`, `driver: ${object.driver || 'local'}`]),
+      `create storage class ${absent}: the volume is retried automatically`,
     );
   const secret = missingSecret(about, storage);
   if (secret) return secret;

@@ -1,5 +1,6 @@
 import { runtimeMissing } from '../messages/starts.js';
-import { attachmentsExhausted, usedBy, volumeLabel, volumeMissing } from '../messages/storage.js';
+import { attachmentsExhausted, usedBy, volumeMissing } from '../messages/storage.js';
+import { mountedVolumes } from '../references/claim.js';
 import {
   command,
   castOf,
@@ -22,7 +23,7 @@ import { noNodeFits } from './scheduling/placement.js';
 import { hostPortTaken, limitsNotEnforced, tooLittle } from './scheduling/room.js';
 import { unmet } from './reason.js';
 import { byKind, type Remedy, type RemedyOf, run, set, wait } from './remedy.js';
-import { again } from './storage-subject.js';
+import { again, namedVolumes } from './storage-subject.js';
 import { type About, findByKey, type World } from './world.js';
 
 /** A remedy for instances. Other objects with the reason wait until the cause is removed, or can be deleted. */
@@ -59,7 +60,7 @@ function classLine({ storageClasses }: World): readonly string[] {
 /** The remedy for an instance whose volume is not ready or does not exist. */
 function volumeNotReady(about: About<'Instance'>): Remedy {
   const { message, object, world } = about;
-  const key = volumeLabel.read(message)?.volume ?? '';
+  const key = namedVolumes(message)[0] ?? mountedVolumes(object)[0] ?? '';
   const [namespace = '', name = ''] = key.split('/');
   const volume = findByKey(world.volumes, key);
   const service = serviceOf(object);

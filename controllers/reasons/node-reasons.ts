@@ -55,13 +55,14 @@ function nodeGone(about: About): Remedy {
       : away(about);
   if (about.kind === 'Volume' && about.object.attachments?.[0])
     return wait(
-      `its detach from node ${nodeOf(about)}`,
+      `its detach from node ${about.object.attachments[0].node}`,
       'once the provider has detached it',
       scaleToNothing(about.object.attachments[0].claim, about.world),
       'to stop the service that uses it',
     );
+  const node = nodeOf(about);
   return wait(
-    `the work of node ${nodeOf(about)}`,
+    node === '' ? 'the work of its node' : `the work of node ${node}`,
     'on another node',
     deletionOf(about),
     'to delete it instead',
@@ -76,7 +77,14 @@ function storageRoot(about: About): Remedy {
   if (mark)
     return run(
       markCommand.format(mark),
-      `mount the disk of storage root ${path} on the node, and kedged continues automatically; if this is the right directory`,
+      `mount the disk of storage root ${path ?? mark.folder} on the node, and kedged continues automatically; if this is the right directory`,
+    );
+  if (path === undefined)
+    return wait(
+      'the storage root of the node',
+      'once its disk is mounted and kedged can read it',
+      'systemctl restart kedged',
+      'to check it again, on the node',
     );
   return wait(
     `storage root ${path}`,
@@ -86,15 +94,16 @@ function storageRoot(about: About): Remedy {
   );
 }
 
-function rootIn(message: string): string {
-  return storageRootLabel.read(message)?.path ?? 'of the node';
+/** The path of the storage root in a message; undefined for a message of an earlier release without one. */
+function rootIn(message: string): string | undefined {
+  return storageRootLabel.read(message)?.path;
 }
 
 function otherProcess(about: About): Remedy {
   const path = rootIn(about.message);
   const pid = storageRootHolder.read(about.message)?.pid;
   return wait(
-    `storage root ${path}`,
+    path === undefined ? 'the storage root of the node' : `storage root ${path}`,
     'once the other kedged that has locked it ends',
     pid === undefined ? 'systemctl stop kedged' : `kill ${pid}`,
     'to stop the other kedged, on the node',
@@ -102,10 +111,10 @@ function otherProcess(about: About): Remedy {
 }
 
 function otherCluster(about: About): Remedy {
-  const path = storageRootLabel.read(about.message)?.path ?? '';
+  const path = rootIn(about.message);
   return run(
-    `kedged --local-volume-root ${path}-own`,
-    `mount the right disk at ${path}, or use a separate directory for this cluster`,
+    `kedged --local-volume-root ${path === undefined ? 'VALUE' : `${path}-own`}`,
+    `mount the right disk at ${path ?? 'the storage root'}, or use a separate directory for this cluster`,
   );
 }
 

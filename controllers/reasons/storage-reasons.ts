@@ -6,7 +6,8 @@ import {
   sourceDeleting,
   sourceMissing,
 } from '../messages/storage.js';
-import { command, deletionOf, inNamespace } from './commands.js';
+import { referredKey } from '../references/object-reference.js';
+import { command, deletionOf, inNamespace, scaleToNothing } from './commands.js';
 import { lost } from './driver-errors.js';
 import { topologyUnsatisfied } from './scheduling/placement.js';
 import { unmet } from './reason.js';
@@ -20,24 +21,24 @@ const underWay: RemedyOf = (about) =>
 
 /** The remedy for a volume that is created from a snapshot. */
 function snapshotNotReady(about: About<'Volume'>): Remedy {
-  const key = quotedSnapshot.read(about.message)?.snapshot ?? '';
+  const { namespace, source } = about.object;
+  const named = source && referredKey(source.snapshot, namespace);
+  const key = named
+    ? `${named.namespace}/${named.name}`
+    : (quotedSnapshot.read(about.message)?.snapshot ?? '');
+  const label = key === '' ? 'its snapshot' : `snapshot ${key}`;
   const snapshot = findByKey(about.world.snapshots, key);
   if (snapshot?.status === 'Failed' && !snapshot.handle)
     return run(
       retryCommand({ kind: 'Snapshot', object: snapshot }),
-      `snapshot ${key} failed: fix the reported cause, then retry it`,
+      `${label} failed: fix the reported cause, then retry it`,
     );
   if (!snapshot && snapshotMissing.isIn(about.message))
     return run(
       deletionOf(about),
-      `snapshot ${key} does not exist: delete this volume, and restore another snapshot`,
+      `${label} does not exist: delete this volume, and restore another snapshot`,
     );
-  return wait(
-    `snapshot ${key}`,
-    'once the snapshot is Ready',
-    deletionOf(about),
-    'to delete it instead',
-  );
+  return wait(label, 'once the snapshot is Ready', deletionOf(about), 'to delete it instead');
 }
 
 /** The remedy for a volume that is smaller than its source snapshot. */
@@ -116,14 +117,16 @@ function fileSystemPending(about: About<'Volume'>): Remedy {
 }
 
 /** The remedy for a volume that is nearly full. */
-function nearlyFull({ object, message }: About<'Volume'>): Remedy {
+function nearlyFull(about: About<'Volume'>): Remedy {
+  const { object, message, world } = about;
+  const [user] = object.attachments ?? [];
   const label = `volume ${object.namespace}/${object.name}`;
   if (sharedDiskFull.isIn(message))
     return wait(
       `room on the disk of ${label}`,
-      'once files on it are deleted',
-      command('volume explain', 'volume', object),
-      'to see where it is',
+      'once files, volumes or snapshots on it are deleted',
+      user ? scaleToNothing(user.claim, world) : deletionOf(about),
+      user ? 'to stop the service that writes to the volume' : 'to delete the volume',
     );
   return set(
     `size of ${label}`,

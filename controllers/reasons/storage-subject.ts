@@ -9,11 +9,17 @@ export type Storage =
   | { readonly kind: 'Volume'; readonly object: Volume }
   | { readonly kind: 'Snapshot'; readonly object: Snapshot };
 
+/** The volumes that a message about an instance names, `<namespace>/<name>`. Other words after "volume" are no names. */
+export function namedVolumes(message: string): readonly string[] {
+  const words = volumeLabel.readAll(message).map(({ volume }) => volume);
+  return words.filter((word) => word.includes('/'));
+}
+
 /** The volume or snapshot of a remedy. For an instance, one of its mounted volumes. */
 export function storageOf(about: About): Storage | undefined {
   if (about.kind === 'Volume' || about.kind === 'Snapshot') return about;
-  for (const { volume } of volumeLabel.readAll(about.message)) {
-    const object = findByKey(about.world.volumes, volume);
+  for (const key of namedVolumes(about.message)) {
+    const object = findByKey(about.world.volumes, key);
     if (object) return { kind: 'Volume', object };
   }
   return undefined;

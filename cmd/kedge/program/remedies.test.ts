@@ -131,14 +131,14 @@ describe('every remedy', () => {
 
   it('names a command that changes something, or a field and its value', () => {
     for (const { of, remedy } of all) {
-      const [program, verb = ''] = remedy.command.split(' ');
+      const [program, verb = '', second = ''] = remedy.command.split(' ');
       expect(remedy.text, of).to.contain(remedy.command);
       if (program !== 'kedge')
         expect(
           programs.some((each) => remedy.command.startsWith(each)),
           `${of}\n${remedy.command}`,
         ).to.equal(true);
-      expect(readOnly, `${of}\n${remedy.text}`).to.not.include(verb);
+      expect(readOnly, `${of}\n${remedy.text}`).to.not.include(verb).and.not.include(second);
       if (remedy.type === 'set') expect(remedy.value, of).to.not.equal('');
       if (remedy.type === 'wait') {
         expect(remedy.waitsFor, of).to.not.equal('');
@@ -152,6 +152,11 @@ describe('every remedy', () => {
       if (remedy.command.startsWith('kedge '))
         expect(remedy.command, of).to.match(/web|data|copy|n1|default|fast|login/);
       expect(remedy.text, of).to.not.match(/undefined|\[object|<[a-z]+>|\bNAME\b/);
+      // A name or a value that was not found leaves a gap.
+      expect(remedy.text, of).to.not.match(
+        /\/(?= |$)|(?<!-|\/) \/ | [,;)]| :(?!\d)|""|''|  |\b(at most|at|is) ?[):,]/,
+      );
+      expect(remedy.text, of).to.not.match(/the (message|log) (says|shows|names|has)|\bsee\b/);
     }
   });
 

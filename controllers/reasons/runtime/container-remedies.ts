@@ -15,7 +15,7 @@ import { engineTexts } from './engine-texts.js';
 export function engineUnavailable({ object }: About<'Instance'>): Remedy {
   return wait(
     `the container engine of node ${object.node ?? ''}`,
-    'once the engine answers (the message says how to install or start it)',
+    'once the engine answers (on the node: systemctl start docker; to install it: apt-get install docker.io)',
     command('scale', 'service', serviceOf(object), '--replicas 0'),
     'to stop waiting',
   );

@@ -7,7 +7,14 @@ import type { About } from '../world.js';
 export function tooLittle({ object, message }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
   const label = `service ${service.namespace}/${service.name}`;
-  const { free = '', total = '', resource = 'cpu' } = shortage.read(message) ?? {};
+  const reported = shortage.read(message);
+  if (!reported)
+    return set(
+      `resources of ${label}`,
+      'requests that a node has free',
+      command('edit', 'service', service),
+    );
+  const { free, total, resource } = reported;
   const field = resource === 'pids' ? 'resources.pids' : `resources.${resource}.request`;
   const more = `the instance is scheduled automatically once other instances of the node end, or on another node (the total of this node is ${total})`;
   if (Number.parseFloat(free) === 0)
@@ -29,9 +36,10 @@ export function tooLittle({ object, message }: About<'Instance'>): Remedy {
 /** The remedy for an instance whose host port another instance has on every node. */
 export function hostPortTaken({ object, message, world }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
-  const other = serviceOfClaim(portTakenBy.read(message)?.instance ?? '', world);
+  const holder = portTakenBy.read(message)?.instance;
+  const other = holder === undefined ? undefined : serviceOfClaim(holder, world);
   const label = `service ${service.namespace}/${service.name}`;
-  if (other.namespace === service.namespace && other.name === service.name)
+  if (other?.namespace === service.namespace && other.name === service.name)
     return run(
       command('scale', 'service', service, '--replicas 1'),
       `another replica of ${label} uses the port: run at most one replica on each node`,
@@ -40,7 +48,7 @@ export function hostPortTaken({ object, message, world }: About<'Instance'>): Re
     `ports[].hostPort of ${label}`,
     'a port that no other service uses',
     command('edit', 'service', service),
-    `or free it: ${command('scale', 'service', other, '--replicas 0')}`,
+    other === undefined ? '' : `or free it: ${command('scale', 'service', other, '--replicas 0')}`,
   );
 }
 
