@@ -32,7 +32,7 @@ import {
   secrets,
   seedClasses,
   seedNamespaces,
-  StorageRootKeeper,
+  StorageRootManager,
   StorageRootWatch,
   thawLeftovers,
   TransitionEvents,
@@ -148,7 +148,7 @@ async function assemble(
   const onEngineDirectory = denyEngineDirectory(hostPathDenylist);
   const runtimes = await nodeRuntimes(config, { ...parts, onEngineDirectory });
   const { host, changeOwner } = runtimes;
-  const storageRoot = new StorageRootKeeper({
+  const storageRoot = new StorageRootManager({
     store,
     node,
     driver: 'local',
@@ -232,7 +232,7 @@ async function assemble(
     node,
   });
   manager
-    .addRunnable(new StorageRootWatch({ ...common, keeper: storageRoot, node }))
+    .addRunnable(new StorageRootWatch({ ...common, storageRoot, node }))
     // The API listens before the agent starts: if another daemon has the port, no agent has touched its workloads.
     .addRunnable({
       ...apiRunnable,

@@ -82,21 +82,21 @@ export class AgentConnection implements Runnable {
   async #keepConnected(): Promise<void> {
     const { clock, random, logger, node } = this.#options;
     const { signal } = this.#stop;
-    let told = '';
+    let logged = '';
     for (let failures = 0; !signal.aborted; failures += 1) {
       const begun = clock.monotonic();
       const why = await this.#connection(() => {
-        if (told !== '') logger.info('the agent is connected to the server again', { node });
-        told = '';
+        if (logged !== '') logger.info('the agent is connected to the server again', { node });
+        logged = '';
       });
       if (signal.aborted) return;
       if (clock.monotonic() - begun >= stableMs) failures = 0;
-      if (why !== told)
+      if (why !== logged)
         logger.warn('the agent is not connected to the server for requests, will retry', {
           node,
           error: why,
         });
-      told = why;
+      logged = why;
       await sleep(clock, backoffDelayMs(backoff, failures, random), signal);
     }
   }
@@ -120,7 +120,7 @@ export class AgentConnection implements Runnable {
     } catch (error) {
       return messageOf(error);
     } finally {
-      // Without the connection no message tells their end.
+      // Without the connection no message reports their end.
       for (const end of this.#ends.values()) end.abort();
     }
   }

@@ -182,8 +182,8 @@ async function* loadImages(sources: AnswerSources, received: Received): AsyncIte
   const loading = images
     .load(
       tar,
-      (told) => {
-        text = told;
+      (progress) => {
+        text = progress;
         wake();
       },
       gone.signal,

@@ -47,7 +47,7 @@ function engineFailure({ node }: NodeImages, error: unknown): Error {
 
 /** The images of this process's own engine. */
 export function imagesHere(images: NodeImages): ImageAccess {
-  const told = async <T>(work: Promise<T>): Promise<T> => {
+  const withNode = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work;
     } catch (error) {
@@ -56,10 +56,10 @@ export function imagesHere(images: NodeImages): ImageAccess {
   };
   return {
     list: (signal, page) =>
-      told(images.list(signal).then((found) => imagePage(found, shown, page))),
-    load: (tar, onText, signal) => told(images.load(tar, onText, signal)),
+      withNode(images.list(signal).then((found) => imagePage(found, shown, page))),
+    load: (tar, onText, signal) => withNode(images.load(tar, onText, signal)),
     prune: (signal, dryRun) =>
-      told(
+      withNode(
         images.prune(signal, { dryRun }).then((removed) => ({
           removed: fittingImages(removed, shown),
           removedCount: removed.length,

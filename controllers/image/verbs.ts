@@ -60,8 +60,8 @@ async function* load(
   const loading = images
     .load(
       upload.tar,
-      (told) => {
-        text = told;
+      (progress) => {
+        text = progress;
         wake();
       },
       signal,
@@ -71,17 +71,17 @@ async function* load(
       (error: unknown) => (failure = upload.failure() ?? StatusError.from(error)),
     )
     .finally(() => wake());
-  let toldBytes = 0;
-  let toldText = '';
+  let sentBytes = 0;
+  let sentText = '';
   try {
     while (result === undefined && failure === undefined) {
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
       const receivedBytes = upload.receivedBytes();
-      if (receivedBytes < toldBytes + progressBytes && text === toldText) continue;
-      toldBytes = receivedBytes;
-      toldText = text;
+      if (receivedBytes < sentBytes + progressBytes && text === sentText) continue;
+      sentBytes = receivedBytes;
+      sentText = text;
       yield { progress: { receivedBytes: `${receivedBytes}`, text } };
     }
     if (failure !== undefined) throw failure;

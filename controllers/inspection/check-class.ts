@@ -129,7 +129,7 @@ export async function checkClass(
   const of = await classParameters(options, storageClass, { namespace, name: 'check' });
   const { resolved, reports } = resolveEach(options, of);
   const all = (await options.store.list(nodes)).items;
-  const told = [
+  const found = [
     ...reports,
     ...violationReports(of, resolved),
     ...placeReports(of, storageClass, all, options.here),
@@ -137,6 +137,6 @@ export async function checkClass(
   ];
   const { name, provider = '' } = of.driver;
   // The first row about a parameter has the cause.
-  const byName = new Map([...told].reverse().map((report) => [report.permission, report]));
+  const byName = new Map([...found].reverse().map((report) => [report.permission, report]));
   return { driver: name, provider, reports: [...byName.values()].reverse() };
 }

@@ -90,13 +90,13 @@ class InstanceReconciler {
     const instance = await this.#options.store.get(instances, context.key);
     if (!instance || instance.node === undefined) return done();
     const node = this.#options.manager.informer(nodes).lister.get(instance.node);
-    if (node) return this.#tell(context, instance, awayReport(node, isDeleting(instance)));
+    if (node) return this.#report(context, instance, awayReport(node, isDeleting(instance)));
     const { gone, leftMs } = this.#gone.among([instance.node]);
     if (gone.length > 0) return this.#handleDeletedNode(context, instance, instance.node);
     return leftMs === undefined ? done() : requeueAfter(leftMs);
   }
 
-  #tell(
+  #report(
     context: ReconcileContext,
     { metadata }: Instance,
     report: Report | undefined,

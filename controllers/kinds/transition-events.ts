@@ -109,14 +109,14 @@ export class TransitionEvents implements Runnable {
         // The initial events are states, not transitions: an earlier process has recorded those.
         if (batch.initial === undefined) {
           const before = known.get(uid);
-          this.#tell(kind.kind, before, object, transitionsOf(before, object, troubled));
+          this.#record(kind.kind, before, object, transitionsOf(before, object, troubled));
         }
         known.set(uid, remembered(object));
       }
     }
   }
 
-  #tell(
+  #record(
     kind: string,
     before: Observed | undefined,
     object: Observed & ApiObject,

@@ -91,7 +91,7 @@ export class NodeRegistration implements Runnable {
    * store has no space for the registration, the node starts anyway and registers with a later heartbeat.
    */
   async start(signal?: AbortSignal): Promise<void> {
-    await this.#whereRoomIs(() => this.#takeOver(signal));
+    await this.#unlessFull(() => this.#takeOver(signal));
     if (signal?.aborted) return;
     this.#beating = this.#keepBeating();
   }
@@ -119,7 +119,7 @@ export class NodeRegistration implements Runnable {
       });
       return;
     }
-    await this.#whereRoomIs(() => this.#beat('NotReady'));
+    await this.#unlessFull(() => this.#beat('NotReady'));
   }
 
   async #takeOver(signal: AbortSignal | undefined): Promise<void> {
@@ -142,9 +142,9 @@ export class NodeRegistration implements Runnable {
     });
   }
 
-  async #whereRoomIs(tell: () => Promise<unknown>): Promise<void> {
+  async #unlessFull(write: () => Promise<unknown>): Promise<void> {
     try {
-      await tell();
+      await write();
     } catch (error) {
       if (!hasCode(error, 'ResourceExhausted')) throw error;
       const { logger, name } = this.#options;

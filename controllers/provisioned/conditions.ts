@@ -1,5 +1,5 @@
 import { type Condition, findCondition } from 'kedge';
-import type { Turn } from './turn.js';
+import type { CallingProcess } from './calling-process.js';
 
 /** Reason of a condition that names the awaited node. */
 export const waitsReason = 'WaitsForNode';
@@ -16,8 +16,8 @@ export function isDeletionDone(conditions: readonly Condition[] | undefined): bo
   return findCondition(conditions, deletedCondition)?.status === 'True';
 }
 
-/** The turn of another process: this one waits until it calls the driver. */
-export type Waits = Extract<Turn, { readonly type: 'waits' }>;
+/** Another process calls the driver: this one waits for it. */
+export type Waits = Extract<CallingProcess, { readonly type: 'waits' }>;
 
 /**
  * Whether to write the reason of a wait over the condition `report`. The condition of a ready node is kept: overwriting

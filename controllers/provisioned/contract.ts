@@ -14,7 +14,7 @@ import type { ParameterResolver } from '../secret/index.js';
 import type { DriverOperation } from '../volume/kind.js';
 import type { Reason } from '../reasons/index.js';
 import type { Failure } from './failure.js';
-import type { Part } from './turn.js';
+import type { Part } from './calling-process.js';
 
 /** Dependencies of a controller of objects that drivers provision. */
 export interface ProvisionedOptions {

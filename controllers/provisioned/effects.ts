@@ -35,16 +35,16 @@ import { reportOf } from './report.js';
 import {
   callAgain,
   driverErrorOf,
-  requireTurn,
+  requireCallHere,
   retryDelayMs,
   shownTime,
   writeStatus,
 } from './retries.js';
-import { type Part, type Placed, type Turn, turnOf } from './turn.js';
+import { type Part, type Placed, type CallingProcess, callingProcess } from './calling-process.js';
 
 /**
  * The effects that the controllers of all provisioned kinds share. Status is written for the version that was
- * read. Only the process whose turn it is calls the driver. Answers, failures and operations in progress are
+ * read. Only one process calls the driver. Answers, failures and operations in progress are
  * reported in the same fields. A kind adds its plan and its calls.
  */
 export class ProvisionedEffects<T extends Provisioned, F extends string, S extends object> {
@@ -65,9 +65,9 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
   }
 
   /** Whether this process calls the driver for an object. */
-  turn(placed: Placed): Turn {
+  callingProcess(placed: Placed): CallingProcess {
     const { node, manager } = this.options;
-    return turnOf(placed, { node, part: this.part, nodes: manager.informer(nodes).lister });
+    return callingProcess(placed, { node, part: this.part, nodes: manager.informer(nodes).lister });
   }
 
   /**
@@ -154,7 +154,7 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
   async requireOwned(seen: T, placeOf: (current: T) => Placed): Promise<void> {
     const { kind } = this.#of;
     const current = await this.options.store.get(kind, this.key(seen));
-    requireTurn(kind, seen, current, (found) => this.turn(placeOf(found)));
+    requireCallHere(kind, seen, current, (found) => this.callingProcess(placeOf(found)));
   }
 
   /**

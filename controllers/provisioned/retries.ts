@@ -14,7 +14,7 @@ import {
 } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
-import type { Turn } from './turn.js';
+import type { CallingProcess } from './calling-process.js';
 
 /**
  * The failure of a driver call, for reports.
@@ -88,13 +88,13 @@ export function requireSeen<T extends ApiObject>(
  * Checks that this process still calls the driver for the object that was read.
  * @throws StatusError Aborted if another process does, or the object was deleted or recreated
  */
-export function requireTurn<T extends ApiObject>(
+export function requireCallHere<T extends ApiObject>(
   { kind }: Pick<Kind<T>, 'kind'>,
   seen: T,
   current: T | undefined,
-  turn: (current: T) => Turn,
+  callerOf: (current: T) => CallingProcess,
 ): void {
-  if (current?.metadata.uid === seen.metadata.uid && turn(current).type === 'here') return;
+  if (current?.metadata.uid === seen.metadata.uid && callerOf(current).type === 'here') return;
   throw new StatusError({
     code: 'Aborted',
     reason: 'Conflict',

@@ -99,7 +99,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
     if (!instance || instance.node !== undefined || isDeleting(instance)) return done();
     const constraints = await constraintsOf(options, txn, instance);
     const cached = options.manager.informer(nodes).lister.list();
-    const tell = (status: 'True' | 'False', reason: Reason, message: string): void => {
+    const report = (status: 'True' | 'False', reason: Reason, message: string): void => {
       const condition = { type: 'Scheduled', status, reason, message };
       const conditions = setCondition(instance.conditions, condition, timestamp(options.clock));
       txn.updateStatus(instances, key, { conditions });
@@ -108,7 +108,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
     const placedOn = (node: string): readonly Instance[] => lister.byIndex('takesFrom', node);
     const placement = placeInstance(instance, cached, constraints, placedOn);
     if (placement.type === 'none') {
-      tell('False', placement.reason, placement.message);
+      report('False', placement.reason, placement.message);
       return done();
     }
     const { node: name } = placement;
@@ -130,7 +130,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
     const finalizers = [...(instance.metadata.finalizers ?? []), agentFinalizer];
     const metadata = { ...instance.metadata, finalizers };
     txn.update(instances, { ...instance, node: name, metadata });
-    tell('True', 'Scheduled', `bound to node ${name}`);
+    report('True', 'Scheduled', `bound to node ${name}`);
     return done();
   });
 }

@@ -1,12 +1,12 @@
 import { failedPrecondition, invalid } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { CustomMethod } from 'kedge/server';
-import type { StorageRootKeeper } from './keeper.js';
+import type { StorageRootManager } from './manager.js';
 
 /** Options of the method that adopts a storage root. */
 export interface StorageRootVerbOptions {
   /** The storage root of this process. Absent: it has none. */
-  readonly storageRoot?: Pick<StorageRootKeeper, 'adopt' | 'path'>;
+  readonly storageRoot?: Pick<StorageRootManager, 'adopt' | 'path'>;
 }
 
 async function adopt(

@@ -12,7 +12,7 @@ import {
 import { type Volume, volumes } from '../volume/kind.js';
 import type { ControllerPolicy } from '../policy/policy.js';
 import { type NewCondition, setCondition } from '../reasons/index.js';
-import type { RootState, StorageRootKeeper } from './keeper.js';
+import type { RootState, StorageRootManager } from './manager.js';
 import { isPlacedOn } from './placed-data.js';
 
 /** Condition of a volume whose storage root is refused. */
@@ -20,7 +20,7 @@ export const rootCondition = 'StorageRootReady';
 
 /** Dependencies of {@link StorageRootWatch}. */
 export interface StorageRootWatchOptions {
-  readonly keeper: StorageRootKeeper;
+  readonly storageRoot: StorageRootManager;
   readonly store: ObjectStore;
   readonly node: string;
   readonly clock: Clock;
@@ -66,9 +66,9 @@ export class StorageRootWatch implements Runnable {
 
   async #probe(): Promise<void> {
     try {
-      const state = await this.#options.keeper.probe();
+      const state = await this.#options.storageRoot.probe();
       if (state.type === 'ready' && this.#settled) return;
-      await this.#tell(state);
+      await this.#report(state);
       this.#settled = state.type === 'ready';
     } catch (error) {
       const words = { error: messageOf(error) };
@@ -79,9 +79,9 @@ export class StorageRootWatch implements Runnable {
     }
   }
 
-  async #tell(state: RootState): Promise<void> {
-    const { store, node, keeper } = this.#options;
-    const root = { node, driver: keeper.driver };
+  async #report(state: RootState): Promise<void> {
+    const { store, node, storageRoot } = this.#options;
+    const root = { node, driver: storageRoot.driver };
     for (const volume of (await store.list(volumes)).items) {
       if (!isPlacedOn(volume, root) || knows(volume, state)) continue;
       const { namespace, name } = volume;

@@ -19,7 +19,7 @@ import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
 import { defaultPolicy } from '../policy/policy.js';
 import { snapshotController } from '../snapshot/index.js';
 import { volumeController, volumeFinalizer } from '../volume/index.js';
-import { type Part } from '../provisioned/turn.js';
+import { type Part } from '../provisioned/calling-process.js';
 import { PlayedDriver } from './played-driver.js';
 
 /** Options of a world. */

@@ -153,12 +153,12 @@ async function diskReports(
   } catch (thrown) {
     message = DriverError.from(thrown).message;
   }
-  const told = exists ? granted.length > 0 || message === '' : granted.length > 0;
+  const isKnown = exists ? granted.length > 0 || message === '' : granted.length > 0;
   const rows: PermissionReport[] = [];
   for (const each of diskPermissions) {
     if (granted.includes(each.permission)) rows.push(row(each, 'ok'));
     else if (each.permission === 'compute.disks.get') rows.push(await probed(each, read));
-    else rows.push(told ? row(each, 'missing') : row(each, 'unknown', message));
+    else rows.push(isKnown ? row(each, 'missing') : row(each, 'unknown', message));
   }
   return rows;
 }

@@ -35,7 +35,7 @@ export class SnapshotCreation {
       holderOf(volumes, source),
       holderOf(snapshots, snapshot),
     );
-    const turn = this.#effects.turn(source);
+    const caller = this.#effects.callingProcess(source);
     try {
       const captured = { ...snapshot, driver, driverParameters, storageClassName };
       await this.#effects.prepare(captured, request.signal);
@@ -55,11 +55,11 @@ export class SnapshotCreation {
       topology: source.topology ?? {},
       reason: 'Creating',
       failureMessage: '',
-      ...(turn.type === 'waits'
+      ...(caller.type === 'waits'
         ? {
             // Failures of its node are recorded with the present inputs.
             failedWith: situation.inputs,
-            ...this.#effects.made(snapshot, 'False', waitsReason, turn.message),
+            ...this.#effects.made(snapshot, 'False', waitsReason, caller.message),
           }
         : this.#effects.made(
             snapshot,

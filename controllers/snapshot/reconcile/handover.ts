@@ -41,7 +41,7 @@ export class Handover {
 
   /** Whether the node's part must execute the action. */
   isAsked(snapshot: Snapshot, action: SnapshotAction): boolean {
-    if (this.#effects.turn(snapshot).type !== 'here') return false;
+    if (this.#effects.callingProcess(snapshot).type !== 'here') return false;
     if (action.type === 'delete') return snapshot.status === 'Deleting';
     return action.type === 'none' || callsDriver(action);
   }
@@ -49,10 +49,11 @@ export class Handover {
   /** The wait for another process, which must make the driver call; undefined if this process continues. */
   waitsFor({ snapshot, source }: SnapshotSituation, action: SnapshotAction): Waits | undefined {
     const of = action.type === 'start' ? source : callsDriver(action) ? snapshot : undefined;
-    const turn = of && this.#effects.turn(of);
+    const caller = of && this.#effects.callingProcess(of);
     // A snapshot of a volume on another node is created there, once its intent is stored.
-    const isIntent = action.type === 'start' && turn?.type === 'waits' && turn.home !== undefined;
-    return turn?.type === 'waits' && !isIntent ? turn : undefined;
+    const isIntent =
+      action.type === 'start' && caller?.type === 'waits' && caller.home !== undefined;
+    return caller?.type === 'waits' && !isIntent ? caller : undefined;
   }
 
   /**
@@ -68,10 +69,10 @@ export class Handover {
     // Probes are not handed over.
     if (action.type === 'probe') return done();
     const { home } = waits;
-    if (home === undefined) return this.#tell(situation, action, waits, request);
+    if (home === undefined) return this.#report(situation, action, waits, request);
     const { gone, leftMs } = this.#gone.among([home]);
     if (gone.length > 0) return this.#withoutNode(situation, action, home, request);
-    const report = await this.#tell(situation, action, waits, request);
+    const report = await this.#report(situation, action, waits, request);
     return leftMs === undefined ? report : requeueAfter(leftMs);
   }
 
@@ -109,7 +110,7 @@ export class Handover {
     return requeueAfter(0);
   }
 
-  async #tell(
+  async #report(
     { snapshot }: SnapshotSituation,
     action: SnapshotAction,
     { message, ready }: Waits,

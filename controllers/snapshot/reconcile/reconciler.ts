@@ -40,7 +40,7 @@ export class SnapshotReconciler {
     if (!snapshot) return done();
     const situation = this.#situation(snapshot);
     const isSettled = snapshot.status === 'Ready' || snapshot.status === 'Failed';
-    if (isSettled && this.#effects.turn(situation.snapshot).type === 'waits')
+    if (isSettled && this.#effects.callingProcess(situation.snapshot).type === 'waits')
       await this.#handover.releaseSource(snapshot, request);
     const action = planSnapshot(situation);
     if (this.#effects.part === 'node' && !this.#handover.isAsked(situation.snapshot, action))
@@ -114,7 +114,8 @@ export class SnapshotReconciler {
   }
 
   #untilProbe(snapshot: Snapshot): Result {
-    if (snapshot.status !== 'Ready' || this.#effects.turn(snapshot).type !== 'here') return done();
+    if (snapshot.status !== 'Ready' || this.#effects.callingProcess(snapshot).type !== 'here')
+      return done();
     return this.#probes.untilNext(snapshot.metadata.uid);
   }
 

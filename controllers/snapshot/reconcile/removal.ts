@@ -31,7 +31,7 @@ export class Removal {
       failureMessage: '',
     });
     const begun = await this.#effects.options.store.get(snapshots, keyOfSnapshot(snapshot));
-    if (begun?.status !== 'Deleting' || this.#effects.turn(snapshot).type !== 'here')
+    if (begun?.status !== 'Deleting' || this.#effects.callingProcess(snapshot).type !== 'here')
       return requeueAfter(0);
     return this.delete({ ...situation, snapshot: begun }, request);
   }

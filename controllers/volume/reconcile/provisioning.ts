@@ -74,7 +74,7 @@ export class Provisioning {
       (await this.#earlier.leave(situation, prepared, request)) ??
       (await this.#relocation.leaveFor(volume, topology, prepared, request));
     if (left) return left;
-    const turn = this.#effects.turn({ ...volume, topology });
+    const caller = this.#effects.callingProcess({ ...volume, topology });
     const status: VolumeStatus = {
       ...(begun === undefined ? {} : { status: begun }),
       driver: storageClass.driver,
@@ -85,11 +85,11 @@ export class Provisioning {
       reason: 'Provisioning',
       failureMessage: '',
       attempts: 0,
-      ...(turn.type === 'waits'
+      ...(caller.type === 'waits'
         ? {
             // The node provisions the volume with the captured values. Failures are recorded with the present inputs.
             failedWith: situation.inputs,
-            ...this.#effects.made(volume, 'False', waitsReason, turn.message),
+            ...this.#effects.made(volume, 'False', waitsReason, caller.message),
           }
         : this.#effects.made(
             volume,
@@ -189,7 +189,7 @@ export class Provisioning {
     request: ReconcileContext,
   ): Promise<Result> {
     const status = nextPhase(from, 'failedForGood');
-    return this.#tell(situation, 'provision', error, () => status, this.#effects.now, request);
+    return this.#report(situation, 'provision', error, () => status, this.#effects.now, request);
   }
 
   /**
@@ -222,10 +222,10 @@ export class Provisioning {
       return requeueAfter(0);
     }
     const next = (event: Failure['event']) => nextPhase('Provisioning', event);
-    return this.#tell(situation, call, error, next, startedAt, request, status);
+    return this.#report(situation, call, error, next, startedAt, request, status);
   }
 
-  async #tell(
+  async #report(
     situation: VolumeSituation,
     call: string,
     error: DriverError,

@@ -107,7 +107,7 @@ export class VolumeReconciler {
 
   /** The part of a node: executes the requested calls for volumes whose data is here. */
   async #serve(volume: Volume, request: ReconcileContext): Promise<Result> {
-    if (this.#effects.turn(volume).type !== 'here') return done();
+    if (this.#effects.callingProcess(volume).type !== 'here') return done();
     const action = planVolume(this.#situation(volume));
     if (action.type === 'none') return this.#untilProbe(volume);
     const isAsked = action.type !== 'reclaim' || isDeletionAsked(volume);
@@ -124,8 +124,8 @@ export class VolumeReconciler {
     if (isSettled && this.#effects.part === 'cluster')
       await this.#reclaim.releaseSource(volume, request);
     if (callsDriver(action, volume)) {
-      const turn = this.#effects.turn(volume);
-      if (turn.type === 'waits') return this.#handOver(situation, action, turn, request);
+      const caller = this.#effects.callingProcess(volume);
+      if (caller.type === 'waits') return this.#handOver(situation, action, caller, request);
     }
     switch (action.type) {
       case 'none':
@@ -212,24 +212,24 @@ export class VolumeReconciler {
   #handOver(
     situation: VolumeSituation,
     action: VolumeAction,
-    turn: Waits,
+    caller: Waits,
     request: ReconcileContext,
   ): Result | Promise<Result> {
     const { volume } = situation;
     const { type } = action;
     const isUnmade = !volume.handle && ['provision', 'observe', 'reclaim'].includes(type);
     const isAsked = type === 'reclaim' && isDeletionUnderWay(volume);
-    if ((!isUnmade && !isAsked) || turn.home === undefined)
-      return this.#handover.wait(situation, action, turn, request);
+    if ((!isUnmade && !isAsked) || caller.home === undefined)
+      return this.#handover.wait(situation, action, caller, request);
     // Remains of an attempt are lost if its node is removed from the cluster.
-    const { gone, leftMs } = this.#gone.among([turn.home]);
+    const { gone, leftMs } = this.#gone.among([caller.home]);
     if (gone.length > 0) {
-      if (!isUnmade) return this.#handover.withdrawDeletion(volume, turn.home, request);
+      if (!isUnmade) return this.#handover.withdrawDeletion(volume, caller.home, request);
       return type === 'reclaim'
         ? this.#reclaim.release(volume, request)
-        : this.#upkeep.leaveDeletedNode(turn.home, volume, request);
+        : this.#upkeep.leaveDeletedNode(caller.home, volume, request);
     }
-    const report = this.#handover.wait(situation, action, turn, request);
+    const report = this.#handover.wait(situation, action, caller, request);
     return leftMs === undefined ? report : report.then((result) => within(result, leftMs));
   }
 
@@ -239,7 +239,7 @@ export class VolumeReconciler {
    */
   async #untilProbe(volume: Volume): Promise<Result> {
     if (volume.status !== 'Available' && volume.status !== 'Bound') return done();
-    if (this.#effects.turn(volume).type !== 'here') return done();
+    if (this.#effects.callingProcess(volume).type !== 'here') return done();
     const { uid } = volume.metadata;
     const isLeft = this.#left.delete(uid);
     if (isLeft && (await this.#verification.isNeeded(volume))) return this.#probes.untilFirst(uid);

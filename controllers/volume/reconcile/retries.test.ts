@@ -6,7 +6,7 @@ import { snapshots } from '../../snapshot/kind.js';
 import { volumes } from '../kind.js';
 import { snapshotFinalizer } from '../../snapshot/admission.js';
 import { StorageWorld } from '../../testing/storage-world.js';
-import { requireTurn } from '../../provisioned/retries.js';
+import { requireCallHere } from '../../provisioned/retries.js';
 
 const key = { namespace: 'default', name: 'v' };
 const hour = 60 * 60_000;
@@ -153,7 +153,7 @@ describe('a driver call for an object that was read before', () => {
   });
   type Seen = ReturnType<typeof object>;
   const judged = (current: Seen | undefined, type: 'here' | 'elsewhere') => () =>
-    requireTurn(volumes, object('a'), current, () => ({ type }));
+    requireCallHere(volumes, object('a'), current, () => ({ type }));
 
   it('is made while this process owns it, and not for one that has its name by then', () => {
     expect(judged(object('a'), 'here')).to.not.throw();

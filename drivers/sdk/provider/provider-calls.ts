@@ -60,8 +60,8 @@ function runningOn(clock: ProviderClock): RunningOperations {
 
 /**
  * Runs {@link awaitOperation} with few polls, because each uses a request of the budget: one a second while the call
- * that starts the operation may wait, then one a call, with growing delays. Once a minute, `look` checks
- * whether the result of a running operation exists, because providers' records may stay in progress after the work.
+ * that starts the operation may wait, then one a call, with growing delays. Once a minute, `observe`
+ * checks whether the result of a running operation exists, because providers' records may stay in progress after the work.
  */
 export async function carryOut<R>(
   clock: ProviderClock,

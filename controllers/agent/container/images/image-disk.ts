@@ -97,7 +97,7 @@ export class ImageDisk implements Runnable {
     if (removed.length > 0) {
       const shown = removed.slice(0, 10).map(({ tags: [tag], id }) => tag ?? id.slice(7, 19));
       const more = removed.length > shown.length ? ' and others' : '';
-      await this.#tell(
+      await this.#report(
         'Normal',
         'ImagesPruned',
         `${why}: ${removed.length} unused images removed: ${shown.join(', ')}${more}`,
@@ -105,14 +105,14 @@ export class ImageDisk implements Runnable {
     }
     if (!(await isFull())) return;
     const remedy = 'free disk space, or remove other images (docker image prune)';
-    await this.#tell(
+    await this.#report(
       'Warning',
       'ImageDiskFull',
       `${why}, and there is no image of Kedge to remove; ${remedy}`,
     );
   }
 
-  async #tell(type: 'Normal' | 'Warning', reason: string, message: string): Promise<void> {
+  async #report(type: 'Normal' | 'Warning', reason: string, message: string): Promise<void> {
     const { store, images, logger } = this.#options;
     if (type === 'Warning') logger.warn(message);
     else logger.info(message);

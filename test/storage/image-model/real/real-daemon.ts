@@ -14,7 +14,7 @@ import {
 import {
   defaultPolicy,
   snapshots,
-  StorageRootKeeper,
+  StorageRootManager,
   StorageRootWatch,
   thawLeftovers,
   UsedParameters,
@@ -58,7 +58,7 @@ const logger = silentLogger;
 const path = join(directory, 'disk');
 const store = await openStore({ engine: new LevelEngine({ directory: join(directory, 'store') }) });
 await prepareStore(store);
-const storageRoot = new StorageRootKeeper({
+const storageRoot = new StorageRootManager({
   store,
   node,
   driver: 'local',
@@ -100,7 +100,7 @@ manager.addRunnable(
     clock,
     logger,
     policy,
-    keeper: storageRoot,
+    storageRoot,
     node,
   }),
 );

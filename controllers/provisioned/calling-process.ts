@@ -10,8 +10,8 @@ import { waitsForNode } from '../messages/nodes.js';
  */
 export type Part = 'cluster' | 'node';
 
-/** The inputs of {@link turnOf}. */
-export interface TurnOptions {
+/** The inputs of {@link callingProcess}. */
+export interface CallingProcessOptions {
   /** The node of this process. */
   readonly node: string;
   readonly part: Part;
@@ -19,7 +19,7 @@ export interface TurnOptions {
 }
 
 /** Whether this process calls the driver for a volume, or waits for another one. */
-export type Turn =
+export type CallingProcess =
   | { readonly type: 'here' }
   /** Another process handles it and reports it. */
   | { readonly type: 'elsewhere' }
@@ -36,7 +36,10 @@ export type Turn =
 export type Placed = Pick<Volume, 'namespace' | 'name' | 'topology' | 'attachments'>;
 
 /** Determines which process must call the driver for a volume. */
-export function turnOf(volume: Placed, { node, part, nodes }: TurnOptions): Turn {
+export function callingProcess(
+  volume: Placed,
+  { node, part, nodes }: CallingProcessOptions,
+): CallingProcess {
   const owner = ownerOf(volume);
   const here = owner.type === 'node' && owner.node === node;
   if (part === 'node')

@@ -17,7 +17,7 @@ import { planRoot, type RootPlan, type RootReason, rootFolder } from './plan.js'
 import { isRecorded, recordRoot } from './record.js';
 import { storageRootHolder, storageRootLabel } from '../messages/storage-root.js';
 
-/** Dependencies of {@link StorageRootKeeper}. */
+/** Dependencies of {@link StorageRootManager}. */
 export interface StorageRootOptions {
   readonly store: ObjectStore;
   readonly node: string;
@@ -56,7 +56,7 @@ interface Held {
  *   the volumes that the store places there.
  * - A refused root is used again as soon as it is valid.
  */
-export class StorageRootKeeper implements StorageRoot {
+export class StorageRootManager implements StorageRoot {
   readonly path: string;
   /** The driver whose data is in the root. */
   readonly driver: string;

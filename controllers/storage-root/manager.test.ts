@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { lockDirectory, MemoryEngine, type ObjectStore, openStore, silentLogger } from 'kedge';
 import { DriverError, type Holder, type Holders } from '@kedge/driver-sdk';
 import { type Volume, volumes } from '../volume/kind.js';
-import { StorageRootKeeper } from './keeper.js';
+import { StorageRootManager } from './manager.js';
 
 async function refusal(work: Promise<unknown>): Promise<DriverError> {
   const error: unknown = await work.then(
@@ -16,15 +16,15 @@ async function refusal(work: Promise<unknown>): Promise<DriverError> {
   return error as DriverError;
 }
 
-describe('the keeper of a storage root', () => {
+describe('the manager of a storage root', () => {
   let base: string;
   let path: string;
   let store: ObjectStore;
-  let keeper: StorageRootKeeper;
-  const keepers: StorageRootKeeper[] = [];
+  let manager: StorageRootManager;
+  const managers: StorageRootManager[] = [];
   let locks = 0;
-  const make = (over: ObjectStore = store, holders?: Holders): StorageRootKeeper => {
-    const made = new StorageRootKeeper({
+  const make = (over: ObjectStore = store, holders?: Holders): StorageRootManager => {
+    const made = new StorageRootManager({
       store: over,
       node: 'n',
       driver: 'local',
@@ -36,19 +36,19 @@ describe('the keeper of a storage root', () => {
       logger: silentLogger,
       ...(holders ? { holders } : {}),
     });
-    keepers.push(made);
+    managers.push(made);
     return made;
   };
-  const names = (): Promise<string[]> => keeper.use((directory) => readdir(directory));
+  const names = (): Promise<string[]> => manager.use((directory) => readdir(directory));
 
   beforeEach(async () => {
     base = await mkdtemp(join(tmpdir(), 'kedge-root-'));
     path = join(base, 'volumes');
     store = await openStore({ engine: new MemoryEngine() });
-    keeper = make();
+    manager = make();
   });
   afterEach(async () => {
-    for (const one of keepers.splice(0)) await one.close();
+    for (const one of managers.splice(0)) await one.close();
     await store.close();
     await rm(base, { recursive: true, force: true });
   });
@@ -57,7 +57,7 @@ describe('the keeper of a storage root', () => {
     expect(await names()).to.deep.equal(['.kedge']);
     const mark = await readFile(join(path, '.kedge/cluster-id'), 'utf8');
     expect(mark).to.equal(`${store.clusterId}\n`);
-    expect(await keeper.probe()).to.deep.equal({ type: 'ready' });
+    expect(await manager.probe()).to.deep.equal({ type: 'ready' });
   });
 
   it('refuses a missing root, creates nothing, and continues when it exists again', async () => {
@@ -65,11 +65,11 @@ describe('the keeper of a storage root', () => {
     await rename(path, `${path}.away`);
     for (const expected of ['StorageRootMissing', 'StorageRootUnmarked']) {
       let called = false;
-      const error = await refusal(keeper.use(() => Promise.resolve((called = true))));
+      const error = await refusal(manager.use(() => Promise.resolve((called = true))));
       expect(error.kind).to.equal('Unavailable');
       expect(called).to.equal(false);
-      expect(await keeper.probe()).to.include({ type: 'refused', reason: expected });
-      expect(keeper.health()).to.have.property('healthy', false);
+      expect(await manager.probe()).to.include({ type: 'refused', reason: expected });
+      expect(manager.health()).to.have.property('healthy', false);
       // In the second round the root is an empty directory, like the mount point of an unmounted disk.
       if (expected === 'StorageRootMissing') {
         expect(await readdir(base)).to.deep.equal(['volumes.away']);
@@ -81,12 +81,12 @@ describe('the keeper of a storage root', () => {
     await rm(path, { recursive: true });
     await rename(`${path}.away`, path);
     expect(await names()).to.deep.equal(['.kedge']);
-    expect(keeper.health()).to.include({ healthy: true });
+    expect(manager.health()).to.include({ healthy: true });
   });
 
   it('refuses the root of another cluster', async () => {
     await names();
-    await keeper.close();
+    await manager.close();
     const others = await openStore({ engine: new MemoryEngine() });
     const theirs = make(others);
     const { message } = await refusal(theirs.use(() => Promise.resolve()));
@@ -96,7 +96,7 @@ describe('the keeper of a storage root', () => {
 
   it('does not adopt the root of another cluster while something uses its volumes', async () => {
     await names();
-    await keeper.close();
+    await manager.close();
     const others = await openStore({ engine: new MemoryEngine() });
     const container = { type: 'other', name: 'container db-0', remedy: 'stop it' } as const;
     const own = { type: 'files', pid: process.pid, command: 'kedged' } as const;
@@ -130,9 +130,9 @@ describe('the keeper of a storage root', () => {
     await names();
     await writeFile(join(path, '.kedge/cluster-id'), 'theirs\n');
     let called = false;
-    await refusal(keeper.use(() => Promise.resolve((called = true))));
+    await refusal(manager.use(() => Promise.resolve((called = true))));
     expect(called).to.equal(false);
-    expect(await keeper.probe()).to.include({ reason: 'StorageRootOfOtherCluster' });
+    expect(await manager.probe()).to.include({ reason: 'StorageRootOfOtherCluster' });
   });
 
   it('refuses every one of many uses at once when the mark goes meanwhile', async () => {
@@ -140,7 +140,7 @@ describe('the keeper of a storage root', () => {
     await rm(join(path, '.kedge/cluster-id'));
     const uses: Promise<DriverError>[] = [];
     for (let begun = 0; begun < 100; begun += 1) {
-      uses.push(refusal(keeper.use(() => Promise.resolve())));
+      uses.push(refusal(manager.use(() => Promise.resolve())));
       // The next use begins while an earlier one checks the mark.
       await stat(base);
     }
@@ -153,7 +153,7 @@ describe('the keeper of a storage root', () => {
     expect(await second.probe()).to.include({ type: 'refused', reason: 'StorageRootLocked' });
     const { message } = await refusal(second.use(() => Promise.resolve()));
     expect(message).to.contain(path).and.contain(`this process (${process.pid})`);
-    await keeper.close();
+    await manager.close();
     expect(await second.probe()).to.deep.equal({ type: 'ready' });
   });
 
@@ -169,7 +169,7 @@ describe('the keeper of a storage root', () => {
     const status = { driver: 'local', handle: `/old/${uid}`, status: 'Provisioning' } as const;
     await store.updateStatus(volumes, volume, status);
     await mkdir(path);
-    expect(await keeper.probe()).to.include({ reason: 'StorageRootUnmarked' });
+    expect(await manager.probe()).to.include({ reason: 'StorageRootUnmarked' });
     expect(await readdir(path)).to.deep.equal([]);
     await mkdir(join(path, uid));
     await writeFile(join(path, uid, 'x'), 'kept');
