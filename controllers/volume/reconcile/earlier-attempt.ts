@@ -70,7 +70,7 @@ export class EarlierAttempt {
   ): Promise<Result | undefined> {
     const { volume } = situation;
     const captured = capturedBy(volume);
-    if (!captured || this.#effects.turn(volume).type !== 'here') return undefined;
+    if (!captured || this.#effects.callingProcess(volume).type !== 'here') return undefined;
     if (haveSameShape(next.driver, captured, next.parameters)) return undefined;
     const call = { call: 'provision', startedAt: this.#effects.now } as const;
     try {
