@@ -114,10 +114,7 @@ describe('the npm package', function () {
 
   it('names the packages to install if an entry point lacks them', () => {
     for (const [entry, missing] of [
-      [
-        'server',
-        'npm install @bufbuild/protobuf@^2.17.0 ajv@^8.20.0 fastify@',
-      ],
+      ['server', 'npm install @bufbuild/protobuf@^2.17.0 ajv@^8.20.0 fastify@'],
       ['client', 'npm install @bufbuild/protobuf@^2.17.0 @grpc/grpc-js@^1.14.7'],
       ['rpc', 'npm install @bufbuild/protobuf@^2.17.0'],
       ['opentelemetry', 'npm install @opentelemetry/api@^1.9.0'],
