@@ -1,8 +1,11 @@
+import { StatusError } from '../../base/index.js';
+
 /** The messages of a client stream, which its handler takes one at a time. */
 export class MessageQueue {
   readonly #onEmpty: (isEmpty: boolean) => void;
   readonly #messages: Buffer[] = [];
   #isOver = false;
+  #isAbandoned = false;
   #wake: (() => void) | undefined;
 
   /** @param onEmpty called whenever the queue becomes empty or is no longer empty */
@@ -15,15 +18,30 @@ export class MessageQueue {
     this.#wake?.();
   }
 
-  /** No more messages come: the client has ended its stream, or is gone. */
+  /** The client has ended its stream. */
   end(): void {
     this.#isOver = true;
     this.#wake?.();
   }
 
-  /** Yields the messages in order until the queue ends. */
+  /** The call is over. A stream that the client has not ended is incomplete. */
+  abandon(): void {
+    this.#isAbandoned = !this.#isOver;
+    this.end();
+  }
+
+  /**
+   * Yields the messages in order until the queue ends.
+   * @throws StatusError Cancelled if the client has not ended its stream
+   */
   async *taken(): AsyncIterable<Buffer> {
     for (;;) {
+      if (this.#isAbandoned)
+        throw new StatusError({
+          code: 'Cancelled',
+          reason: 'Aborted',
+          message: 'the caller disconnected before the end of its messages',
+        });
       const message = this.#messages.shift();
       if (message) {
         if (this.#messages.length === 0) this.#onEmpty(true);

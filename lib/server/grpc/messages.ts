@@ -71,7 +71,7 @@ export class MessageReader {
         }
       } else {
         const end = Math.min(bytes.length, at + this.#missing);
-        this.#body.append(bytes.subarray(at, end));
+        this.#body.append(bytes.subarray(at, end), this.#body.length + this.#missing);
         this.#missing -= end - at;
         at = end;
       }

@@ -176,7 +176,7 @@ export class GrpcServer {
   async #bidi(given: AuthenticatedCall): Promise<void> {
     const { call, method, caller, identity: who, arrived } = given;
     const queue = new MessageQueue((isEmpty) => (call.flowing = isEmpty));
-    call.whenOver(() => queue.end());
+    call.whenOver(() => queue.abandon());
     call.open({
       message: (bytes) => {
         // Each message of a client stream is complete by itself, and the handler waits for the next one.

@@ -8,7 +8,7 @@ import { watchResource } from '../objects/resource-watch.js';
 import { SharedAnswers } from '../objects/shared-answers.js';
 import { WaitingBytes } from '../transport/paced-writes.js';
 import { AnswerEncoder } from './answers.js';
-import { type GrpcStream, sendStream } from './stream.js';
+import { sendStream } from './stream.js';
 
 const notes = declareKind({
   kind: 'Note',
@@ -71,10 +71,9 @@ describe('a watcher that does not read', () => {
         shared,
       });
       const cut = (): void => expect.fail('the slow watcher was cut');
-      const call = { write: socket.write, end: socket.end };
       return sendStream({
         ...{ method: watchMethod, answers, encoder, waiting, cut, signal: stop.signal },
-        call: call as unknown as GrpcStream['call'],
+        call: socket,
       });
     });
     const names = Array.from({ length: 400 }, (_, n) => `note-${n}`);

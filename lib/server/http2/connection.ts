@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../base/index.js';
 import { Budget } from './budget.js';
 import { ConnectionLife } from './connection-life.js';
-import { requireLength, requirePlace } from './frame-checks.js';
+import { clientSettings, requireLength, requirePlace } from './frame-checks.js';
 import { FrameReader } from './frame-reader.js';
 import {
   ConnectionError,
@@ -20,9 +20,9 @@ import { HeaderBlocks, unpadded } from './header-blocks.js';
 import { type DecodedHeaders, headerBytesMax } from './header-decoder.js';
 import { HeaderEncoder } from './header-encoder.js';
 import { headerFlags, Output } from './output.js';
+import { ReadPace } from './read-pace.js';
 import { ReceiveWindow } from './receive-window.js';
 import { requestOf } from './request-headers.js';
-import { clientSettings } from './settings.js';
 import type { Http2Stream, StreamCarrier, StreamHeaders, StreamRequest } from './stream.js';
 import { Streams } from './streams.js';
 
@@ -82,10 +82,12 @@ export class Http2Connection implements StreamCarrier {
     ]);
     this.#output.push(settings);
     const reader = new FrameReader((...given) => this.#frame(...given));
+    const pace = new ReadPace(socket, this.#output, clock);
     socket.on('data', (chunk: Buffer) => {
       if (this.#life.isOver) return;
       try {
         reader.read(chunk);
+        pace.read(chunk.length);
       } catch (error) {
         this.#fail(error);
       }

@@ -9,11 +9,14 @@ export class GrowingBytes {
     return this.#length;
   }
 
-  append(part: Buffer): void {
+  /** @param lengthMax the length that all parts have together, if it is known */
+  append(part: Buffer, lengthMax = Infinity): void {
     const length = this.#length + part.length;
-    if (!this.#bytes) this.#bytes = Buffer.allocUnsafe(Math.max(firstBytes, length));
+    const roomFor = (bytes: number): Buffer =>
+      Buffer.allocUnsafe(Math.max(length, Math.min(bytes, lengthMax)));
+    if (!this.#bytes) this.#bytes = roomFor(firstBytes);
     else if (length > this.#bytes.length) {
-      const larger = Buffer.allocUnsafe(Math.max(length, 2 * this.#bytes.length));
+      const larger = roomFor(2 * this.#bytes.length);
       this.#bytes.copy(larger, 0, 0, this.#length);
       this.#bytes = larger;
     }

@@ -33,6 +33,8 @@ export class Output {
   /** Streams that may have something to send; the first is next. */
   readonly #ready: Http2Stream[] = [];
   #ended = false;
+  /** Whether the client reads its answers too slowly for more of its calls to be read. */
+  isBacklogged = false;
 
   /** @param sendEnd sends the last headers of a stream */
   constructor(socket: Socket, clock: Pick<Clock, 'defer'>, sendEnd: (stream: Http2Stream) => void) {
@@ -40,6 +42,7 @@ export class Output {
     this.#clock = clock;
     this.#sendEnd = sendEnd;
     socket.on('drain', () => {
+      this.isBacklogged = false;
       if (socket.isPaused()) socket.resume();
       this.#later();
     });
@@ -114,7 +117,8 @@ export class Output {
       for (const callback of written) callback();
       this.opened();
     });
-    if (socket.writableLength > backlogBytesMax) socket.pause();
+    this.isBacklogged ||= socket.writableLength > backlogBytesMax;
+    if (this.isBacklogged) socket.pause();
   }
 
   /** Sends one frame of the next stream. Returns false if none can send. */

@@ -1,0 +1,32 @@
+import type { Socket } from 'node:net';
+import type { Clock } from '../../base/index.js';
+import type { Output } from './output.js';
+
+/** Maximum bytes that are read from a connection in one turn of the event loop, and one read more. */
+const turnBytesMax = 131_072;
+
+/** Spreads what a connection has received over turns: Node.js reads up to two megabytes of small frames in one. */
+export class ReadPace {
+  readonly #socket: Socket;
+  readonly #output: Output;
+  readonly #clock: Pick<Clock, 'defer'>;
+  #bytes = 0;
+
+  constructor(socket: Socket, output: Output, clock: Pick<Clock, 'defer'>) {
+    this.#socket = socket;
+    this.#output = output;
+    this.#clock = clock;
+  }
+
+  /** Bytes were read in this turn. */
+  read(bytes: number): void {
+    if (this.#bytes === 0) this.#clock.defer(() => this.#nextTurn());
+    this.#bytes += bytes;
+    if (this.#bytes >= turnBytesMax) this.#socket.pause();
+  }
+
+  #nextTurn(): void {
+    this.#bytes = 0;
+    if (this.#socket.isPaused() && !this.#output.isBacklogged) this.#socket.resume();
+  }
+}
