@@ -10,6 +10,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   etcd: () => import('./etcd/store-etcd.js'),
   'api-etcd': () => import('./etcd/api-etcd.js'),
   'work-queue': () => import('./library/work-queue.js'),
+  messages: () => import('./library/messages.js'),
   'large-store': () => import('./store/large-store.js'),
   compaction: () => import('./store/compaction.js'),
   volumes: () => import('./daemon/volumes.js'),
