@@ -74,6 +74,8 @@ export class VolumeReconciler {
   readonly #seen = new Set<string>();
   /** Those of them that an earlier process left attached, until their first probe is scheduled. */
   readonly #left = new Set<string>();
+  /** Volumes that were imported a short time ago, until their first probe is scheduled. */
+  readonly #imported = new Set<string>();
 
   constructor(options: VolumeControllerOptions, gone: GoneNodes) {
     this.#options = options;
@@ -119,6 +121,7 @@ export class VolumeReconciler {
     const action = planVolume(situation);
     const { uid } = volume.metadata;
     if (!this.#seen.has(uid) && volume.status === 'Bound') this.#left.add(uid);
+    if (!this.#seen.has(uid) && this.#isNewImport(volume)) this.#imported.add(uid);
     this.#seen.add(uid);
     const isSettled = volume.status === 'Available' || volume.status === 'Failed';
     if (isSettled && this.#effects.part === 'cluster')
@@ -162,8 +165,15 @@ export class VolumeReconciler {
         this.#unverified.delete(uid);
         this.#seen.delete(uid);
         this.#left.delete(uid);
+        this.#imported.delete(uid);
         return this.#reclaim.forget(situation, action.from, request);
     }
+  }
+
+  #isNewImport({ importedAs = '', metadata }: Volume): boolean {
+    const { clock, policy } = this.#options;
+    const age = clock.now() - Date.parse(metadata.createdAt);
+    return importedAs !== '' && age < policy.existenceProbeMs;
   }
 
   #situation(volume: Volume): VolumeSituation {
@@ -241,6 +251,8 @@ export class VolumeReconciler {
     if (volume.status !== 'Available' && volume.status !== 'Bound') return done();
     if (this.#effects.callingProcess(volume).type !== 'here') return done();
     const { uid } = volume.metadata;
+    // It may have been deleted at the provider after the import observed it.
+    if (this.#imported.delete(uid)) return this.#probes.untilFirst(uid);
     const isLeft = this.#left.delete(uid);
     if (isLeft && (await this.#verification.isNeeded(volume))) return this.#probes.untilFirst(uid);
     return this.#probes.untilNext(uid);
