@@ -147,13 +147,19 @@ export class CloudWorld {
   async secret(name: string, token: string): Promise<void> {
     const path = '/namespaces/shop/secrets';
     const { status } = await this.rest('GET', `${path}/${name}`);
-    if (status === 404) await this.ok('POST', path, { name, data: { token } });
-    else await this.ok('PUT', `${path}/${name}`, { name, data: { token } });
+    const data = this.#credentials.data(token);
+    if (status === 404) await this.ok('POST', path, { name, data });
+    else await this.ok('PUT', `${path}/${name}`, { name, data });
   }
 
   /** The value of a secret with one of the credentials. */
   credential(name: keyof typeof tokens): string {
     return this.#credentials.values[name];
+  }
+
+  /** The name of a credential in the provider's log. */
+  logged(name: keyof typeof tokens): string {
+    return this.#credentials.logged[name];
   }
 
   /** The parameters of a class with the credential in a secret. */

@@ -11,6 +11,10 @@ export interface Credentials<Name extends string> {
   readonly tokens: readonly Token[];
   /** The values of secrets. */
   readonly values: Readonly<Record<Name, string>>;
+  /** The names of the tokens in the provider's log. */
+  readonly logged: Readonly<Record<Name, string>>;
+  /** The data of a secret with a value. */
+  readonly data: (value: string) => Readonly<Record<string, string>>;
   /** The parameters of a class that name the place of its volumes. */
   readonly place: Readonly<Record<string, string>>;
   /** Those of its credential, which is in a secret. */
@@ -30,12 +34,15 @@ export function credentialsOf<Name extends string>(
 ): Credentials<Name> {
   const place = places[provider];
   const named = Object.entries<string>(secrets);
+  const same = Object.fromEntries(named.map(([name]) => [name, name])) as Record<Name, string>;
   switch (provider) {
     case 'cloud1':
     case 'cloud2':
       return {
         tokens: named.map(([name, secret]) => tokenOf(provider, name, secret)),
         values: secrets,
+        logged: same,
+        data: (token) => ({ token }),
         place: { region: place },
         parameters: (apiToken) => ({ apiToken }),
         labels: (at) => ({ 'svc.io/region': at }),
@@ -46,9 +53,13 @@ export function credentialsOf<Name extends string>(
           ...{ name, secret, keyId: keyIdOf(name), scopes: keyPermissions },
         })),
         values: secrets,
-        // The classes of stories have the first key.
+        logged: same,
+        // A secret has the id of its key, too.
+        data: (token) => ({
+          ...{ token, id: keyIdOf(named.find(([, secret]) => secret === token)?.[0] ?? 'none') },
+        }),
         parameters: (secretAccessKey) => ({
-          ...{ accessKeyId: keyIdOf(named[0]?.[0] ?? ''), secretAccessKey },
+          ...{ accessKeyId: secretAccessKey.replace(/token$/, 'id'), secretAccessKey },
         }),
         place: { region: regionOf(place), availabilityZone: place },
         labels: (at) => ({ 'svc.io/region': regionOf(at), 'svc.io/zone': at }),
@@ -62,6 +73,10 @@ export function credentialsOf<Name extends string>(
       return {
         tokens: accounts.map(({ made }) => made.token),
         values: Object.fromEntries(values) as Record<Name, string>,
+        logged: Object.fromEntries(
+          accounts.map(({ name, made }) => [name, made.token.name]),
+        ) as Record<Name, string>,
+        data: (token) => ({ token }),
         parameters: (credentialsJSON) => ({ credentialsJSON }),
         place: { zone: place, project: 'emulated-project' },
         labels: (at) => ({ 'svc.io/zone': at }),

@@ -1,19 +1,22 @@
 import { expect } from 'chai';
 import { specifiedScopes } from '../cloud1/machine.js';
+import { driverNames } from '../sweep/emulated-cloud.js';
 import { CloudWorld, tokens } from './cloud-world.js';
 
 const words = {
   cloud1: /provider rejected credentials: DigitalOcean answered 401/,
   cloud2: /Hetzner Cloud refused \w+: unable to authenticate \(HTTP 401, unauthorized/,
+  cloud3: /Amazon EBS refused \w+: .*\(HTTP 401, AuthFailure/,
+  cloud4: /Google Cloud refused \w+: .*\(HTTP 401/,
 } as const;
 
-for (const provider of ['cloud1', 'cloud2'] as const)
-  describe(`credentials that the provider of ${provider}-volume refuses`, function () {
+for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
+  describe(`credentials that the provider of ${driverNames[provider]} refuses`, function () {
     this.timeout(180_000);
     let cloud: CloudWorld;
     beforeEach(async () => {
       cloud = await CloudWorld.start(provider);
-      await cloud.secret('cloud', tokens.first);
+      await cloud.secret('cloud', cloud.credential('first'));
       await cloud.storageClass();
       await cloud.volume();
       await cloud.volumeIn('Available');
@@ -27,28 +30,28 @@ for (const provider of ['cloud1', 'cloud2'] as const)
       });
 
     it('attach 401: the volume stays Available, the instance waits with the words of the driver, and a new token heals it', async () => {
-      cloud.emulator.revokeToken('first');
+      cloud.emulator.revokeToken(cloud.logged('first'));
       await cloud.service();
       const instance = await waiting(words[provider]);
       expect(instance['status']).to.equal('Pending');
       const volume = await cloud.get('/namespaces/shop/volumes/v');
       expect(volume?.['status']).to.equal('Available');
       expect(await cloud.existing('attached')).to.deep.equal([]);
-      await cloud.secret('cloud', tokens.second);
+      await cloud.secret('cloud', cloud.credential('second'));
       await cloud.running();
     });
 
     it('detach 401: the volume stays attached and says why, and a new token detaches it', async () => {
       await cloud.service();
       await cloud.running();
-      cloud.emulator.revokeToken('first');
+      cloud.emulator.revokeToken(cloud.logged('first'));
       await cloud.remove('/namespaces/shop/services/s');
       await cloud.until('the reason', async () => {
         const found = await cloud.get('/namespaces/shop/volumes/v');
         return words[provider].test(JSON.stringify(found));
       });
       expect(await cloud.existing('attached')).to.have.length(1);
-      await cloud.secret('cloud', tokens.second);
+      await cloud.secret('cloud', cloud.credential('second'));
       await cloud.detached();
     });
   });
