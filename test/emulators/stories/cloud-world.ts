@@ -157,6 +157,11 @@ export class CloudWorld {
     return this.#credentials.values[name];
   }
 
+  /** The parameters of a class with a credential itself. */
+  literalsOf(name: keyof typeof tokens): Readonly<Record<string, string>> {
+    return this.#credentials.literals(name);
+  }
+
   /** The name of a credential in the provider's log. */
   logged(name: keyof typeof tokens): string {
     return this.#credentials.logged[name];

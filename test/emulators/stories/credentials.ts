@@ -19,6 +19,8 @@ export interface Credentials<Name extends string> {
   readonly place: Readonly<Record<string, string>>;
   /** Those of its credential, which is in a secret. */
   readonly parameters: (reference: string) => Readonly<Record<string, string>>;
+  /** The same parameters with their values. */
+  readonly literals: (name: Name) => Readonly<Record<string, string>>;
   /** The labels of a node in a place. */
   readonly labels: (place: string) => Readonly<Record<string, string>>;
 }
@@ -45,6 +47,7 @@ export function credentialsOf<Name extends string>(
         data: (token) => ({ token }),
         place: { region: place },
         parameters: (apiToken) => ({ apiToken }),
+        literals: (name) => ({ apiToken: secrets[name] }),
         labels: (at) => ({ 'svc.io/region': at }),
       };
     case 'cloud3':
@@ -61,6 +64,7 @@ export function credentialsOf<Name extends string>(
         parameters: (secretAccessKey) => ({
           ...{ accessKeyId: secretAccessKey.replace(/token$/, 'id'), secretAccessKey },
         }),
+        literals: (name) => ({ accessKeyId: keyIdOf(name), secretAccessKey: secrets[name] }),
         place: { region: regionOf(place), availabilityZone: place },
         labels: (at) => ({ 'svc.io/region': regionOf(at), 'svc.io/zone': at }),
       };
@@ -69,10 +73,12 @@ export function credentialsOf<Name extends string>(
         name,
         made: makeServiceAccount(`sa-${name}`, { permissions: specifiedPermissions }),
       }));
-      const values = accounts.map(({ name, made }) => [name, made.credentialsJSON]);
+      const pairs = accounts.map(({ name, made }) => [name, made.credentialsJSON]);
+      const values = Object.fromEntries(pairs) as Record<Name, string>;
       return {
         tokens: accounts.map(({ made }) => made.token),
-        values: Object.fromEntries(values) as Record<Name, string>,
+        values,
+        literals: (name) => ({ credentialsJSON: values[name] }),
         logged: Object.fromEntries(
           accounts.map(({ name, made }) => [name, made.token.name]),
         ) as Record<Name, string>,
