@@ -70,8 +70,14 @@ for (const provider of chosen)
     });
 
     it('that leads to the device of another volume: nothing is mounted twice or formatted, and it starts once it is right', async () => {
-      const handle = String((await other.volume())['handle']);
-      machine.cloud.devices.setLinks({ type: 'wrong', of: handle });
+      // A handle of cloud4 ends with the name of the disk, those of others are ids.
+      const name =
+        String((await other.volume())['handle'])
+          .split('/')
+          .at(-1) ?? '';
+      const lines = (await machine.cloud.running.inventory()).map((line) => line.split(' '));
+      const [, id = ''] = lines.find((line) => line[0] === 'volume' && line.includes(name)) ?? [];
+      machine.cloud.devices.setLinks({ type: 'wrong', of: id });
       await data.begin();
       await described('for another volume');
       other.verify();
