@@ -29,7 +29,7 @@ interface VolumeParts {
   readonly policy: ControllerPolicy;
 }
 
-/** Creates the volume manager of this node, and adds the measurement of its volumes to the manager. */
+/** Creates the volume manager of this node, and adds the measurement of its volumes to the manager and the metrics. */
 export function nodeVolumes(config: DaemonConfig, parts: VolumeParts): VolumeManager {
   const { dataDirectory, nodeName: node } = config;
   const { manager, metrics, sealer } = parts;

@@ -15,7 +15,10 @@ export interface StopSignalsOptions {
   readonly end: () => void;
 }
 
-/** Creates a listener for SIGTERM and SIGINT: the first stops gracefully, a later one exits immediately. */
+/**
+ * Creates a listener for SIGTERM and SIGINT: the first stops gracefully, one after {@link sameRequestMs} exits
+ * immediately, and others are ignored.
+ */
 export function stopSignals({ clock, stop, end }: StopSignalsOptions): () => void {
   let askedAt: number | undefined;
   return () => {

@@ -74,7 +74,8 @@ async function bound<T>(key: string, address: string, listen: Promise<T>): Promi
 }
 
 /**
- * The composition root: the only place that constructs concrete objects.
+ * The composition root: the only place that constructs concrete objects. Starts the daemon; if that fails, the store is
+ * closed.
  * @param beforeListen called when the store is open and before the API listens
  * @param driversOf returns the drivers, of this project or of another one
  * @param opening the data directory that the caller already opens

@@ -153,7 +153,9 @@ export class Agent implements Runnable {
     this.#controller.refreshMetrics();
   }
 
-  /** Stops the controller, then the workloads of this node, then releases their volumes; in all within the budget. */
+  /**
+   * Stops the controller and the workloads of this node, releases their volumes within the budget, closes the runtimes.
+   */
   async stop(budgetMs: number): Promise<void> {
     const { clock } = this.#options;
     const end = clock.monotonic() + budgetMs;

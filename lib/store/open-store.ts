@@ -8,7 +8,7 @@ import type { EmbeddedStore } from './contract/object-store.js';
  * Opens a store and reads its log.
  * @throws TypeError that names an invalid option
  * @throws StatusError FailedPrecondition if another process holds the directory, DataLoss if the log is damaged or
- * has a hole: nothing is repaired silently.
+ * has a hole: nothing is repaired silently; other errors of the engine, such as a full disk
  */
 export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
   requireStoreOptions(options);

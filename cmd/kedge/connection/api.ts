@@ -36,7 +36,8 @@ export function calledServer(): string | undefined {
 }
 
 /**
- * Creates a client for a context; default: the current one. @throws StatusError InvalidArgument for an invalid token
+ * Creates a client for a context; default: the current one.
+ * @throws StatusError InvalidArgument for an invalid token, and as {@link currentContext}
  */
 export async function connect(context?: Context): Promise<ApiClient> {
   // `kedgeClient` would load the codecs of all messages; commands convert by descriptors.
@@ -47,7 +48,7 @@ export async function connect(context?: Context): Promise<ApiClient> {
   });
 }
 
-/** Creates a client for another package that the server serves, such as reflection. */
+/** Like {@link connect} to the current context, for another package that the server serves, such as reflection. */
 export async function connectTo(packageName: string): Promise<ApiClient> {
   const schemas = new SchemaRegistry(baseDescriptors);
   return new ApiClient({ ...(await connectionOf()), schemas, packageName });

@@ -73,19 +73,19 @@ export async function requireWritable(): Promise<void> {
   await writeContexts(await readContexts());
 }
 
-/** Stores a context and makes it the current one. */
+/** Stores a context and makes it the current one. @throws StatusError Unavailable (ContextsUnusable) */
 export async function writeContext(name: string, context: Context): Promise<void> {
   const { contexts } = await readContexts();
   await writeContexts({ current: name, contexts: { ...contexts, [name]: context } });
 }
 
-/** Makes a stored context the current one. */
+/** Makes a context the current one; the caller checks that it is stored. @throws StatusError (ContextsUnusable) */
 export async function useContext(name: string): Promise<void> {
   const { contexts } = await readContexts();
   await writeContexts({ current: name, contexts });
 }
 
-/** Removes a context. */
+/** Removes a context; no context is current if it was. @throws StatusError Unavailable (ContextsUnusable) */
 export async function deleteContext(name: string): Promise<void> {
   const { current, contexts } = await readContexts();
   const others = Object.entries(contexts).filter(([other]) => other !== name);

@@ -25,7 +25,7 @@ async function standardInput(): Promise<string> {
 
 /**
  * Reads a patch as JSON or YAML: the text itself, `@FILE`, or `-` for standard input.
- * @throws StatusError InvalidArgument
+ * @throws StatusError InvalidArgument; the system's error for a file that can't be read
  */
 export async function readPatch(source: string): Promise<JsonObject> {
   const refuse = (description: string): Error => invalid([{ field: '--patch', description }]);

@@ -78,7 +78,7 @@ export function keyPlace(
   return kekFile === '' ? join(dataDirectory, keyFileName) : `${kekFile} (secrets.kekFile)`;
 }
 
-/** Reads the existing key-encryption keys without creating any. */
+/** Reads the existing key-encryption keys without creating any. @throws StatusError as {@link loadKeys} */
 export async function findKeys(
   dataDirectory: string,
   kekFile: string,
@@ -96,8 +96,8 @@ export async function findKeys(
  * The key-encryption keys: from KEDGE_KEK, from [secrets].kekFile, or from `kek` in the data directory, which is
  * created on the first start (mode 0600). Several are allowed: the first seals, all open. A rotation rereads an
  * operator's file, or creates a new first key in the daemon's own file.
- * @throws StatusError FailedPrecondition when the database exists and its key does not: a new one
- * would make every secret unreadable.
+ * @throws StatusError FailedPrecondition when the database exists and its key does not (a new one would make every
+ * secret unreadable), or when a file can't be read; InvalidArgument for a key of another length
  */
 export async function loadKeys(
   dataDirectory: string,

@@ -29,7 +29,7 @@ function keySource({ dataDirectory, kekFile }: DaemonConfig): [string, string, s
   return [dataDirectory, kekFile, process.env.KEDGE_KEK];
 }
 
-/** Refuses a directory without a store: opening would create one. */
+/** Refuses a directory without a store: opening would create one. @throws StatusError FailedPrecondition (NoStore) */
 export async function requireStore(directory: string): Promise<void> {
   // After a restore that was interrupted behind its commit, only `restored` exists.
   for (const name of ['db', 'restored']) if (await isAccessible(join(directory, name))) return;
@@ -102,7 +102,8 @@ async function requireOutside(dataDirectory: string, file: string): Promise<void
 }
 
 /**
- * Opens the store of a stopped daemon for `work`, and closes it afterwards.
+ * Opens the store of a stopped daemon for `work`, and closes it afterwards. Migrates and reports the store of an
+ * earlier release.
  * @param online advice for the error when a daemon has the store open
  * @throws StatusError FailedPrecondition (NoStore, DirectoryLocked); errors of `work`
  */

@@ -39,7 +39,10 @@ export async function makeDataDirectory(directory: string): Promise<void> {
   }
 }
 
-/** The keys and the store of a daemon. Creates a missing directory. */
+/**
+ * Opens the keys and the store of a daemon. Creates a missing directory, and a missing key of a new store.
+ * @throws StatusError as {@link makeDataDirectory}, {@link loadKeys} and {@link openDataDirectory}
+ */
 export async function openDaemonData(
   { dataDirectory, kekFile }: DaemonConfig,
   logger: Logger,

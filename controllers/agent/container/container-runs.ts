@@ -28,7 +28,7 @@ export class ContainerRuns {
     this.#options = options;
   }
 
-  /** The runs of a workload that have containers, the earlier one first. */
+  /** The runs of a workload that have containers, the earlier one first. @throws EngineError */
   async of(id: string): Promise<readonly FoundRun[]> {
     const { cluster, containers, signal } = this.#options;
     const labels = [`${engineLabels.cluster}=${cluster}`, `${engineLabels.instance}=${id}`];
@@ -42,8 +42,8 @@ export class ContainerRuns {
   }
 
   /**
-   * The runs to stop. Empty if the engine is unavailable and this node never started a run of the workload. @throws
-   * EngineError
+   * The runs to stop. Empty if the engine is unavailable and this node never started a run of the workload.
+   * @throws EngineError
    */
   async toStop(id: string): Promise<readonly FoundRun[]> {
     try {
@@ -55,7 +55,10 @@ export class ContainerRuns {
     }
   }
 
-  /** Ids of all workloads with a container or a record; only those with a record if the engine is unavailable. */
+  /**
+   * Ids of all workloads with a container or a record; only those with a record if the engine is unavailable.
+   * @throws EngineError of other kinds
+   */
   async workloads(): Promise<readonly string[]> {
     const { cluster, containers, records, signal } = this.#options;
     const known = await records.workloads();

@@ -255,7 +255,7 @@ export class ContainerRuntime implements Runtime, Holders {
     return this.#commands.start(id, state.container, spec);
   }
 
-  /** Containers with a mount of a volume. Empty without an engine: the kernel reports processes that use the volume. */
+  /** Containers with a mount of a volume; none without an engine: the kernel reports processes. @throws EngineError */
   async holders(volume: HeldVolume): Promise<readonly Holder[]> {
     const { containers } = this.#options.engine;
     try {

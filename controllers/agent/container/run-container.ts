@@ -37,7 +37,8 @@ export class RunContainer {
    * removed
    * @param check checks the sources of the mounts; called before each step in which the engine resolves them
    * @param strict whether the start fails if the engine does not enforce a limit of the configuration
-   * @throws UnsettledStart, UnrecordedProcesses or EngineError; {@link isUnsettled} says whether the outcome is unknown
+   * @throws UnsettledStart, UnrecordedProcesses or EngineError; Error if a container of others has the name or a
+   * strict limit is not enforced; errors of `check`. {@link isUnsettled} says whether the outcome is unknown
    */
   async start(
     identity: RunIdentity,
@@ -96,7 +97,7 @@ export class RunContainer {
 
   /**
    * Kills the processes of a container that never started by the engine's records, and removes it.
-   * @throws UnrecordedProcesses
+   * @throws UnrecordedProcesses or EngineError; the container is kept then
    */
   async discard(container: string): Promise<void> {
     const { containers, signal } = this.#options;

@@ -9,7 +9,8 @@ const logBytesMax = 10 * 1024 * 1024;
 const logsKept = 3;
 
 /**
- * Copies a large log and truncates it: the workload has the file open for appending, so that it can't be renamed.
+ * Copies a log of more than 10 MiB and truncates it: the workload has the file open for appending, so that it can't be
+ * renamed. Removes the oldest copy.
  * Lines written between the two steps are lost: a few milliseconds per 10 MiB.
  */
 export async function rotate(file: string): Promise<void> {
@@ -39,7 +40,7 @@ const timesMax = 512;
 
 /**
  * Records the present size of a log, for reads since a time: workloads write directly to the file, so that lines
- * have no timestamps.
+ * have no timestamps. No-op if the size is the one recorded last.
  */
 export async function noteSize(file: string, now: number): Promise<void> {
   const size = await logSize(file);

@@ -74,7 +74,8 @@ export interface ExecTarget {
 
 /**
  * Starts a command with the root, working directory, environment and rights of a running workload. script(1), which
- * every Debian has, provides the terminal, so that the daemon needs no native code.
+ * every Debian has, provides the terminal, so that the daemon needs no native code. The command ends with the daemon.
+ * @throws Error if the workload did not receive its mounts in time, or ended
  */
 export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise<ExecProcess> {
   const { pid, mode, clock, privileges, groups } = target;

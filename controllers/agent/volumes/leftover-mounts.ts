@@ -34,8 +34,8 @@ export class LeftoverMounts {
   }
 
   /**
-   * After a restart: keeps mounts of attached volumes and of running workloads, and removes the others. A failed
-   * removal is logged and retried at the next start. Returns the uids of attached volumes that are mounted.
+   * After a restart: keeps mounts and devices of attached volumes and of running workloads, and removes the others. A
+   * failed removal is logged and retried at the next start. Returns the uids of attached volumes that are mounted.
    */
   async sort(
     isAttached: IsAttached,
@@ -69,8 +69,8 @@ export class LeftoverMounts {
   }
 
   /**
-   * Removes the mounts of a claim, once no workload uses them. Idempotent.
-   * @throws DriverError; the mounts are kept then
+   * Removes the mounts of a claim, once no workload uses them, and detaches their devices. Idempotent.
+   * @throws DriverError; the remaining mounts are kept then
    */
   async remove(claim: string, isAttached: IsAttached, signal: AbortSignal): Promise<void> {
     const uids = this.#byClaim.get(claim);

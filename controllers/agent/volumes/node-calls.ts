@@ -45,8 +45,10 @@ export class NodeCalls {
 
   /**
    * Prepares the call for an attach, and stores its credentials for the detach. This happens before the reservation, so
-   * that a claim can release a volume even if the secret is deleted.
-   * @throws DriverError InvalidParameters that names the missing secret; Unavailable if the credentials can't be stored
+   * that a claim can release a volume even if the secret is deleted. If the parameters can't be resolved, those of an
+   * earlier mount are used.
+   * @throws DriverError InvalidParameters that names the missing secret if there is no earlier value; Unavailable if
+   * the credentials can't be stored
    */
   async toAttach(volume: Volume, signal: AbortSignal): Promise<NodeCall> {
     const { resolver, used } = this.#options;

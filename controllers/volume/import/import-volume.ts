@@ -171,6 +171,8 @@ function recorded(
 /**
  * Brings an existing volume of a provider under management: it is observed, and an object is created that has it.
  * Nothing changes at the provider.
+ * @throws StatusError PermissionDenied; NotFound without the class or the volume; InvalidArgument for another size or
+ * place; FailedPrecondition if it can't be imported, is managed or has the mark of another installation; Unavailable
  */
 export async function importVolume(
   parts: ApiParts,

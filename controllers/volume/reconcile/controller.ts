@@ -23,12 +23,15 @@ import { isUnverified } from './verification.js';
 import { VolumeReconciler } from './reconciler.js';
 
 /**
- * Concurrent reconciles: of all volumes, and of those of one class. 64 classes may hang and delay no other, such as those
- * of all regions of a provider that does not answer. An idle worker is one promise.
+ * Concurrent reconciles: of all volumes, and of those of one class. 64 classes may hang and delay no other, such as
+ * those of all regions of a provider that does not answer. An idle worker is one promise.
  */
 const workers = { all: 1_024, perClass: 16 };
 
-/** The volume controller: provisioning, retries, reclaim; it watches volumes, classes, services and secrets. */
+/**
+ * The volume controller: provisioning, retries, reclaim. It watches volumes, classes and snapshots; in the cluster's
+ * part also services, secrets and nodes.
+ */
 export function volumeController(options: VolumeControllerOptions): Controller {
   const { manager } = options;
   const gone = new GoneNodes(manager.informer(nodes).lister, options.clock, options.policy);
@@ -87,7 +90,7 @@ export function volumeController(options: VolumeControllerOptions): Controller {
 /**
  * Lets the provisioning of a Failed volume start again, with attempt count 0. The volume becomes Provisioning once its
  * intent is stored.
- * @returns the written volume; undefined if it is not Failed, or is provisioned
+ * @returns the stored volume, unchanged if it is not Failed or is provisioned; undefined if it does not exist
  */
 export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume | undefined> {
   return modifyStatus(store, volumes, keyOfVolume(volume), (current) =>

@@ -65,7 +65,10 @@ export class Handover {
     this.#effects = effects;
   }
 
-  /** Reports the awaited node; a change of the volume or the node queues its key. */
+  /**
+   * Reports the awaited node; a change of the volume or the node queues its key. A deletion is requested of a node that
+   * is Ready. A volume in detachment is force-detached from a node that is not Ready.
+   */
   async wait(
     situation: VolumeSituation,
     action: VolumeAction,
@@ -90,7 +93,10 @@ export class Handover {
     return done();
   }
 
-  /** Withdraws the deletion request to a node that was removed from the cluster. The policy applies again. */
+  /**
+   * Withdraws the deletion request to a node that was removed from the cluster. The policy applies again. No-op if the
+   * node exists again.
+   */
   withdrawDeletion(volume: Volume, home: string, request: ReconcileContext): Promise<Result> {
     return request.txn(async (txn) => {
       requireSeen(volumes, volume, await txn.get(volumes, keyOfVolume(volume)));

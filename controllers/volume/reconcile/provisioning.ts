@@ -37,7 +37,8 @@ export class Provisioning {
 
   /**
    * V3, V10: the intent is stored before the driver is called, so that a crash leaks nothing. The secrets are resolved
-   * before that, so that no driver is called without a stored intent.
+   * before that, so that no driver is called without a stored intent. The volume waits instead without a place or a
+   * ready snapshot (V2), and fails for an error that a retry does not solve (V4).
    */
   async start(
     situation: VolumeSituation,
@@ -123,7 +124,10 @@ export class Provisioning {
     return this.#effects.waitFor(request, volume, waits, { reason, ...failure });
   }
 
-  /** V5 to V9: calls the driver to provision or restore the volume, and writes the outcome. */
+  /**
+   * V5 to V9: calls the driver to provision or restore the volume, and writes the outcome. A volume whose place has no
+   * capacity is moved first. One that the driver can't expand to its size is deleted and provisioned again.
+   */
   async provision(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume, storageClass } = situation;
     const { store } = this.#effects.options;

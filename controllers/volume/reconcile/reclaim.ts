@@ -49,8 +49,9 @@ export class Reclaim {
   }
 
   /**
-   * V23, V24: call the driver until the data is deleted; then remove the finalizer. No snapshot can start
-   * meanwhile: it would need a version of the volume from before the deletion request.
+   * V23, V24: calls the driver until the data is deleted; then removes the finalizer, or reports the deletion if this
+   * is the part of a node. Without a deletion request of the object, requests it. No snapshot can start meanwhile: it
+   * would need a version of the volume from before the deletion request.
    */
   async reclaim(
     situation: VolumeSituation,
@@ -124,7 +125,7 @@ export class Reclaim {
 
   /**
    * Requests the deletion of an empty volume in the version that was read, so that no snapshot of it can start.
-   * @throws StatusError Aborted if it changed
+   * @throws StatusError Aborted if it changed, NotFound if it was deleted
    */
   async requestDeletion(volume: Volume): Promise<Result> {
     const { resourceVersion } = volume.metadata;

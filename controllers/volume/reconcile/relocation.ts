@@ -102,8 +102,8 @@ export class Relocation {
   }
 
   /**
-   * Judges a failed call. Undefined unless the provider refused it because the place has no capacity, and the volume may
-   * be in another one.
+   * The error and the status of a call that the provider refused because the place has no capacity. Undefined for other
+   * errors, and for a volume that must be in that place.
    */
   async judge(
     { volume, storageClass }: VolumeSituation,

@@ -27,7 +27,7 @@ export class Upkeep {
     this.#verification = new Verification(effects);
   }
 
-  /** V30: grows the volume at its provider, and reports the new size. */
+  /** V30: grows the volume at its provider, and reports the new size. No-op if its driver can't expand volumes. */
   async expand(
     situation: VolumeSituation,
     sizeBytes: bigint,
@@ -79,7 +79,8 @@ export class Upkeep {
   }
 
   /**
-   * V27: probes the volume. After two probes that found it absent it is lost; one that reappears is Available again.
+   * V27: probes the volume. After two probes that found it absent it is lost; one that reappears is Available or Bound
+   * again. Any other failed probe is reported and changes nothing else.
    */
   async probe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
@@ -155,7 +156,10 @@ export class Upkeep {
     return requeueAfter(0);
   }
 
-  /** V19: detaches a volume from a node that was removed from the cluster. */
+  /**
+   * V19: marks the attachments of nodes that were removed from the cluster as Detaching; {@link detach} ends them.
+   * No-op for a node that exists again.
+   */
   detachFromDeleted(
     volume: Volume,
     gone: readonly string[],
@@ -207,7 +211,7 @@ export class Upkeep {
     });
   }
 
-  /** V15 for an unused volume. */
+  /** V15: writes that no instance claims an unused volume. */
   async unbind(volume: Volume, request: ReconcileContext): Promise<Result> {
     const message = 'the volume has no attachments';
     await this.#effects.write(request, volume, {
@@ -217,7 +221,10 @@ export class Upkeep {
     return requeueAfter(0);
   }
 
-  /** V19, V15: detaches it through the provider, without the node. */
+  /**
+   * V19, V15: ends one attachment that is Detaching. The provider detaches the volume, without the node, unless the
+   * node has another attachment.
+   */
   async detach(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const all = volume.attachments ?? [];

@@ -10,7 +10,7 @@ export type RestoreSource =
   | { readonly type: 'ready'; readonly snapshot: Snapshot }
   | { readonly type: 'waits'; readonly reason: Reason; readonly message: string };
 
-/** The source snapshot of a volume; undefined for a volume without one. */
+/** The source snapshot of a volume, or why it can't be restored yet; undefined for a volume without a source. */
 export function sourceOf(volume: Volume, lister: Lister<Snapshot>): RestoreSource | undefined {
   if (!volume.source) return undefined;
   const key = keyString(sourceSnapshot(volume) ?? { name: volume.source.snapshot });

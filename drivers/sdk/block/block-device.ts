@@ -65,7 +65,7 @@ async function readsAsZeros(files: HostFiles, device: string, sizeBytes: bigint)
   });
 }
 
-/** Size of a block device in bytes. */
+/** Size of a block device in bytes. @throws DriverError if it can't be read */
 export async function deviceSize(
   run: RunCommand,
   device: string,
@@ -117,7 +117,10 @@ function oneAtATime<T>({ turns }: NodeHost, work: () => Promise<T>): Promise<T> 
   return turns.run('file systems', work);
 }
 
-/** Creates a file system. The caller must have verified that the device (or new image file) is blank. */
+/**
+ * Creates a file system. The caller must have verified that the device (or new image file) is blank.
+ * @throws DriverError if mkfs fails
+ */
 export function makeFileSystem(
   host: NodeHost,
   device: string,
@@ -133,7 +136,7 @@ export function makeFileSystem(
 
 /**
  * Checks an ext4 file system and corrects what is safe to correct; xfs replays its log when mounted.
- * @throws DriverError Internal if errors remain; the file system must not be mounted then.
+ * @throws DriverError Internal if errors remain, and the file system must not be mounted; InUse if the device is open
  */
 export function checkFileSystem(
   host: NodeHost,
@@ -163,7 +166,11 @@ function requireFree(device: string, words: string): void {
     );
 }
 
-/** Grows an unmounted ext4 file system to its device. A kill leaves errors that e2fsck -p does not correct. */
+/**
+ * Checks an unmounted ext4 file system, and grows it to its device. A kill leaves errors that e2fsck -p does not
+ * correct.
+ * @throws DriverError InUse if the device is open; other kinds if the check or the growth fails
+ */
 export async function growUnmounted(
   host: NodeHost,
   device: string,
@@ -181,7 +188,7 @@ export async function growUnmounted(
   });
 }
 
-/** Whether an ext4 file system is smaller than its device. */
+/** Whether an ext4 file system is smaller than its device. @throws DriverError if a size can't be read */
 export async function isSmaller(
   run: RunCommand,
   device: string,
@@ -196,7 +203,10 @@ export async function isSmaller(
   return BigInt(count) < (await deviceSize(run, device, signal)) / blockBytes;
 }
 
-/** Grows a mounted file system to its device if the kernel permits it. Returns whether it grew. */
+/**
+ * Grows a mounted file system to its device. Returns whether it grew: ext4 grows only if the kernel permits it.
+ * @throws DriverError if xfs does not grow
+ */
 export async function growMounted(
   run: RunCommand,
   device: string,
@@ -212,7 +222,7 @@ export async function growMounted(
   return (await run('resize2fs', [device], signal)).exitCode === 0;
 }
 
-/** Whether a block device is write-protected. */
+/** Whether a block device is write-protected. @throws DriverError if that can't be read */
 export async function isReadOnly(
   run: RunCommand,
   device: string,

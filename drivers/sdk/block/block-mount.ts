@@ -158,8 +158,8 @@ async function mountInTurn(
 }
 
 /**
- * Refuses a device that another volume has mounted, beside `target`. A device without a serial is only known by its link,
- * which may be wrong.
+ * Refuses a device that another volume has mounted, beside `target`. A device without a serial is only known by its
+ * link, which may be wrong.
  */
 async function requireUnmounted(host: NodeHost, device: string, target: string): Promise<void> {
   const beside = (await host.mounts()).filter(
@@ -268,7 +268,7 @@ function inUse(device: string, found: readonly Holder[]): DriverError {
 
 /**
  * Refuses a device in use, which must not be detached: mounted in any mount namespace, used as swap, or part of
- * another kernel device.
+ * another kernel device. Waits a moment for mounts of other namespaces to end.
  * @throws DriverError InUse naming the holder
  */
 export async function requireUnused(device: string, host: NodeHost = thisNode): Promise<void> {

@@ -26,7 +26,10 @@ export class LinkedDevice {
     this.link = join(links.directory, name);
   }
 
-  /** The device that the link leads to; undefined without one. */
+  /**
+   * The block device that the link leads to; undefined without one.
+   * @throws DriverError Unavailable if the link can't be read
+   */
   async path(): Promise<string | undefined> {
     const { files } = this.#links.host;
     const real = await files.realPath(this.link).catch((error: Error) => {
@@ -49,7 +52,10 @@ export class LinkedDevice {
     return same ?? (await this.path()) === device;
   }
 
-  /** Whether the node shows, without a call of the provider, that the volume is attached to it. */
+  /**
+   * Whether the node shows, without a call of the provider, that the volume is attached to it.
+   * @throws DriverError Unavailable if the link can't be read
+   */
   async isReady(): Promise<boolean> {
     const device = await this.path();
     if (device === undefined) return false;

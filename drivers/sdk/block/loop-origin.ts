@@ -8,6 +8,7 @@ const noRecord: LoopRecord = { identity: undefined, imagesOf: () => Promise.reso
 /**
  * All loop devices of a volume's image: of the file at its path, and of files that were removed or moved from there.
  * Devices of other volumes are excluded.
+ * @throws DriverError if they can't be determined
  */
 export async function loopsOf(
   host: NodeHost,

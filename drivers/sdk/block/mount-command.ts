@@ -9,6 +9,7 @@ const withoutReplay = { ext4: 'noload', xfs: 'norecovery' } as const;
 /**
  * Mounts a file system whose device was checked. A read-only mount of a write-protected device, such as a disk that is
  * attached to several instances, skips the replay of its journal if the kernel refuses the mount with it.
+ * @throws DriverError if the mount fails
  */
 export async function mountChecked(
   { run }: Pick<NodeHost, 'run'>,

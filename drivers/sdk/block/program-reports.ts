@@ -2,7 +2,10 @@ import { DriverError } from '../errors/errors.js';
 import type { PermissionReport } from '../contract/provider-report.js';
 import { installation, missingPrograms, type RunCommand } from '../node/run-command.js';
 
-/** Which programs of a node a class needs: each missing one, or all in one row. */
+/**
+ * Which programs of a node a class needs: each missing one, or all in one row. The row is unknown if they can't be
+ * listed.
+ */
 export async function programReports(
   run: RunCommand,
   programs: readonly string[],

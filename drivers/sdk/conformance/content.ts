@@ -88,7 +88,7 @@ export function removeContent(path: string): Promise<void> {
   return rm(join(path, folderName), { recursive: true, force: true });
 }
 
-/** The label of the content; undefined if there is none. */
+/** The label of the content; undefined if there is none. @throws ConformanceError if it can't be read */
 export async function labelOf(path: string): Promise<string | undefined> {
   try {
     return await readFile(join(path, folderName, 'label'), 'utf8');

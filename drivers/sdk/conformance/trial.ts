@@ -128,7 +128,7 @@ export class Trial {
     return { ...this.call(source), operations: this.operationsOf(snapshot.uid), snapshot };
   }
 
-  /** Creates a snapshot and waits until it is ready. */
+  /** Creates a snapshot and waits until it is ready. @throws ConformanceError if it does not become ready */
   async snapshot(source: Made, snapshot = this.snapshotIdentity()): Promise<MadeSnapshot> {
     const driver = await this.driver();
     const request = this.snapshotRequest(source, snapshot);
@@ -203,7 +203,10 @@ export class Trial {
     return mounted;
   }
 
-  /** Unmounts and verifies the result: success of the call alone proves nothing. */
+  /**
+   * Unmounts and verifies the result: success of the call alone proves nothing.
+   * @throws ConformanceError if the target is still mounted, or not empty
+   */
   async unmount({ request }: Mounted): Promise<void> {
     await this.#retried((driver) => driver.unmount(request));
     assert(
@@ -220,7 +223,9 @@ export class Trial {
     await this.#retried((driver) => driver.detach(mounted.request));
   }
 
-  /** Mounts, works with the content, unmounts and detaches. */
+  /**
+   * Mounts, works with the content, unmounts and detaches. The volume stays mounted until {@link end} if `work` fails.
+   */
   async mounted<T>(
     made: Made,
     work: (path: string) => Promise<T>,

@@ -71,7 +71,7 @@ function faultyCase(name: string, options: ConformanceOptions, mutant: Mutant): 
 /**
  * Runs the check that must detect a mutant. It runs with the correct driver first: if it is left out on this host,
  * the mutant is left out too.
- * @throws Error if the correct driver fails the check.
+ * @throws Error if the correct driver fails the check; TypeError if the mutant names an unknown check
  */
 export async function tryMutant(
   options: ConformanceOptions,

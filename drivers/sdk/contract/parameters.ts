@@ -73,8 +73,8 @@ export function validateByRules(
 }
 
 /**
- * Validates the resolved parameters of a call.
- * @throws DriverError InvalidParameters naming every broken rule.
+ * Refuses the parameters of a call if they have violations.
+ * @throws DriverError InvalidParameters with all of them
  */
 export function requireParameters(violations: readonly ParameterViolation[]): void {
   if (violations.length === 0) return;

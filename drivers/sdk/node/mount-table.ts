@@ -62,7 +62,7 @@ export async function mountAt(target: string): Promise<MountEntry | undefined> {
   return (await readMountTable()).filter((entry) => entry.target === target).at(-1);
 }
 
-/** `major:minor` of a device, as mountinfo names it. */
+/** `major:minor` of a device, as mountinfo names it. @throws Error ENOENT for a device that does not exist */
 export async function deviceNumber(device: string): Promise<string> {
   return formatDeviceNumber((await stat(device)).rdev);
 }

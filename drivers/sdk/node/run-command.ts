@@ -107,7 +107,7 @@ export function installation(programs: readonly string[]): string {
 
 const missingNames = 'for p; do command -v "$p" >/dev/null || echo "$p"; done';
 
-/** The programs that are not installed on this node. */
+/** The programs that are not installed on this node. @throws DriverError like {@link runCommand} */
 export async function missingPrograms(
   run: RunCommand,
   programs: readonly string[],

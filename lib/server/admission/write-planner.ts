@@ -76,7 +76,11 @@ export class WritePlanner {
     return requireChange(filter, identity, resource, change);
   }
 
-  /** Plans a creation or a replacement. */
+  /**
+   * Plans a creation or a replacement.
+   * @throws StatusError as {@link Admission.prepareNext}; PermissionDenied for an object or a field that the caller may
+   * not change
+   */
   async write(
     context: CallContext,
     request: WriteRequest & { readonly mode: 'create' | 'update' },
@@ -109,7 +113,10 @@ export class WritePlanner {
     }
   }
 
-  /** Returns the status fields to set, which are in `given` or named by `mask`, and their object. */
+  /**
+   * Returns the status fields to set, which are in `given` or named by `mask`, and their object.
+   * @throws StatusError NotFound, PermissionDenied, InvalidArgument
+   */
   async status(
     context: CallContext,
     served: ServedKind,
@@ -131,6 +138,7 @@ export class WritePlanner {
    * Plans a deletion; resolves to the object to delete.
    * @param guard runs before the rules of the object's kind
    * @param options further fields of the request, for those rules
+   * @throws StatusError NotFound, PermissionDenied; errors of `guard` and of the rules
    */
   async deletion(
     context: CallContext,

@@ -150,7 +150,7 @@ export class Authenticator implements Authentication {
 
   /**
    * Binds grants that an earlier release stored by name to uids. Call it before others can write. Resolves to the
-   * tokens without an owner, which are logged and refused.
+   * tokens that are older than the user of their name, which are logged and refused.
    */
   async bindGrants(): Promise<readonly LeftToken[]> {
     const left = await bindGrants(this.#store, this.#binding.onFailure);

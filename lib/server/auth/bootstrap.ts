@@ -70,7 +70,10 @@ export async function isBootstrapped(store: ObjectStore): Promise<boolean> {
   return (await store.get(systemStates, { name: 'bootstrapped' })) !== undefined;
 }
 
-/** Creates a further root token, for the owner of the data directory. Returns the text of the token. */
+/**
+ * Creates a further root token, for the owner of the data directory, and the root user if it does not exist. Returns
+ * the text of the token.
+ */
 export async function recoverRoot(store: ObjectStore): Promise<string> {
   const token = makeToken();
   await store.transact(rootTokenOperations(await rootUser(store), token, 'recover-root'));
@@ -139,7 +142,7 @@ export function tokenCreation(
 
 /**
  * Creates a token for an existing user. Returns the stored object and the text, which is not stored.
- * @throws StatusError NotFound for an unknown subject.
+ * @throws StatusError NotFound for an unknown subject, Aborted (Conflict) if the user is deleted meanwhile
  */
 export async function issueToken(
   store: ObjectStore,

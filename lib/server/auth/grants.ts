@@ -83,7 +83,7 @@ export async function bindToken(
 
 /**
  * Binds every token and every user's policies to uids, in a store of an earlier release with names only.
- * Idempotent. Resolves to the tokens without a user, which are refused.
+ * Idempotent. Resolves to the tokens that are older than the user of their name, which are refused.
  */
 export async function bindGrants(
   store: GrantBinding['store'] & Pick<ObjectStore, 'list'>,

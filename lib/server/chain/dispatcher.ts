@@ -88,7 +88,11 @@ export class Dispatcher {
     return this.#options.methods;
   }
 
-  /** Authenticates a call before anything of the request is read. Answers to failures are delayed increasingly. */
+  /**
+   * Authenticates a call before anything of the request is read. Failures are recorded, and their answers are delayed
+   * increasingly.
+   * @throws StatusError Unauthenticated
+   */
   async authenticate(
     method: MethodInfo,
     header: string | undefined,
@@ -107,7 +111,11 @@ export class Dispatcher {
     }
   }
 
-  /** Authenticates a call without a method, for example of an unknown path. */
+  /**
+   * Authenticates a call without a method, for example of an unknown path. Answers to failures are delayed
+   * increasingly.
+   * @throws StatusError Unauthenticated
+   */
   async requireCaller(header: string | undefined, caller: Caller): Promise<Identity> {
     try {
       return await this.#options.authenticator.authenticate(header);
@@ -122,7 +130,7 @@ export class Dispatcher {
     this.#over(method, context, {}, this.#options.clock.monotonic(), error);
   }
 
-  /** A unary call. */
+  /** Authorizes a unary call, returns the answer of its handler, and records it. @throws StatusError */
   async unary(method: MethodInfo, context: CallContext, given: JsonObject): Promise<JsonObject> {
     const request = this.#rights.normalized(method, given);
     const begun = this.#options.clock.monotonic();

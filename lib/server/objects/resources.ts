@@ -91,7 +91,7 @@ export class Resources {
    * Updates some fields, by the same rules as a PUT of the whole object.
    * @param fields returns the changed fields of the stored object; undefined for no change. It is called again if the
    * object was changed meanwhile, so that no other change is lost.
-   * @throws StatusError NotFound
+   * @throws StatusError NotFound, and those of any update
    */
   change<T extends ApiObject>(
     served: ServedKind,

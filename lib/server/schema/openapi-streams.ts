@@ -47,7 +47,7 @@ function sequence(description: string, items: JsonSchema): JsonSchema {
   return { type: 'array', description, items };
 }
 
-/** The schema of the events of a watch whose gRPC messages are `output`. */
+/** The schema of the events of a watch whose gRPC messages are `output`. @throws TypeError if they have no events */
 export function watchStream(output: DescMessage, reference: MessageSchema): JsonSchema {
   const field = output.fields.find(({ jsonName }) => jsonName === 'events');
   const change = field?.message;

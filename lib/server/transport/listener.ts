@@ -27,7 +27,7 @@ export class Listener {
     this.#lookup = addressLookup;
   }
 
-  /** Starts listening; resolves to the port. */
+  /** Starts listening; resolves to the port. @throws the system's error if an address can't be used */
   async listen(host: string, port: number): Promise<number> {
     const [first = host, ...others] = host === 'localhost' ? await this.#addresses(host) : [host];
     const bound = await listening(this.#server, first, port);

@@ -70,7 +70,7 @@ export class HighWaterMark {
     this.#clock = clock;
   }
 
-  /** Opens the file and returns its content. A missing file is not created. */
+  /** Opens the file and returns its content. A missing file is not created. @throws the system's error */
   async read(): Promise<MarkState> {
     try {
       this.#file = await this.#files.open(this.#path, 'r+');
@@ -123,7 +123,7 @@ export class HighWaterMark {
     );
   }
 
-  /** Notes a revision and resolves when it is durable in the file. */
+  /** Notes a revision and resolves when it is durable in the file. @throws the system's error */
   async confirm(revision: number): Promise<void> {
     this.#known = Math.max(this.#known, revision);
     await this.#write();

@@ -15,7 +15,7 @@ const replacedPrefix = 'replaced-';
 export const databaseName = 'db';
 export const markName = 'high-water';
 
-/** Creates the empty directory of the new store. */
+/** Creates the empty directory of the new store, without remains of an earlier attempt, and returns its path. */
 export async function beginReplacement(files: FileSystem, directory: string): Promise<string> {
   const path = join(directory, building);
   await files.remove(path);

@@ -19,6 +19,7 @@ function isNote(value: unknown): value is MigrationNote {
 /**
  * The noted but unreported migration of a store; undefined if there is none. Notes are written atomically, so an
  * illegible one is foreign and is ignored.
+ * @throws the system's error if the note can't be read
  */
 export async function notedMigration(
   files: FileSystem,

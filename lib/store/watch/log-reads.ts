@@ -8,6 +8,7 @@ import type { Published } from './watch-ring.js';
 /**
  * Reads the revisions after `revision` from the log, up to the size of one batch.
  * @param visible the last revision that watchers may see
+ * @throws StatusError DataLoss for a damaged record
  */
 export async function readChanges(
   engine: Pick<Engine, 'scan'>,

@@ -30,6 +30,7 @@ export async function addFinalizer<T extends ApiObject>(
 /**
  * Removes a finalizer from the object that was read; with the last one a requested deletion completes. Idempotent:
  * no-op for a deleted object or another one of its name.
+ * @throws StatusError as {@link modify}
  */
 export async function removeFinalizer<T extends ApiObject>(
   store: ModifiableStore,

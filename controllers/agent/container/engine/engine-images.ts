@@ -108,7 +108,7 @@ export class EngineImages {
 
   /**
    * Loads images from a tar of `docker save`. Returns their names, or ids if they have none.
-   * @throws EngineError with the engine's message
+   * @throws EngineError with the engine's message, and for an archive without images
    */
   async load(
     tar: Readable,
@@ -139,7 +139,7 @@ export class EngineImages {
     return loaded;
   }
 
-  /** Creates an image with one layer from a tar archive. */
+  /** Creates an image with one layer from a tar archive. @throws EngineError with the engine's message */
   async importTar(
     tar: Readable,
     repository: string,

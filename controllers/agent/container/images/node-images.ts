@@ -88,6 +88,7 @@ export class NodeImages {
   /**
    * Removes images that Kedge pulled or loaded and no instance uses, the least recently used first. Returns the removed
    * images. An image is kept if it has a name from another user, or if a container uses it.
+   * @throws EngineError
    */
   prune(signal: AbortSignal, request: PruneRequest = {}): Promise<readonly NodeImage[]> {
     const pruned = this.#pruning.then(() => this.#prune(signal, request));

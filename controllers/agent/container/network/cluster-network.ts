@@ -20,7 +20,7 @@ export class ClusterNetwork {
     this.name = `kedge-${clusterPrefix(cluster)}`;
   }
 
-  /** Runs work while the network exists, and creates it if necessary. */
+  /** Runs work while the network exists, and creates it if necessary. @throws EngineError, and errors of `work` */
   async during<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     this.#users += 1;
     try {

@@ -27,7 +27,10 @@ export class EngineStarts {
     this.#outages = outages;
   }
 
-  /** Whether a restart of the engine stopped the container. False if this can't be determined. */
+  /**
+   * Whether a restart of the engine stopped the container. False if the start time of the engine is unknown.
+   * @throws EngineError
+   */
   async ended(end: ContainerEnd, signal: AbortSignal): Promise<boolean> {
     if (this.#outages.endedByEngine(end)) return true;
     if (!this.#outages.isEarlier(end.exitedAt)) return false;
@@ -41,6 +44,7 @@ export class EngineStarts {
  * Estimates the start time of the engine, milliseconds since the epoch, because its API does not report it. The
  * engine creates its default bridge and its socket when it starts; the service manager may have created the socket
  * earlier, so the later time counts. Undefined if neither exists.
+ * @throws EngineError
  */
 export async function engineStartedAt(
   engine: EngineClient,

@@ -6,6 +6,7 @@ const timeOf = (ms: number): string => new Date(ms).toISOString();
 /**
  * The line that replaces the last output of a container that ended during an outage of the engine, which does not
  * record it. Undefined for a running container, and for one that ended while the engine was available.
+ * @throws EngineError
  */
 export async function lostOutput(
   containers: EngineContainers,

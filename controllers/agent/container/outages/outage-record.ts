@@ -41,7 +41,7 @@ export class OutageRecord {
     this.#logger = logger;
   }
 
-  /** The record of an earlier process; undefined if there is none or it is damaged. */
+  /** The record of an earlier process; undefined if there is none or it is damaged. Logs a file that can't be read. */
   async read(): Promise<RecordedOutages | undefined> {
     try {
       const found = JSON.parse(await readFile(this.#file, 'utf8')) as unknown;

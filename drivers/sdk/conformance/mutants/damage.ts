@@ -19,7 +19,7 @@ import type { KnownVolume, MutantMemory } from './mutant.js';
 /** Never aborted: the calls that a mutant makes itself are not cancelled. */
 const { signal } = new AbortController();
 
-/** Whether a driver has the volume. */
+/** Whether a driver has the volume. @throws every error of `observe` except NotFound */
 export async function exists(driver: SynchronousDriver, context: CallContext): Promise<boolean> {
   return driver.observe({ ...context, signal, handle: undefined }).then(
     () => true,
@@ -46,7 +46,7 @@ export function mountOf(
   return [...memory.mounted.values()].find(({ volume }) => volume.uid === uid);
 }
 
-/** Runs work on the content of a volume, which is mounted if necessary. */
+/** Runs work on the content of a volume. One that is not mounted is mounted for it, and formatted if it is blank. */
 export async function withContent(
   driver: SynchronousDriver,
   memory: MutantMemory,

@@ -6,7 +6,7 @@ import { DriverError } from '../../errors/errors.js';
 import { erase, exists, straySnapshot, withContent } from './damage.js';
 import type { Mutant } from './mutant.js';
 
-/** Recreates the snapshot with the present point in time. */
+/** Recreates the snapshot with the present point in time. No-op if its volume does not exist. */
 export async function retake(driver: SynchronousDriver, request: SnapshotRequest): Promise<void> {
   if (!(await exists(driver, request))) return;
   const { signal } = new AbortController();
