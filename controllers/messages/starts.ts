@@ -45,6 +45,9 @@ export const imageRemoved = messageForm('image {image} was pulled, but was remov
 /** Limits of a workload that the node does not support. */
 export const limitsRefused = messageForm("can't be enforced by this kedged");
 
+/** The container engine does not enforce a limit that the workload requires. */
+export const strictLimitsRefused = messageForm('and resources.strict requires it');
+
 /** The user of a workload does not exist. */
 export const userMissing = messageForm('user {user} does not exist on this node');
 

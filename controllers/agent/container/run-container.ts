@@ -7,7 +7,11 @@ import { isEngineError } from './engine/engine-error.js';
 import { killUnrecorded, UnrecordedProcesses } from './engine/unrecorded-processes.js';
 import { ImageError } from './images/images.js';
 import { containerName, engineLabels, type RunIdentity, runOf } from './run-identity.js';
-import { containerNameTaken, containerUnsettled } from '../../messages/starts.js';
+import {
+  containerNameTaken,
+  containerUnsettled,
+  strictLimitsRefused,
+} from '../../messages/starts.js';
 
 /** Dependencies of {@link RunContainer}. */
 export interface RunContainerOptions {
@@ -91,7 +95,7 @@ export class RunContainer {
     if (lacking === undefined) return;
     await this.discard(container);
     throw new Error(
-      `the container engine does not enforce ${lacking}, and resources.strict requires it; choose a node whose kernel has these limits, or remove strict`,
+      `the container engine does not enforce ${lacking}, ${strictLimitsRefused.format()}; choose a node whose kernel has these limits, or remove strict`,
     );
   }
 

@@ -37,6 +37,14 @@ describe('the remedy of a failed start', () => {
       expect(commandFor(why), why).to.equal('systemctl restart docker');
   });
 
+  it('gives up the enforcement of limits that the engine of the node does not have', () => {
+    expect(
+      commandFor(
+        'the container engine does not enforce memory, and resources.strict requires it; choose a node whose kernel has these limits, or remove strict',
+      ),
+    ).to.equal(`kedge patch service/web -n default --patch '{"resources":{"strict":null}}'`);
+  });
+
   it('is a program of the image for a command that does not exist', () => {
     expect(commandFor('exec nothing failed: No such file or directory')).to.equal(
       'kedge edit service/web -n default',

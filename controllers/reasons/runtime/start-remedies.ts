@@ -9,6 +9,7 @@ import {
   notRestarted,
   sourceMoved as movedSource,
   startRefused,
+  strictLimitsRefused,
   userMissing,
   userRefused,
   workingDirectoryMissing,
@@ -16,7 +17,7 @@ import {
 import { command, patchOf, serviceOf } from '../commands.js';
 import { type Remedy, run, set } from '../remedy.js';
 import type { About } from '../world.js';
-import { limitsNotEnforced } from '../scheduling/room.js';
+import { limitsNotEnforced, strictLimits } from '../scheduling/room.js';
 import {
   engineDiskFull,
   engineInterrupted,
@@ -46,6 +47,7 @@ export function startFailed(about: About<'Instance'>): Remedy {
   if (movedSource.isIn(message)) return sourceMoved(about);
   if (engineTexts.portTaken.isIn(message)) return portTaken(about);
   if (limitsRefused.isIn(message)) return limitsNotEnforced(about);
+  if (strictLimitsRefused.isIn(message)) return strictLimits(about);
   if (userMissing.isIn(message))
     return set(
       `user of ${label}`,

@@ -52,6 +52,15 @@ export function hostPortTaken({ object, message, world }: About<'Instance'>): Re
   );
 }
 
+/** The remedy if the engine of the node does not enforce the limits of a workload that requires it. */
+export function strictLimits({ object }: About<'Instance'>): Remedy {
+  const service = serviceOf(object);
+  return run(
+    patchOf('service', service, { resources: { strict: null } }),
+    `the engine of node ${object.node ?? ''} lacks these limits; without them, let service ${service.namespace}/${service.name} run although they are not enforced`,
+  );
+}
+
 /** The remedy if the node can't enforce the limits of a workload. */
 export function limitsNotEnforced({ object }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
