@@ -100,7 +100,7 @@ export class WorkloadStarts {
     return this.running(instance, state, mounts);
   }
 
-  /** Reports the awaited condition of a starting workload, if the runtime returns one. */
+  /** Reports the awaited condition of a starting workload, if the runtime returns one, and requeues for the next probe. */
   async starting(
     instance: Instance,
     { message }: Extract<WorkloadState, { state: 'starting' }>,

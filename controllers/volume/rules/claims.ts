@@ -4,7 +4,7 @@ import { services } from '../../service/kind.js';
 import { replicaName, type Volume } from '../kind.js';
 import { processViolations } from '../../storage-class/index.js';
 
-/** Rules 3 and 7 for services that already claim a new or changed volume. */
+/** The violations of rules 3 and 7 by services that already claim a new or changed volume. */
 export async function claimViolations(
   context: AdmissionContext,
   volume: Volume,

@@ -56,7 +56,7 @@ export type VolumeAction =
 /** Reason of a volume that is missing at its provider. */
 export const lostReason = 'VolumeLost';
 
-/** The effective reclaim policy: the volume's own, else the captured one, else the class's. */
+/** The effective reclaim policy: the volume's own, else the captured one, else the class's, else `retain`. */
 export function effectivePolicy(
   volume: Volume,
   storageClass: StorageClass | undefined,

@@ -88,7 +88,7 @@ export class DriverError extends Error {
     return calls.length === 0 ? this : this.#copy(this.message, calls);
   }
 
-  /** The same error with a longer message. */
+  /** The same error with a text after its message. */
   adding(text: string): DriverError {
     return this.#copy(`${this.message}; ${text}`, this.calls);
   }
