@@ -39,7 +39,10 @@ export interface Token extends ApiObject {
   readonly subjectUid?: string;
   /** Id of its parent token, on whose validity it depends. Absent: created on the machine itself. */
   readonly maker?: string;
-  /** The uid of the parent token. Not in the schema. */
+  /**
+   * The uid of the parent token. Not in the schema. Under another name, stored tokens would be read as tokens without a
+   * parent, which do not end with it.
+   */
   readonly makerUid?: string;
   readonly description?: string;
   readonly ttlSeconds?: number;
@@ -91,7 +94,7 @@ export const tokens = defineKind<Token>({
     { header: 'SUBJECT', value: (o) => o.subject },
     { header: 'LAST USED', value: (o) => o.lastUsedAt },
     { header: 'EXPIRES', value: (o) => o.expiresAt },
-    { header: 'MADE WITH', value: (o) => o.maker },
+    { header: 'PARENT', value: (o) => o.maker },
     { header: 'DESCRIPTION', value: (o) => o.description },
   ],
 });
