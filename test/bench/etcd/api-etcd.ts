@@ -55,6 +55,14 @@ const listRows: readonly Row[] = [
   },
 ];
 
+/** The rows whose names match `KEDGE_BENCH_ROWS`, a regular expression; without it all. */
+function wanted(rows: readonly Row[]): readonly Row[] {
+  const names = new RegExp(process.env['KEDGE_BENCH_ROWS'] ?? '');
+  return rows.filter(({ name }) => names.test(name));
+}
+
+const stateName = 'initial state over a watch';
+
 interface Server {
   readonly load: ApiLoad;
   readonly pid: number;
@@ -68,22 +76,26 @@ async function interleaved(
   peer: Server,
 ): Promise<readonly Measurement[]> {
   const results = new Map<string, { readonly ours: LoadResult; readonly peer: LoadResult }[]>();
-  const seconds = { ours: 0, peer: 0 };
   for (const command of new Set(rows.map((row) => row.command))) {
     const found: { ours: LoadResult; peer: LoadResult }[] = [];
+    const spent = { ours: 0, peer: 0 };
     for (let round = 0; round < rounds; round += 1) {
       const before = [await processTime(ours.pid), await processTime(peer.pid)];
       const one = await peer.load.run(command);
       found.push({ peer: one, ours: await ours.load.run(command) });
       const after = [await processTime(ours.pid), await processTime(peer.pid)];
-      seconds.ours += (after[0]?.own ?? 0) - (before[0]?.own ?? 0);
-      seconds.peer += (after[1]?.own ?? 0) - (before[1]?.own ?? 0);
+      spent.ours += (after[0]?.own ?? 0) - (before[0]?.own ?? 0);
+      spent.peer += (after[1]?.own ?? 0) - (before[1]?.own ?? 0);
     }
     results.set(command, found);
+    const each = (server: 'ours' | 'peer'): string => {
+      const count = found.reduce((sum, round) => sum + round[server].count, 0);
+      return `${((spent[server] / count) * 1e6).toFixed(1)} µs`;
+    };
+    console.log(
+      `processor time of "${command}" for each: kedged ${each('ours')}, etcd ${each('peer')}`,
+    );
   }
-  console.log(
-    `processor seconds of these rows: kedged ${seconds.ours.toFixed(1)}, etcd ${seconds.peer.toFixed(1)}`,
-  );
   return rows.map(({ name, command, figure, gate, goal }) => {
     const { baselineValue, ...rest } = compared(
       (results.get(command) ?? []).map((round) => ({
@@ -157,7 +169,7 @@ async function stateRow(ours: Server, rounds: number): Promise<Measurement> {
   }
   const { baselineValue, ...rest } = compared(found);
   return {
-    name: 'initial state over a watch',
+    name: stateName,
     unit: '/s',
     better: 'higher',
     gate: 0.8,
@@ -179,18 +191,24 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
     const program = buildGo(directory, loadSources);
     const rounds = quick ? 1 : 5;
     const measurements: Measurement[] = [];
-    await withServers(program, directory, async (ours, peer) => {
-      for (const server of [peer, ours]) await server.load.run(`create 100 ${quick ? 50 : 4_000}`);
-      await showSyncs(ours, peer, quick ? 200 : 1_000);
-      measurements.push(...(await interleaved(writeRows(quick), rounds, ours, peer)));
-    });
+    const writes = wanted(writeRows(quick));
+    if (writes.length > 0)
+      await withServers(program, directory, async (ours, peer) => {
+        for (const server of [peer, ours])
+          await server.load.run(`create 100 ${quick ? 50 : 4_000}`);
+        await showSyncs(ours, peer, quick ? 200 : 1_000);
+        measurements.push(...(await interleaved(writes, rounds, ours, peer)));
+      });
+    const lists = wanted(listRows);
+    const state = new RegExp(process.env['KEDGE_BENCH_ROWS'] ?? '').test(stateName);
     const objects = quick ? 1_000 : 100_000;
-    await withServers(program, `${directory}/lists`, async (ours, peer) => {
-      for (const server of [peer, ours]) await server.load.run(`fill 100 ${objects}`);
-      for (const server of [peer, ours]) await server.load.run('list 0');
-      measurements.push(...(await interleaved(listRows, rounds, ours, peer)));
-      measurements.push(await stateRow(ours, rounds));
-    });
+    if (lists.length > 0 || state)
+      await withServers(program, `${directory}/lists`, async (ours, peer) => {
+        for (const server of [peer, ours]) await server.load.run(`fill 100 ${objects}`);
+        for (const server of [peer, ours]) await server.load.run('list 0');
+        measurements.push(...(await interleaved(lists, rounds, ours, peer)));
+        if (state) measurements.push(await stateRow(ours, rounds));
+      });
     await drawProfiles();
     return measurements;
   });

@@ -130,8 +130,21 @@ func (l *load) watcher(c *connection, seen func(name []byte)) {
 	<-begun
 }
 
+// apart has the next operations in a place of their own, so that their watches begin without a present state.
+func (l *load) apart() (back func()) {
+	before := l.server
+	there, path, message := before.apart(l.names)
+	if path != "" {
+		_, err := l.connection(0).call(path, message)
+		check(err)
+	}
+	l.server = there
+	return func() { l.server = before }
+}
+
 // delays makes objects at a rate, and measures the time from each create to its event.
 func (l *load) delays(perSecond int, ms int) result {
+	defer l.apart()()
 	writes, events := l.connection(0), dialed(l)
 	var mutex sync.Mutex
 	sent := map[string]time.Time{}
@@ -178,6 +191,7 @@ func dialed(l *load) *connection {
 
 // spread makes objects that a number of watchers receive, and measures the events of all of them.
 func (l *load) spread(watchers int, objects int) result {
+	defer l.apart()()
 	var connections []*connection
 	var seen int64
 	total := int64(watchers) * int64(objects)
@@ -197,7 +211,8 @@ func (l *load) spread(watchers int, objects int) result {
 	started := time.Now()
 	l.count(16, objects)
 	<-done
-	found := result{"perSecond": float64(total) / time.Since(started).Seconds()}
+	seconds := time.Since(started).Seconds()
+	found := result{"count": float64(total), "perSecond": float64(total) / seconds}
 	for _, c := range connections {
 		c.close()
 	}
@@ -250,7 +265,7 @@ func main() {
 	size, err := strconv.Atoi(os.Args[3])
 	check(err)
 	value := strings.Repeat("abc{\"def\":1,", size/12+1)[:size]
-	l := &load{address: os.Args[2], token: os.Getenv("KEDGE_TOKEN"), server: kedged{value}}
+	l := &load{address: os.Args[2], token: os.Getenv("KEDGE_TOKEN"), server: kedged{value, "default"}}
 	if os.Args[1] == "etcd" {
 		l.server = etcd{value}
 	}

@@ -19,6 +19,9 @@ type server interface {
 	watchIsOneRequest() bool
 	// initial is a watch that begins with the present state, or none.
 	initial() (path string, message []byte)
+	// apart is the same server with a place for objects that no other command has filled, and the call that makes the
+	// place, if any.
+	apart(place int64) (there server, path string, message []byte)
 	// events calls found with the name of each object in a message of a watch, and says whether it has none.
 	events(message []byte, found func(name []byte)) (empty bool)
 }
@@ -61,21 +64,27 @@ func fields(message []byte, found func(field int, value []byte)) {
 	}
 }
 
-// kedged has configmaps of the namespace default.
-type kedged struct{ value string }
+// kedged has configmaps of a namespace.
+type kedged struct{ value, namespace string }
+
+func (k kedged) apart(place int64) (server, string, []byte) {
+	name := "apart-" + strconv.FormatInt(place, 10)
+	message := text(nil, 2, string(text(nil, 1, name)))
+	return kedged{k.value, name}, "/api.NamespaceService/Create", message
+}
 
 func (k kedged) create(name string) (string, []byte) {
 	entry := text(text(nil, 1, "text"), 2, k.value)
-	object := text(text(text(nil, 1, name), 2, "default"), 5, string(entry))
-	return "/api.ConfigmapService/Create", text(text(nil, 1, "default"), 2, string(object))
+	object := text(text(text(nil, 1, name), 2, k.namespace), 5, string(entry))
+	return "/api.ConfigmapService/Create", text(text(nil, 1, k.namespace), 2, string(object))
 }
 
 func (k kedged) get(name string) (string, []byte) {
-	return "/api.ConfigmapService/Get", text(text(nil, 1, "default"), 2, name)
+	return "/api.ConfigmapService/Get", text(text(nil, 1, k.namespace), 2, name)
 }
 
 func (k kedged) list(limit int, after []byte) (string, []byte) {
-	message := text(nil, 1, "default")
+	message := text(nil, 1, k.namespace)
 	if limit > 0 {
 		message = number(message, 2, uint64(limit))
 	}
@@ -98,7 +107,7 @@ func (k kedged) listed(answer []byte) (count int, after []byte) {
 }
 
 func (k kedged) watch() (string, []byte) {
-	return "/api.ConfigmapService/Watch", text(nil, 1, "default")
+	return "/api.ConfigmapService/Watch", text(nil, 1, k.namespace)
 }
 
 func (k kedged) isLast(limit, count int) bool { return false }
@@ -132,6 +141,9 @@ func (k kedged) events(message []byte, found func([]byte)) bool {
 
 // etcd has keys below items/.
 type etcd struct{ value string }
+
+// Its watches begin without the present state.
+func (e etcd) apart(int64) (server, string, []byte) { return e, "", nil }
 
 const (
 	prefix = "items/"
