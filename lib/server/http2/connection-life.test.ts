@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventually, FakeClock } from '../../testing/index.js';
-import { errorCodes, frame, frameFlags, frameTypes } from './frames.js';
+import { errorCodes, frame, frameFlags, frameTypes, numbersFrame } from './frames.js';
 import { echo, RawClient, RawServer } from './raw-client.test.js';
 import type { Http2Stream } from './stream.js';
 
@@ -69,6 +69,38 @@ describe('the life of a connection of HTTP/2', () => {
     await clock.advance(keepaliveMs);
     expect(await client.ended()).to.equal(errorCodes.none);
     await eventually('the end', () => client.closed);
+  });
+
+  it('ends answers that are complete and not read, and no others', async () => {
+    const answer = { recurring: [[':status', '200']] as const };
+    const status = { recurring: [['grpc-status', '0']] as const };
+    client.send(numbersFrame(frameTypes.windowUpdate, 0, 1_000_000));
+    client.send(...[1, 3, 5].map((id) => client.call(id, false)));
+    await eventually('the calls', () => streams.length === 3);
+    for (const stream of streams) {
+      stream.respond(answer);
+      stream.write(Buffer.alloc(100_000));
+    }
+    // The third one is a stream of events, which may be read later.
+    for (const stream of streams.slice(0, 2)) stream.end(status);
+    await eventually('what the windows allow', () =>
+      [1, 3, 5].every((id) => client.body(id).length === 65_535),
+    );
+    for (let round = 0; round < 3; round += 1) {
+      for (let ms = 0; ms < idleMs; ms += keepaliveMs / 2) {
+        await clock.advance(keepaliveMs / 2);
+        pong();
+        client.send(frame(frameTypes.ping, 0, 0, Buffer.from('received')));
+        const before = pings();
+        await eventually('the answer', () => pings() > before);
+      }
+      // The second one is read slowly.
+      client.send(numbersFrame(frameTypes.windowUpdate, 3, 10));
+      const { length } = client.body(3);
+      await eventually('ten bytes', () => client.body(3).length === length + 10);
+    }
+    expect(streams.map(({ closed }) => closed)).to.deep.equal([true, false, false]);
+    expect((await client.next('reset', 1)).payload.readUInt32BE(0)).to.equal(errorCodes.cancel);
   });
 
   it('ends when the server stops, after the calls that are under way', async () => {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../base/index.js';
 import { errorCodes, frame, frameTypes } from './frames.js';
 import type { Output } from './output.js';
+import type { Streams } from './streams.js';
 
 /** How long a client may take to close a connection that the server has ended. */
 const lingerMs = 1_000;
@@ -12,15 +13,13 @@ export interface LifeOptions {
   readonly clock: Clock;
   readonly keepaliveMs: number;
   readonly idleMs: number;
-  /** The number of open streams. */
-  streams(): number;
-  /** The last stream that was begun. */
-  lastStream(): number;
+  readonly streams: Streams;
   /** The socket is closed. */
   closed(): void;
 }
 
-/** The end of a connection: by keepalive, idleness, errors, or the stop of the server. */
+/** The end of a connection: by keepalive, idleness, errors, or the stop of the server. Also the end of answers that are
+ * not read. */
 export class ConnectionLife {
   readonly #socket: Socket;
   readonly #output: Output;
@@ -59,12 +58,12 @@ export class ConnectionLife {
   }
 
   streamClosed(): void {
-    if (this.#options.streams() > 0) return;
+    if (this.#options.streams.size > 0) return;
     this.#idleSince = this.#options.clock.monotonic();
     if (!this.isDraining) return;
     // Later: the last frames of the stream may be about to be written.
     this.#options.clock.defer(() => {
-      if (this.#options.streams() === 0) this.#end();
+      if (this.#options.streams.size === 0) this.#end();
     });
   }
 
@@ -72,15 +71,15 @@ export class ConnectionLife {
   drain(): void {
     if (this.isDraining || this.isOver) return;
     this.isDraining = true;
-    this.#output.push(goAway(this.#options.lastStream(), errorCodes.none, ''));
-    if (this.#options.streams() === 0) this.#end();
+    this.#output.push(goAway(this.#options.streams.lastTaken, errorCodes.none, ''));
+    if (this.#options.streams.size === 0) this.#end();
   }
 
   /** Ends the connection because of an error of the client. */
   fail(code: number, message: string): void {
     if (this.isOver) return;
     this.isDraining = true;
-    this.#output.push(goAway(this.#options.lastStream(), code, message));
+    this.#output.push(goAway(this.#options.streams.lastTaken, code, message));
     this.#end();
   }
 
@@ -118,10 +117,11 @@ export class ConnectionLife {
   }
 
   #afterIdle(delayMs: number): Timer {
-    const { clock, idleMs } = this.#options;
+    const { clock, idleMs, streams } = this.#options;
     const due = (): void => {
       const idleForMs = clock.monotonic() - this.#idleSince;
-      const isIdle = this.#options.streams() === 0;
+      const isIdle = streams.size === 0;
+      streams.endStalled();
       if (isIdle && idleForMs >= idleMs) this.fail(errorCodes.none, 'idle');
       else this.#idle = this.#afterIdle(isIdle ? idleMs - idleForMs : idleMs);
     };

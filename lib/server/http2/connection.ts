@@ -33,7 +33,7 @@ export interface Http2ConnectionOptions {
   readonly streamsMax: number;
   /** Interval of pings; a client that does not answer one before the next is disconnected. */
   readonly keepaliveMs: number;
-  /** A connection without a stream is closed after this many milliseconds. */
+  /** A connection without a stream is closed after this many milliseconds, and an answer ended that is not read. */
   readonly idleMs: number;
   /** Takes a new stream, whose `events` it sets. */
   accept(stream: Http2Stream, request: StreamRequest): void;
@@ -69,8 +69,7 @@ export class Http2Connection implements StreamCarrier {
     this.#window = new ReceiveWindow((update) => this.#output.push(update));
     this.#life = new ConnectionLife(socket, this.#output, {
       ...options,
-      streams: () => this.#streams.size,
-      lastStream: () => this.#streams.lastTaken,
+      streams: this.#streams,
       closed: () => {
         this.#closeAll();
         options.closed();

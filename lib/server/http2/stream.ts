@@ -66,6 +66,8 @@ export class Http2Stream {
   #sent = 0;
   #queuedBytes = 0;
   #trailers: StreamHeaders | undefined;
+  /** Whether data was sent since {@link isStalled} was read. */
+  #hasMoved = true;
 
   constructor(id: number, sendWindow: number, carrier: StreamCarrier) {
     this.id = id;
@@ -81,6 +83,13 @@ export class Http2Stream {
   /** The headers that end the answer, once all data was sent. */
   get finalHeaders(): StreamHeaders | undefined {
     return this.#queuedBytes === 0 ? this.#trailers : undefined;
+  }
+
+  /** Whether the answer is complete, and nothing of it could be sent since this was read before. */
+  get isStalled(): boolean {
+    const isStalled = this.#trailers !== undefined && !this.#hasMoved;
+    this.#hasMoved = this.#trailers === undefined;
+    return isStalled;
   }
 
   /** Sends headers at once; with `isEnd` they are the whole answer. */
@@ -137,6 +146,7 @@ export class Http2Stream {
    */
   take(length: number, parts: Buffer[], written: (() => void)[]): void {
     this.#queuedBytes -= length;
+    this.#hasMoved = true;
     let left = length;
     let finished = 0;
     for (const { bytes, written: callback } of this.#queue) {

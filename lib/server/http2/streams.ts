@@ -52,6 +52,11 @@ export class Streams {
     return stream;
   }
 
+  /** Ends streams whose complete answer was not read at all since the last call. */
+  endStalled(): void {
+    for (const stream of this.all()) if (stream.isStalled) stream.reset(errorCodes.cancel);
+  }
+
   delete(stream: Http2Stream): void {
     this.#open.delete(stream.id);
   }
