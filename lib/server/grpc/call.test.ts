@@ -122,12 +122,19 @@ describe('a call of gRPC', () => {
     client.send(client.call(1, false, [['grpc-encoding', 'gzip']]));
     const call = await next();
     const got: number[] = [];
-    call.flowing = false;
-    call.open({ message: (bytes) => got.push(bytes.length), end: () => undefined });
+    call.open({
+      message: (bytes) => {
+        got.push(bytes.length);
+        call.flowing = false;
+      },
+      end: () => undefined,
+    });
     for (let n = 0; n < 15; n += 1) client.send(client.data(1, framed(part, 1)));
-    await eventually('the messages', () => got.length === 15);
-    expect(client.of('windowUpdate', 1)).to.have.length(0);
-    call.flowing = true;
+    for (let n = 1; n <= 15; n += 1) {
+      await eventually('a message', () => got.length === n);
+      expect(client.of('windowUpdate', 1)).to.have.length(0);
+      call.flowing = true;
+    }
     const { payload } = await client.next('windowUpdate', 1);
     expect(payload.readUInt32BE(0)).to.equal(15 * (part.length + 5));
   });

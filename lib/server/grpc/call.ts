@@ -9,6 +9,8 @@ import { headBytes, MessageReader } from './messages.js';
 
 /** Messages up to this length are copied behind their head; longer ones are sent as they are. */
 const copiedBytesMax = 4_096;
+/** Maximum characters of a header that an error quotes: the headers of an answer must fit into one frame. */
+const quotedMax = 64;
 
 /** Receives the requests of a call. */
 export interface RequestEvents {
@@ -79,7 +81,7 @@ export class GrpcCall implements StreamEvents {
     if (timeout === undefined) return true;
     const leftMs = timeoutMs(timeout);
     if (leftMs === undefined) {
-      const message = `Invalid grpc-timeout value "${timeout}"`;
+      const message = `Invalid grpc-timeout value "${timeout.slice(0, quotedMax)}"`;
       this.finish({ code: statusCodes.Internal, message });
       return false;
     }
@@ -96,13 +98,19 @@ export class GrpcCall implements StreamEvents {
   /** Starts to read requests. */
   open(events: RequestEvents): void {
     if (this.isOver) return;
-    const encoding = this.header('grpc-encoding') ?? 'identity';
+    const encoding = this.header('grpc-encoding')?.slice(0, quotedMax) ?? 'identity';
     this.#reader = new MessageReader(limits.requestBytesMax, encoding, {
-      message: (bytes) => events.message(bytes),
-      end: () => events.end(),
+      // A message that was decompressed meanwhile must not begin what was answered or cancelled.
+      message: (bytes) => {
+        if (!this.isOver) events.message(bytes);
+      },
+      end: () => {
+        if (!this.isOver) events.end();
+      },
       ready: () => this.#credit(),
       fail: (status) => this.finish(status),
     });
+    this.#reader.paused = !this.#isFlowing;
     if (this.#held.length > 0) this.#read(this.#held.take());
     if (this.#hasEnded) this.#reader.end();
   }
@@ -110,6 +118,7 @@ export class GrpcCall implements StreamEvents {
   /** Whether the client may send more: not while it has sent messages that were not taken. */
   set flowing(isFlowing: boolean) {
     this.#isFlowing = isFlowing;
+    if (this.#reader) this.#reader.paused = !isFlowing;
     this.#credit();
   }
 
@@ -157,7 +166,8 @@ export class GrpcCall implements StreamEvents {
   }
 
   onData(bytes: Buffer): void {
-    if (this.#isFinished) return;
+    // Credited at once: other calls of the connection must not wait until the answer was read.
+    if (this.#isFinished) return this.#stream.creditConnection(bytes.length);
     if (this.#reader) this.#read(bytes);
     else this.#held.append(bytes);
   }
@@ -174,6 +184,7 @@ export class GrpcCall implements StreamEvents {
   }
 
   #over(): void {
+    this.#reader?.stop();
     const callbacks = this.#whenOver;
     this.#whenOver = [];
     for (const callback of callbacks) callback();

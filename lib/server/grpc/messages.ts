@@ -42,8 +42,11 @@ export class MessageReader {
   /** Missing bytes of a message whose head was read; undefined between messages. */
   #missing: number | undefined;
   #isCompressed = false;
-  /** Events that wait for the decompression of an earlier message; undefined if none is under way. */
+  /** Events that wait for the decompression of an earlier message; undefined if none does. */
   #waiting: (() => void)[] | undefined;
+  #isDecompressing = false;
+  /** Whether earlier messages wait for their handler: a small one may become four megabytes. */
+  #isPaused = false;
   #failed = false;
 
   constructor(bytesMax: number, encoding: string, events: MessageEvents) {
@@ -55,6 +58,18 @@ export class MessageReader {
   /** Whether it decompresses a message: what is read meanwhile stays in memory. */
   get isBusy(): boolean {
     return this.#waiting !== undefined;
+  }
+
+  /** Decompresses nothing while it is set. */
+  set paused(isPaused: boolean) {
+    this.#isPaused = isPaused;
+    if (!isPaused && this.#waiting && !this.#isDecompressing) this.#proceed();
+  }
+
+  /** Drops what waits: the call is over. No further event follows. */
+  stop(): void {
+    this.#failed = true;
+    this.#waiting &&= [];
   }
 
   read(bytes: Buffer): void {
@@ -113,19 +128,30 @@ export class MessageReader {
       return this.#fail('Unimplemented', text);
     }
     this.#waiting = [];
+    if (this.#isPaused) {
+      this.#waiting.push(() => this.#decompress(bytes));
+      return;
+    }
+    this.#isDecompressing = true;
     decompress(bytes, { maxOutputLength: this.#bytesMax }, (error, message) => {
-      const waiting = this.#waiting ?? [];
-      this.#waiting = undefined;
+      this.#isDecompressing = false;
       if (error?.code === 'ERR_BUFFER_TOO_LARGE')
         this.#fail(
           'ResourceExhausted',
           `Received message that decompresses to a size larger than ${this.#bytesMax}`,
         );
       else if (error) this.#fail('Internal', 'Failed to decompress message');
-      else this.#events.message(message);
-      for (const event of waiting) this.#inOrder(event);
-      if (!this.isBusy) this.#events.ready();
+      else if (!this.#failed) this.#events.message(message);
+      this.#proceed();
     });
+  }
+
+  /** Continues with what waited. */
+  #proceed(): void {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
+    for (const event of waiting) this.#inOrder(event);
+    if (!this.isBusy) this.#events.ready();
   }
 
   #inOrder(event: () => void): void {

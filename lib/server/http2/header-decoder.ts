@@ -21,6 +21,8 @@ const forbidden = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
+/** The entry of the static table that is forbidden. */
+const forbiddenEntry = staticTable.find(([name]) => forbidden.has(name));
 
 /** The headers of a call. */
 export interface DecodedHeaders {
@@ -81,6 +83,7 @@ export class HeaderDecoder {
     const found =
       index <= length ? staticTable[index - 1] : this.#table[this.#table.length - (index - length)];
     if (!found) throw corrupt(`no entry ${index}`);
+    if (found === forbiddenEntry) this.#malformed = true;
     return found;
   }
 
@@ -93,6 +96,9 @@ export class HeaderDecoder {
   }
 
   #insert(header: Header): Header {
+    // Later calls would refer to it by number, which is not checked again.
+    if (this.#malformed)
+      throw new ConnectionError(errorCodes.protocol, 'a malformed header is to be kept');
     this.#table.push(header);
     this.#tableBytes += header[0].length + header[1].length + overheadBytes;
     this.#evict();

@@ -117,6 +117,16 @@ describe('headers of HTTP/2', () => {
       expect(new HeaderDecoder().decode(Buffer.from(bytes)).malformed).to.equal(true);
     });
 
+  it('are malformed with a forbidden name of the static table', () => {
+    for (const bytes of ['b9', '0f 2a 01 78'])
+      expect(new HeaderDecoder().decode(hex(bytes)).malformed, bytes).to.equal(true);
+  });
+
+  it('that are malformed are not kept for later calls', () => {
+    for (const bytes of ['40 01 58 01 78', '40 01 78 01 0a', '79 01 78'])
+      expect(() => new HeaderDecoder().decode(hex(bytes)), bytes).to.throw(ConnectionError);
+  });
+
   it('of any bytes are decoded or refused, within the limits', () => {
     const random = seededRandom(19);
     for (let round = 0; round < 3_000; round += 1) {

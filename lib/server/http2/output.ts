@@ -29,6 +29,8 @@ export class Output {
   #parts: Buffer[] = [];
   #bytes = 0;
   #replies = 0;
+  /** Those of them that were not handed to the socket. */
+  #newReplies = 0;
   #isDue = false;
   /** Streams that may have something to send; the first is next. */
   readonly #ready: Http2Stream[] = [];
@@ -62,6 +64,7 @@ export class Output {
    */
   reply(frame: Buffer): void {
     this.#replies += 1;
+    this.#newReplies += 1;
     if (this.#replies > repliesMax)
       throw new ConnectionError(errorCodes.enhanceYourCalm, 'too many frames to answer');
     this.push(frame);
@@ -107,7 +110,8 @@ export class Output {
     while (this.#bytes < room && this.#serve(written)) continue;
     const parts = this.#parts;
     if (parts.length === 0) return;
-    const replies = this.#replies;
+    const replies = this.#newReplies;
+    this.#newReplies = 0;
     const bytes = parts.length === 1 ? parts[0] : Buffer.concat(parts, this.#bytes);
     this.#parts = [];
     this.#bytes = 0;

@@ -129,10 +129,14 @@ export class Http2Stream {
     this.#carrier.trust();
   }
 
-  /** Allows the client to send this many bytes more over its connection: they were received by this stream. */
+  /**
+   * Allows the client to send this many bytes more over its connection: they were received by this stream. Bytes that
+   * were credited when the stream was closed are not credited again.
+   */
   creditConnection(bytes: number): void {
-    this.held -= bytes;
-    this.#carrier.creditConnection(bytes);
+    const credited = Math.min(bytes, this.held);
+    this.held -= credited;
+    if (credited > 0) this.#carrier.creditConnection(credited);
   }
 
   /** Allows the client to send this many bytes more over this stream. */
