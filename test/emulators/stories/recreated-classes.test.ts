@@ -62,8 +62,6 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       const before = await cloud.existing('volume');
       await cloud.storageClass({ ...cloud.reference(), ...other });
       await cloud.world.advance(900_000);
-      for (const v of ['v0'])
-        console.log(JSON.stringify(await cloud.get(`/namespaces/shop/volumes/${v}`)));
       expect(await cloud.existing('volume')).to.deep.equal(before);
       await deleteAll();
       expect(await cloud.existing('volume')).to.deep.equal([]);
@@ -93,6 +91,49 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       expect(await cloud.existing('volume')).to.have.length(1);
       await cloud.remove('/namespaces/shop/volumes/v');
       await cloud.gone('/namespaces/shop/volumes/v');
+      expect(await cloud.existing('volume')).to.deep.equal([]);
+    });
+
+    // Classes of cloud3 name the id of the key, and cloud4 answers a second request with the first disk.
+    if (provider === 'cloud1' || provider === 'cloud2')
+      it('changed to another place after a lost answer and a refused credential: no resource is forgotten', async () => {
+        cloud = await CloudWorld.start(provider);
+        await cloud.secret('cloud', cloud.credential('first'));
+        await cloud.storageClass();
+        cloud.emulator.faults.add({ on: create, times: 1_000, fault: { type: 'afterSuccess' } });
+        await cloud.volume();
+        await cloud.until(
+          'it at the provider',
+          async () => (await cloud.existing('volume')).length > 0,
+        );
+        cloud.emulator.revokeToken('first');
+        await cloud.volumeIn('Failed');
+        cloud.emulator.faults.clear();
+        await cloud.storageClass({ ...cloud.reference(), ...other });
+        await cloud.world.advance(60_000);
+        await cloud.secret('cloud', cloud.credential('second'));
+        const { topology } = await cloud.volumeIn('Available');
+        expect(Object.values(topology as object)).to.include(Object.values(other)[0]);
+        expect(await cloud.existing('volume')).to.have.length(1);
+      });
+
+    it('of another driver: each volume keeps its driver, and becomes Available with the resource of the call that hung', async () => {
+      await hanging();
+      const before = await cloud.existing('volume');
+      await cloud.ok('POST', '/storageclasses', { name: 'c', driver: 'local' });
+      await available();
+      expect(await cloud.existing('volume')).to.deep.equal(before);
+      await deleteAll();
+      // The class had another policy when the volumes began to be provisioned.
+      expect(await cloud.existing('volume')).to.deep.equal([]);
+    });
+
+    it('not created again: each volume becomes Available with the captured parameters', async () => {
+      await hanging();
+      const before = await cloud.existing('volume');
+      await available();
+      expect(await cloud.existing('volume')).to.deep.equal(before);
+      await deleteAll();
       expect(await cloud.existing('volume')).to.deep.equal([]);
     });
 
