@@ -65,7 +65,10 @@ export const soaks: Readonly<Record<string, Soak>> = {
   },
   'cloud-conformance': {
     summary: 'the conformance suite of each cloud driver on each file system, on loop devices',
-    specs: ['test/dist/emulators/drivers/loop-conformance.test.js'],
+    specs: [
+      'test/dist/emulators/drivers/loop-conformance.test.js',
+      'test/dist/emulators/drivers/shared-disk.test.js',
+    ],
     environment: { KEDGE_CLOUD_CONFORMANCE: 'all' },
   },
   'cloud-life': {
