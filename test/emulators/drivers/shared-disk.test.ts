@@ -42,7 +42,7 @@ for (const fsType of sampledFileSystems(0))
       if (folder) await cleanUp(folder);
     });
 
-    const over = <T>(call: () => Promise<T>): Promise<T> => untilOver<T>(call as never, wait);
+    const over = <T>(call: () => Promise<T>): Promise<T> => untilOver<T>(call, wait);
     /** The records of one volume, one for each node. */
     const requestsOf = (uid: string, accessMode: AccessMode) => {
       const operations = new Map<string, Operations>();
