@@ -128,6 +128,8 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
     'attachments[].devicePath': 'of the node',
     'attachments[].attachedAt': literal,
     'dataDeletion.askedAt': literal,
+    'exhaustedTopologies[].refusedAt': literal,
+    'exhaustedTopologies[].topology{}': 'labels of a place at the provider, not of an object',
     usedBytes: literal,
     totalBytes: literal,
     usedInodes: literal,
@@ -148,6 +150,7 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
   Instance: {
     name: own,
     failureMessage: told,
+    exitReason: literal,
     startedAt: literal,
     'backoff.nextStartAt': literal,
     ip: literal,
