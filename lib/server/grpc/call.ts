@@ -165,6 +165,11 @@ export class GrpcCall implements StreamEvents {
     this.#over();
   }
 
+  /** Ends the call and drops what was not sent of its answer. */
+  drop(): void {
+    this.#stream.reset(errorCodes.enhanceYourCalm);
+  }
+
   onData(bytes: Buffer): void {
     // Credited at once: other calls of the connection must not wait until the answer was read.
     if (this.#isFinished) return this.#stream.creditConnection(bytes.length);

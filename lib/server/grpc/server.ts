@@ -21,6 +21,7 @@ import { CallPace } from './call-pace.js';
 import { type AuthenticatedCall, GrpcGate } from './gate.js';
 import { Listener } from '../transport/listener.js';
 import { peerOfSocket } from '../transport/peer.js';
+import { UnreadAnswers } from './unread-answers.js';
 import { RequestCaller } from '../transport/request-caller.js';
 import type { TransportOptions } from '../transport/transport-options.js';
 
@@ -41,6 +42,7 @@ export class GrpcServer {
   readonly #encoder: AnswerEncoder;
   readonly #sending: Pick<GrpcStream, 'encoder' | 'waiting'>;
   readonly #statusOf: StatusOf;
+  readonly #unread: UnreadAnswers;
   #host = '';
 
   constructor(options: TransportOptions) {
@@ -51,6 +53,7 @@ export class GrpcServer {
     this.#statusOf = statusWith(options.logger);
     this.#gate = new GrpcGate({ clock, dispatcher, statusOf: this.#statusOf });
     this.#pace = new CallPace(clock);
+    this.#unread = new UnreadAnswers(clock);
     const sockets = this.#socketServer();
     this.#connections = new Connections(sockets, 'grpc', options);
     this.#listener = new Listener(sockets, this.#connections);
@@ -152,17 +155,25 @@ export class GrpcServer {
       const answer = await this.#options.dispatcher.unary(method, context, request);
       const items = longItems(method, answer);
       const { schemas, clock } = this.#options;
-      call.write(
+      this.#answer(
+        call,
         items
           ? await encodeList(schemas, method.output, answer, items, clock)
           : this.#encoder.encode(method, answer, request.reveal !== true),
       );
-      call.end();
     } catch (thrown) {
       call.finish(this.#statusOf(method, thrown));
     } finally {
       caller.end();
     }
+  }
+
+  #answer(call: GrpcCall, bytes: Buffer): void {
+    // A status can't follow a part of a message: the call is reset.
+    const read = this.#unread.begin(bytes.length, () => call.drop());
+    if (read) call.whenOver(read);
+    call.write(bytes, read);
+    call.end();
   }
 
   async #stream(given: AuthenticatedCall, bytes: Buffer): Promise<void> {

@@ -43,13 +43,13 @@ export class RawClient implements Disposable {
   }
 
   /** A frame that begins a call. */
-  call(id: number, isEnd: boolean, others: readonly Header[] = []): Buffer {
+  call(id: number, isEnd: boolean, others: readonly Header[] = [], path = '/some/Call'): Buffer {
     const block = this.#encoder.encode(
       [
         [':method', 'POST'],
         [':scheme', 'http'],
         [':authority', 'localhost'],
-        [':path', '/some/Call'],
+        [':path', path],
         ['content-type', 'application/grpc'],
       ],
       others,
