@@ -47,6 +47,21 @@ describe('the life of a connection of HTTP/2', () => {
     expect(server.closed).to.be.at.least(1);
   });
 
+  it('does not end while a client sends other frames, and its answer to a ping is late', async () => {
+    client.send(client.call(1, false));
+    await eventually('the call', () => streams.length === 1);
+    for (let n = 1; n <= 3; n += 1) {
+      await clock.advance(keepaliveMs);
+      await eventually('a ping', () => pings() === n);
+      const before = streams[0]?.sendWindow;
+      client.send(numbersFrame(frameTypes.windowUpdate, 1, 1));
+      await eventually('the frame', () => streams[0]?.sendWindow !== before);
+    }
+    expect(client.closed).to.equal(false);
+    await clock.advance(2 * keepaliveMs);
+    await eventually('the end', () => client.closed);
+  });
+
   it('ends after a time without a call, and not during one', async () => {
     const alive = async (ms: number): Promise<void> => {
       for (let left = ms; left > 0; left -= keepaliveMs) {

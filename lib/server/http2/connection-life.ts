@@ -28,7 +28,7 @@ export class ConnectionLife {
   #idle: Timer;
   #linger: Timer | undefined;
   #idleSince: number;
-  #awaitsPong = false;
+  #awaitsFrame = false;
   /** No more frames are read. */
   isOver = false;
   /** No more streams are accepted. */
@@ -52,9 +52,12 @@ export class ConnectionLife {
     });
   }
 
-  /** The client has answered a ping. */
-  ponged(): void {
-    this.#awaitsPong = false;
+  /**
+   * The client has sent a frame, so it is alive. Its answer to a ping may take long: over a slow network the ping waits
+   * behind the data that was written before it.
+   */
+  heard(): void {
+    this.#awaitsFrame = false;
   }
 
   streamClosed(): void {
@@ -108,8 +111,8 @@ export class ConnectionLife {
   #afterKeepalive(): Timer {
     const { clock, keepaliveMs } = this.#options;
     const due = (): void => {
-      if (this.#awaitsPong) return void this.#socket.destroy();
-      this.#awaitsPong = true;
+      if (this.#awaitsFrame) return void this.#socket.destroy();
+      this.#awaitsFrame = true;
       this.#output.push(frame(frameTypes.ping, 0, 0, pingPayload));
       this.#keepalive = this.#afterKeepalive();
     };

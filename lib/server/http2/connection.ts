@@ -31,7 +31,7 @@ export interface Http2ConnectionOptions {
   readonly clock: Clock;
   /** Maximum concurrent streams. */
   readonly streamsMax: number;
-  /** Interval of pings; a client that does not answer one before the next is disconnected. */
+  /** Interval of pings; a client that sends nothing between one and the next is disconnected. */
   readonly keepaliveMs: number;
   /** A connection without a stream is closed after this many milliseconds, and an answer ended that is not read. */
   readonly idleMs: number;
@@ -166,6 +166,7 @@ export class Http2Connection implements StreamCarrier {
   #frame(type: number, flags: number, id: number, payload: Buffer): void {
     // Further frames of a read that has ended the connection.
     if (this.#life.isOver) return;
+    this.#life.heard();
     requirePlace(type, id, this.#blocks.incomplete);
     if (!this.#hasSettings && type !== types.settings)
       throw new ConnectionError(errorCodes.protocol, 'the first frame is not SETTINGS');
@@ -184,8 +185,7 @@ export class Http2Connection implements StreamCarrier {
         return this.#settings(flags, payload);
       case types.ping:
         requireLength(payload, 8);
-        if (flags & flag.ack) this.#life.ponged();
-        else this.#output.reply(frame(types.ping, flag.ack, 0, payload));
+        if (!(flags & flag.ack)) this.#output.reply(frame(types.ping, flag.ack, 0, payload));
         return;
       case types.windowUpdate:
         requireLength(payload, 4);
