@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { Level } from 'level';
 import { failedPrecondition, messageOf, StatusError } from '../../base/index.js';
 import { isHeldElsewhere } from './database-error.js';
-import { askHolder, type HolderSocket, holdSocket } from './holder-socket.js';
+import { askHolder, type HolderSocket, holdSocket, removeSocket } from './holder-socket.js';
 
 /**
  * One owner per data directory, across paths, processes and containers.
@@ -110,7 +110,7 @@ async function lockFile(directory: string, folder: string): Promise<Level> {
     // The database is damaged or incomplete. Only its LOCK matters, which is kept: if it were recreated, two
     // processes could each lock one of the two files.
     for (const name of await readdir(folder))
-      if (name !== 'LOCK') await rm(join(folder, name), { force: true });
+      if (name !== 'LOCK') await removeSocket(join(folder, name));
     return await take();
   }
 }

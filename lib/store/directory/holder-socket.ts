@@ -1,4 +1,4 @@
-import { type FileHandle, open, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 
@@ -78,6 +78,19 @@ function listen(server: Server, path: string): Promise<void> {
 const noSockets = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EINVAL']);
 
 /**
+ * Removes a socket, or a file; it may be absent. Not with `rm`, which stats the path first: after a stat of a socket
+ * that is not bigint, Node's module loader returns symbolic links unresolved (nodejs/node#51142) until the next stat.
+ * The program loads modules at the same time, and below a linked `node_modules` it would load packages twice or empty.
+ */
+export async function removeSocket(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
+/**
  * Listens in the folder and sends `text`, at most 100 characters, to each process that connects. Only for the
  * holder of the kernel's lock: it removes the socket of a killed process. Linux only.
  * @returns undefined if sockets are not supported, or no path fits an address
@@ -89,7 +102,7 @@ export async function holdSocket(folder: string, text: string): Promise<HolderSo
     // Close at once, so that a client that stays connected uses no descriptor.
     socket.end(text, () => socket.destroy());
   });
-  await rm(join(folder, socketName), { force: true });
+  await removeSocket(join(folder, socketName));
   // Open as long as the server: its close removes the socket by this path.
   const handle = await open(folder, 'r');
   const path = await fittingPath(folder, handle);

@@ -66,11 +66,13 @@ async function read(body: Readable, bytesMax: number): Promise<Buffer> {
 
 /**
  * Whether the socket does not exist. On a machine without an engine every instance of a container checks this, and a
- * stat is much cheaper than a failing connection. The connection reports all other problems of the path.
+ * stat is much cheaper than a failing connection. The connection reports all other problems of the path. The stat is
+ * bigint, because after another one of a socket Node's module loader does not resolve symbolic links
+ * (nodejs/node#51142), and drivers are loaded when they are needed.
  */
 function isMissing(socketPath: string): boolean {
   try {
-    return statSync(socketPath, { throwIfNoEntry: false }) === undefined;
+    return statSync(socketPath, { bigint: true, throwIfNoEntry: false }) === undefined;
   } catch {
     return false;
   }
