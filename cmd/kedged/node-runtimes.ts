@@ -32,7 +32,9 @@ const removalMs = 600_000;
 export interface NodeRuntimes {
   readonly all: readonly Runtime[];
   readonly images: NodeImages;
-  /** The host of this node. It removes files of other users in containers. */
+  /**
+   * The host of this node. If kedged does not run as root, a container removes directories with files of other users.
+   */
   readonly host: NodeHost;
   /** Changes owners of files through a container; undefined if this process may do so itself. */
   readonly changeOwner: ChangeOwner | undefined;

@@ -217,8 +217,10 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
   }
 
   /**
-   * Reports the failed call of a provisioned object and retries it with backoff.
-   * @param more further fields to write, by the error and the report
+   * Reports the failed call of a provisioned object, and returns the result that retries it after a backoff of at least
+   * `call.leastMs`.
+   * @param more returns further fields to write, for the error and its report
+   * @throws StatusError `thrown` if it is one; Aborted if the object changed meanwhile
    */
   async retried(
     request: ReconcileContext,

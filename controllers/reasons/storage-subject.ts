@@ -9,7 +9,7 @@ export type Storage =
   | { readonly kind: 'Volume'; readonly object: Volume }
   | { readonly kind: 'Snapshot'; readonly object: Snapshot };
 
-/** The volumes that a message about an instance names, `<namespace>/<name>`. Other words after "volume" are no names. */
+/** The volumes that a message about an instance names, as `<namespace>/<name>`; omits other words after "volume". */
 export function namedVolumes(message: string): readonly string[] {
   const words = volumeLabel.readAll(message).map(({ volume }) => volume);
   return words.filter((word) => word.includes('/'));

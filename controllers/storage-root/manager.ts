@@ -158,7 +158,7 @@ export class StorageRootManager implements StorageRoot {
     }
   }
 
-  /** Opens the root and verifies its identity. @throws DriverError Unavailable */
+  /** Verifies and opens the root; creates, marks, locks it if needed. @throws DriverError Unavailable, StatusError */
   async #enter(): Promise<FileHandle> {
     const known = await this.#openKnown();
     if (known) return known;

@@ -75,7 +75,10 @@ export class Ec2Client {
     return `${region} ${createHash('sha256').update(secret).digest('hex')}`;
   }
 
-  /** Loads the SDK at the first call. @throws DriverError Unavailable if it is not installed */
+  /**
+   * Loads the SDK at the first call.
+   * @throws DriverError Unavailable if it is not installed; Internal if it can't be loaded
+   */
   requireSdk(): Ec2Sdk {
     this.#loaded ??= this.#load();
     return this.#loaded;

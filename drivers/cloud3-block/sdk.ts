@@ -120,7 +120,8 @@ export async function loadSdkInTurns(place: PackagePlace = ownPlace()): Promise<
 
 /**
  * Loads the SDK at its first use, which takes a second.
- * @throws DriverError Unavailable if it is not installed, with the command that installs it
+ * @throws DriverError Unavailable if it is not installed, with the command that installs it; Internal if it can't be
+ * loaded
  */
 export function loadSdk(): Ec2Sdk {
   return loadOptional(ec2Package) as Ec2Sdk;

@@ -59,7 +59,7 @@ export class Cloud3Snapshots implements BlockSnapshots {
     if (name === providerName(request.snapshot.uid)) return found;
     throw new DriverError(
       'InvalidParameters',
-      `snapshot ${id} at Amazon EBS has the name ${name === '' ? 'none' : name}: it is not of snapshot ${request.snapshot.uid}`,
+      `snapshot ${id} at Amazon EBS has the name ${name === '' ? 'none' : name}: it does not belong to snapshot ${request.snapshot.uid}; restore its tag ${tagKeys.name} if it was changed`,
     );
   }
 
@@ -159,7 +159,7 @@ export class Cloud3Snapshots implements BlockSnapshots {
       if (found.tags[tagKeys.name] !== providerName(snapshot.uid))
         throw new DriverError(
           'InvalidParameters',
-          `snapshot ${handle} at Amazon EBS is not of snapshot ${snapshot.uid}`,
+          `snapshot ${handle} at Amazon EBS has the name ${found.tags[tagKeys.name] ?? 'none'}: it does not belong to snapshot ${snapshot.uid}; restore its tag ${tagKeys.name} if it was changed`,
         );
       if (found.state === 'error')
         throw new DriverError('Internal', `snapshot ${handle} at Amazon EBS is in state error`);

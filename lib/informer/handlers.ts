@@ -32,7 +32,7 @@ export class Handlers<T extends ApiObject> implements Iterable<HandlerBuffer<T>>
     return this.#buffers[Symbol.iterator]();
   }
 
-  /** The largest number of changes that a handler has not received yet. */
+  /** The largest lag of a handler: the number of keys with changes that it has not received yet. 0 without handlers. */
   get lag(): number {
     return Math.max(0, ...[...this.#buffers].map((buffer) => buffer.lag));
   }

@@ -10,8 +10,9 @@ export interface Lister<T extends ApiObject, I extends string = string> {
   /** All keys, in any order; parses nothing. */
   keys(): Iterable<string>;
   /**
-   * Objects whose index function returned `value`. An object for which it threw is under no value of that index;
-   * see {@link IndexFault}. @throws TypeError for an index that was not added.
+   * Objects for which the function of the index returned a list with `value`. Omits objects for which it threw or did
+   * not return a list of strings; see {@link IndexFault}.
+   * @throws TypeError for an index that was not added.
    */
   byIndex(index: I, value: string): readonly T[];
 }

@@ -57,7 +57,7 @@ export interface HandlerRegistration {
    * @throws StatusError FailedPrecondition when the informer is closed before.
    */
   waitForSync(): Promise<void>;
-  /** Changes that the handler has not received yet. */
+  /** Number of keys with changes that the handler has not received yet; changes of one key are coalesced. */
   readonly lag: number;
   /** Ends the subscription: a call in progress continues, but no other call is made. */
   remove(): void;

@@ -183,7 +183,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     return this.hasSynced() ? this.#progress.ageMs : undefined;
   }
 
-  /** The largest number of changes that a handler has not received yet. */
+  /** The largest lag of a handler: the number of keys with changes that it has not received yet. 0 without handlers. */
   get handlerLag(): number {
     return this.#handlers.lag;
   }

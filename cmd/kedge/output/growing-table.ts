@@ -1,6 +1,6 @@
 import { print, table } from './output.js';
 
-/** Number of recent rows that determine the widths. */
+/** Number of earlier rows that determine the widths, together with the header and the new row. */
 const rememberedMax = 50;
 
 /** A table whose rows arrive one at a time: the header once, then each row in the column widths of the recent rows. */

@@ -3,8 +3,9 @@ import type { PermissionReport } from '../contract/provider-report.js';
 import { installation, missingPrograms, type RunCommand } from '../node/run-command.js';
 
 /**
- * Which programs of a node a class needs: each missing one, or all in one row. The row is unknown if they can't be
- * listed.
+ * Reports whether the programs that a class needs are installed on this node: one row for each missing program, or one
+ * row for all if none is missing. If that can't be determined, the single row has state `unknown`. Throws nothing.
+ * @param needed the purpose of the programs, as in {@link PermissionReport}
  */
 export async function programReports(
   run: RunCommand,

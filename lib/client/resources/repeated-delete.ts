@@ -3,7 +3,7 @@ import type { ApiObject } from '../../object/index.js';
 
 /** The calls of a deletion. */
 export interface DeleteCalls<T extends ApiObject> {
-  /** Deletes the object by uid; `onLostAnswer` is called before a repetition. */
+  /** Deletes the object by uid. Calls `onLostAnswer` before each repetition that follows a lost answer. */
   readonly delete: (onLostAnswer: () => void) => Promise<T>;
   /** The object that has the name now. */
   readonly get: () => Promise<T | undefined>;

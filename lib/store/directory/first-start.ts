@@ -9,8 +9,9 @@ const notOurs = new Set(['EACCES', 'EPERM', 'EROFS', 'EINVAL', 'ENOSYS', 'ENOTSU
 
 /**
  * Makes the names of a directory and of all its ancestors durable. Existing ones are synced too, because their
- * creator may have been killed before it synced them.
- * @throws the system's error if the disk fails
+ * creator may have been killed before it synced them. Skips directories that this process may not sync, or whose file
+ * system does not support it.
+ * @throws the system's error for every other failure
  */
 export async function syncNamesAbove(files: FileSystem, directory: string): Promise<void> {
   for (let path = resolve(directory); path !== dirname(path); path = dirname(path)) {

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { EngineClient } from '../engine/engine-client.js';
 import { type ContainerEnd, type EngineOutages, hasCodeOfStop } from './engine-outages.js';
 
-/** Maximum time between the end of a container by a restart of the engine, and the start of the next engine. */
+/** A container that ended at most this long before the start of the engine counts as stopped by its restart. */
 const restartMs = 30_000;
 
 /**

@@ -79,7 +79,7 @@ export const mounts: readonly Check[] = [
   {
     name: 'formats-once',
     behaviour:
-      'a repeated mayFormat, after a crash lost the record of the format, keeps the content',
+      'a second mount with mayFormat keeps the content, because a crash may have lost the record of the first',
     needs: ['content', 'ownsData'],
     body: async (trial) => {
       const made = await trial.provision();
