@@ -4,7 +4,7 @@ import type { JsonObject } from 'kedge/rpc';
 import { EngineError, type NodeImage, type NodeImages } from '../agent/index.js';
 import { fittingImages, imagePage, type ImagePageRequest } from './image-pages.js';
 
-/** The images of a node, here or on another node, as the API shows them. Errors are StatusErrors. */
+/** The images of this node or of another one, in the form of the API. Errors are StatusErrors. */
 export interface ImageAccess {
   /** An answer of `ImageService.List`. */
   list(signal: AbortSignal, page: ImagePageRequest): Promise<JsonObject>;

@@ -108,7 +108,7 @@ export async function findOrphans(
       ? (await store.list(storageClasses)).items
       : [await requireClass(store, storageClassName)];
   const warnings = new Set<string>();
-  // Two classes of one token list the same.
+  // Classes with the same credential list the same resources: each resource is kept once.
   const listed = new Map<string, Listed>();
   for (const storageClass of classes)
     try {

@@ -137,7 +137,7 @@ export class NodeRegistration implements Runnable {
         return agent;
       });
     } while (agent !== undefined);
-    logger.info('the previous agent of the node is silent; this process replaces it', {
+    logger.info('the node has no other live agent any more; this process is its agent', {
       node: name,
     });
   }

@@ -80,7 +80,7 @@ export function requireSeen<T extends ApiObject>(
   throw new StatusError({
     code: 'Aborted',
     reason: 'Conflict',
-    message: `${kind} "${keyString(keyOf(seen))}" changed since it was read; it is reconciled again`,
+    message: `${kind} "${keyString(keyOf(seen))}" changed or was deleted since it was read; the reconcile is retried`,
   });
 }
 
@@ -98,7 +98,7 @@ export function requireCallHere<T extends ApiObject>(
   throw new StatusError({
     code: 'Aborted',
     reason: 'Conflict',
-    message: `${kind} "${keyString(keyOf(seen))}" has another owner since it was read; it is reconciled again`,
+    message: `${kind} "${keyString(keyOf(seen))}" has another owner now or was deleted; the reconcile is retried`,
   });
 }
 

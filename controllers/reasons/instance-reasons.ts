@@ -134,7 +134,7 @@ function volumeInUse(about: About<'Instance'>): Remedy {
   if (user === undefined || user === own)
     return wait(
       'its volume',
-      'once the previous node has detached it',
+      'once the earlier attachment is detached',
       command('scale', 'service', serviceOf(object), '--replicas 0'),
       'to stop waiting',
     );

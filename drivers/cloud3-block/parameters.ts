@@ -181,7 +181,10 @@ export function classCallerOf({ parameters, signal }: ClassRequest): Ec2Caller {
   return callerWith(parameters, 'check', signal);
 }
 
-/** The fields of CreateVolume that the parameters decide. What the provider would choose otherwise is sent. */
+/**
+ * The fields of CreateVolume that the parameters determine. Volume type and encryption are always sent, because the
+ * driver's defaults differ from the provider's. The other fields are sent only if the parameters give them.
+ */
 export function createFields(parameters: Parameters): Readonly<Record<string, unknown>> {
   const iops = given(parameters, 'iops');
   const throughput = given(parameters, 'throughput');

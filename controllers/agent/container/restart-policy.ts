@@ -2,9 +2,9 @@ import { type Logger, messageOf } from 'kedge';
 import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
 
 /**
- * Resets a restart policy that a user of the engine set (`docker update --restart`). With it the engine would start a
- * run again whose end Kedge counts, also after the volumes of the workload were detached. A failure is logged: the next
- * observation tries again.
+ * Resets a restart policy that a user of the engine set (`docker update --restart`). Only Kedge restarts workloads: the
+ * engine would restart an ended run even after the volumes of its workload were detached. Success and failure are
+ * logged as warnings. After a failure, the next observation retries.
  */
 export async function withoutRestartPolicy(
   containers: Pick<EngineContainers, 'neverRestart'>,

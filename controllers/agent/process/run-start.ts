@@ -30,7 +30,8 @@ export interface StartLimits {
 
 /**
  * Waits until the supervisor has written the workload's pid. If the supervisor ends before, or the timeout passes, the
- * run is abandoned and its folder records the reason. Resolves early when the signal aborts.
+ * run is abandoned and its folder records the reason, unless a live supervisor has claimed the run. Resolves early when
+ * the signal aborts.
  */
 export async function settleStart(
   run: SpawnedRun,

@@ -37,8 +37,9 @@ export class Removal {
   }
 
   /**
-   * S11, S12: deletes the snapshot at its provider, then removes the object. The node part reports the deletion
-   * instead.
+   * S11, S12: deletes the snapshot at its provider, then removes its finalizer; the node part reports the deletion
+   * instead. Errors of the driver are reported and retried. In the cluster part, a final error also makes the snapshot
+   * Failed.
    */
   async delete(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
     const { snapshot } = situation;

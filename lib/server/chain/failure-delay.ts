@@ -8,7 +8,10 @@ const delayMaxMs = 5_000;
 const forgetMs = 60_000;
 /** Maximum number of tracked peers; the one with the oldest failure is evicted. */
 const peersMax = 4_096;
-/** Maximum number of delayed answers: more would cost the server more than the client. */
+/**
+ * Maximum number of answers that are delayed at once: more would cost the server more than the client. Further
+ * failures are answered without delay.
+ */
 const heldMax = 256;
 
 /**

@@ -35,7 +35,8 @@ export const growth: readonly Check[] = [
   },
   {
     name: 'expanded-sizes-are-real',
-    behaviour: 'the device of a volume has the size that expand returns',
+    behaviour:
+      'after the next attach, the device of a volume has at least the size that expand returns',
     needs: ['expand', 'content'],
     body: async (trial) => {
       const made = await trial.provision();

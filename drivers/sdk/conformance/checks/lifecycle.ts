@@ -33,7 +33,7 @@ export const lifecycle: readonly Check[] = [
   },
   {
     name: 'sizes-are-real',
-    behaviour: 'the device of a volume has the size that provision returns',
+    behaviour: 'the device of a volume has at least the size that provision returns',
     needs: ['content'],
     body: async (trial) => {
       const made = await trial.provision();
