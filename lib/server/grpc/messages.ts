@@ -1,6 +1,7 @@
 import { gunzip, inflate, type InputType, type ZlibOptions } from 'node:zlib';
 import { statusCodes } from '../../base/index.js';
 import { GrowingBytes } from '../http2/growing-bytes.js';
+import { DecompressionPace } from './decompression-pace.js';
 import type { SentStatus } from './errors.js';
 
 /** Bytes before each message: whether it is compressed, and its length. */
@@ -16,6 +17,8 @@ const decompressors: ReadonlyMap<string, Decompress> = new Map([
   ['gzip', gunzip],
   ['deflate', inflate],
 ]);
+
+const sharedPace = new DecompressionPace();
 
 /** The encodings of messages that are understood. */
 export const acceptedEncodings = ['identity', ...decompressors.keys()].join(',');
@@ -36,6 +39,7 @@ export class MessageReader {
   readonly #bytesMax: number;
   readonly #encoding: string;
   readonly #events: MessageEvents;
+  readonly #pace: DecompressionPace;
   /** The head of a message, of which the last bytes are missing. */
   readonly #head = new GrowingBytes();
   readonly #body = new GrowingBytes();
@@ -49,7 +53,9 @@ export class MessageReader {
   #isPaused = false;
   #failed = false;
 
-  constructor(bytesMax: number, encoding: string, events: MessageEvents) {
+  /** @param pace of all readers of the process by default */
+  constructor(bytesMax: number, encoding: string, events: MessageEvents, pace = sharedPace) {
+    this.#pace = pace;
     this.#bytesMax = bytesMax;
     this.#encoding = encoding;
     this.#events = events;
@@ -133,17 +139,25 @@ export class MessageReader {
       return;
     }
     this.#isDecompressing = true;
-    decompress(bytes, { maxOutputLength: this.#bytesMax }, (error, message) => {
-      this.#isDecompressing = false;
-      if (error?.code === 'ERR_BUFFER_TOO_LARGE')
-        this.#fail(
-          'ResourceExhausted',
-          `Received message that decompresses to a size larger than ${this.#bytesMax}`,
-        );
-      else if (error) this.#fail('Internal', 'Failed to decompress message');
-      else if (!this.#failed) this.#events.message(message);
-      this.#proceed();
+    const isOver = (): boolean => this.#failed;
+    this.#pace.begin(isOver, (done) => {
+      decompress(bytes, { maxOutputLength: this.#bytesMax }, (error, message) => {
+        done();
+        this.#decompressed(error, message);
+      });
     });
+  }
+
+  #decompressed(error: NodeJS.ErrnoException | null, message: Buffer): void {
+    this.#isDecompressing = false;
+    if (error?.code === 'ERR_BUFFER_TOO_LARGE')
+      this.#fail(
+        'ResourceExhausted',
+        `Received message that decompresses to a size larger than ${this.#bytesMax}`,
+      );
+    else if (error) this.#fail('Internal', 'Failed to decompress message');
+    else if (!this.#failed) this.#events.message(message);
+    this.#proceed();
   }
 
   /** Continues with what waited. */
