@@ -98,6 +98,7 @@ describe('the messages of a call', () => {
       'identity',
       framed(Buffer.from('text'), 1),
     ],
+    'an unknown flag': [statusCodes.Internal, 'identity', framed(Buffer.from('text'), 2)],
     'a message that is cut': [
       statusCodes.Internal,
       'identity',

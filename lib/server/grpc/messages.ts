@@ -111,8 +111,10 @@ export class MessageReader {
 
   #begin(head: Buffer): void {
     const length = head.readUInt32BE(1);
-    this.#isCompressed = head[0] === 1;
-    if (length > this.#bytesMax)
+    const flag = head[0] ?? 0;
+    this.#isCompressed = flag === 1;
+    if (flag > 1) this.#fail('Internal', `Received message with the unknown flag ${flag}`);
+    else if (length > this.#bytesMax)
       this.#fail(
         'ResourceExhausted',
         `Received message larger than max (${length} vs ${this.#bytesMax})`,
