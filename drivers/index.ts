@@ -2,6 +2,7 @@
  * The built-in drivers, by name. Each is loaded at its first use, so that a provider's SDK is loaded only if a
  * class uses it.
  */
+import { statSync } from 'node:fs';
 import type { Driver, DriverFactory, DriverRegistry, StorageSettings } from '@kedge/driver-sdk';
 
 type Load = () => Promise<{ readonly createDriver: DriverFactory }>;
@@ -30,6 +31,15 @@ export const configurableDrivers: readonly { readonly name: string; readonly tok
     settings === undefined ? [] : [{ name, token: settings === 'providerWithToken' }],
   );
 
+/**
+ * Lets Node's module loader resolve symbolic links: it does not after a stat of a socket or pipe until the next stat
+ * (nodejs/node#51142). The removal of a folder leaves such a stat if the last file in it was a socket, and an SDK below
+ * a linked `node_modules` would be loaded twice or empty.
+ */
+function resolveLinks(): void {
+  statSync('/');
+}
+
 /** The built-in drivers with this node's settings. */
 export function builtinDrivers(settings: StorageSettings): DriverRegistry {
   const loaded = new Map<string, Promise<Driver>>();
@@ -44,6 +54,7 @@ export function builtinDrivers(settings: StorageSettings): DriverRegistry {
       if (!load) return Promise.resolve(undefined);
       let driver = loaded.get(name);
       if (!driver) {
+        resolveLinks();
         driver = load().then((module) => module.createDriver(settings));
         loaded.set(name, driver);
       }
