@@ -24,7 +24,8 @@ import { MethodRights } from './method-rights.js';
 import { requireName } from './normalized-request.js';
 import type { ObjectAccess } from '../api/object-access.js';
 import type { Resources } from '../objects/resources.js';
-import type { Sessions } from './sessions.js';
+import { GuardedStream } from './guarded-stream.js';
+import type { OpenSession, Sessions } from './sessions.js';
 
 /** Options of the chain. */
 export interface DispatcherOptions {
@@ -191,28 +192,28 @@ export class Dispatcher {
     );
   }
 
-  async *#session(
+  #session(
     method: MethodInfo,
     context: CallContext,
     request: JsonObject,
     source: (context: CallContext) => AsyncIterable<JsonObject>,
   ): AsyncIterable<JsonObject> {
     const begun = this.#options.clock.monotonic();
-    let failure: unknown;
-    try {
-      const access = await this.#authorize(method, context, request);
-      this.#record('begin', method, context, request, 'OK', '', 0);
-      const { sessions } = this.#options;
-      const { identity, peer, requestId, transport } = context;
-      yield* sessions.run(identity, access, context.signal, (signal) =>
-        source({ identity, peer, requestId, transport, signal }),
-      );
-    } catch (error) {
-      failure = error;
-      throw error;
-    } finally {
-      this.#over(method, context, request, begun, failure);
-    }
+    let session: OpenSession | undefined;
+    return new GuardedStream({
+      open: async () => {
+        const access = await this.#authorize(method, context, request);
+        this.#record('begin', method, context, request, 'OK', '', 0);
+        const { identity, peer, requestId, transport } = context;
+        session = await this.#options.sessions.open(identity, access, context.signal);
+        const { signal, end } = session;
+        return { source: source({ identity, peer, requestId, transport, signal }), end };
+      },
+      close: (failure) => {
+        session?.close();
+        this.#over(method, context, request, begun, failure);
+      },
+    });
   }
 
   async #authorize(

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { silentLogger, StatusError } from '../../base/index.js';
 import { FakeClock, settle } from '../../testing/index.js';
 import { type Access, accessControl, type Authentication, type Identity } from '../auth/index.js';
-import { Sessions } from './sessions.js';
+import { GuardedStream } from './guarded-stream.js';
+import { type OpenSession, Sessions } from './sessions.js';
 
 const never = new AbortController().signal;
 const ann: Identity = {
@@ -12,6 +13,24 @@ const ann: Identity = {
   tokenId: 't',
   expiresAt: undefined,
 };
+
+/** A stream as the dispatcher runs it. */
+function run<T>(
+  sessions: Sessions,
+  identity: Identity,
+  access: Access | undefined,
+  signal: AbortSignal,
+  source: (signal: AbortSignal) => AsyncIterable<T>,
+): AsyncIterable<T> {
+  let session: OpenSession | undefined;
+  return new GuardedStream({
+    open: async () => {
+      session = await sessions.open(identity, access, signal);
+      return { source: source(session.signal), end: session.end };
+    },
+    close: () => session?.close(),
+  });
+}
 
 describe('sessions', () => {
   const access: Access = { resource: 'lamps', verb: 'watch', namespace: 'default' };
@@ -54,7 +73,7 @@ describe('sessions', () => {
       logger: silentLogger,
     });
     const { source, ended } = endless();
-    const reason = reasonOf(sessions.run({ ...ann, expiresAt }, access, never, source));
+    const reason = reasonOf(run(sessions, { ...ann, expiresAt }, access, never, source));
     await clock.advance(59_999);
     await settle();
     expect(ended()).to.equal(false);
@@ -86,8 +105,8 @@ describe('sessions', () => {
     });
     const first = endless();
     const second = endless();
-    const ended = reasonOf(sessions.run(ann, access, never, first.source));
-    void reasonOf(sessions.run({ ...ann, subject: 'bob' }, access, never, second.source));
+    const ended = reasonOf(run(sessions, ann, access, never, first.source));
+    void reasonOf(run(sessions, { ...ann, subject: 'bob' }, access, never, second.source));
     await settle();
     valid = false;
     change();
@@ -95,9 +114,9 @@ describe('sessions', () => {
     expect(second.ended()).to.equal(false);
     // A right that was revoked before the start of a stream is detected too.
     const late = endless();
-    expect(await reasonOf(sessions.run(ann, access, never, late.source))).to.equal('InvalidToken');
+    expect(await reasonOf(run(sessions, ann, access, never, late.source))).to.equal('InvalidToken');
     const denied = { ...ann, subject: 'denied' };
-    const none = sessions.run(denied, access, never, late.source);
+    const none = run(sessions, denied, access, never, late.source);
     expect(await reasonOf(none)).to.equal('PermissionDenied');
     valid = true;
     const moved = new Sessions({
@@ -106,7 +125,7 @@ describe('sessions', () => {
       clock,
       logger: silentLogger,
     });
-    const elsewhere = moved.run({ ...ann, node: 'a' }, access, never, late.source);
+    const elsewhere = run(moved, { ...ann, node: 'a' }, access, never, late.source);
     expect(await reasonOf(elsewhere)).to.equal('PermissionDenied');
   });
 
@@ -142,7 +161,7 @@ describe('sessions', () => {
       let wake: () => void = () => undefined;
       let over = false;
       const reason = reasonOf(
-        sessions.run(ann, access, never, async function* () {
+        run(sessions, ann, access, never, async function* () {
           try {
             await new Promise<void>((resolve) => (wake = resolve));
             yield 1;
@@ -161,7 +180,7 @@ describe('sessions', () => {
 
     it('deliver nothing more to a slow reader', async () => {
       const { sessions, revoke } = revocable();
-      const stream = sessions.run(ann, access, never, async function* () {
+      const stream = run(sessions, ann, access, never, async function* () {
         for (let n = 0; n < 100; n += 1) yield await Promise.resolve(n);
       });
       const reader = stream[Symbol.asyncIterator]();
@@ -179,7 +198,7 @@ describe('sessions', () => {
       const { sessions, revoke } = revocable();
       const stops = new StatusError({ code: 'Unavailable', reason: 'Stopping', message: '' });
       const reason = reasonOf(
-        sessions.run(ann, access, never, async function* (signal) {
+        run(sessions, ann, access, never, async function* (signal) {
           await new Promise<void>((_, reject) => {
             signal.addEventListener('abort', () => reject(stops), { once: true });
           });

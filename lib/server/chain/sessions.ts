@@ -31,6 +31,16 @@ interface Session {
   readonly end: AbortController;
 }
 
+/** A stream in progress. */
+export interface OpenSession {
+  /** Aborts with the caller's signal and with `end`. */
+  readonly signal: AbortSignal;
+  /** Aborts when the right ends, with the error for the caller. */
+  readonly end: AbortSignal;
+  /** Forgets the stream. */
+  close(): void;
+}
+
 /** Maximum number of open streams; each costs memory. */
 const sessionsMax = 8_192;
 const retryMs = 1_000;
@@ -66,15 +76,14 @@ export class Sessions {
   }
 
   /**
-   * Runs a stream while its holder has the right.
-   * @throws StatusError ResourceExhausted (TooManyStreams), Unauthenticated or PermissionDenied when the right ends
+   * Begins a stream of a holder of a right. Its `end` aborts when the right ends.
+   * @throws StatusError ResourceExhausted (TooManyStreams), Unauthenticated or PermissionDenied
    */
-  async *run<T>(
+  async open(
     identity: Identity,
     access: Access | undefined,
     signal: AbortSignal,
-    source: (signal: AbortSignal) => AsyncIterable<T>,
-  ): AsyncIterable<T> {
+  ): Promise<OpenSession> {
     if (this.#open.size >= sessionsMax)
       throw new StatusError({
         code: 'ResourceExhausted',
@@ -85,17 +94,22 @@ export class Sessions {
     const session: Session = { identity, access, end: new AbortController() };
     this.#open.add(session);
     this.#follow();
-    using link = linkSignals(signal, session.end.signal);
+    const link = linkSignals(signal, session.end.signal);
     const timer = this.#untilExpiry(session);
+    const close = (): void => {
+      timer?.cancel();
+      link[Symbol.dispose]();
+      this.#open.delete(session);
+    };
     try {
       // A right that was revoked after the authentication causes no further change event: check now.
       await this.#recheck(session);
       session.end.signal.throwIfAborted();
-      yield* whileAllowed(source(link.signal), session.end.signal);
-    } finally {
-      timer?.cancel();
-      this.#open.delete(session);
+    } catch (error) {
+      close();
+      throw error;
     }
+    return { signal: link.signal, end: session.end.signal, close };
   }
 
   close(): void {
@@ -141,36 +155,5 @@ export class Sessions {
       }
     };
     this.#following = follow();
-  }
-}
-
-/**
- * Yields the values of a source until `end` aborts. The source may ignore signals: one that is waiting is abandoned,
- * and its remaining values are dropped.
- * @throws the reason of `end`, regardless of how the source ends
- */
-async function* whileAllowed<T>(source: AsyncIterable<T>, end: AbortSignal): AsyncIterable<T> {
-  const iterator = source[Symbol.asyncIterator]();
-  // One listener for all, because a race with one promise would leak memory per answer.
-  let refuse: (reason: unknown) => void = () => undefined;
-  const ended = (): void => refuse(end.reason);
-  end.addEventListener('abort', ended, { once: true });
-  try {
-    for (;;) {
-      const result = await new Promise<IteratorResult<T, unknown>>((resolve, reject) => {
-        refuse = reject;
-        iterator.next().then(resolve, reject);
-      });
-      end.throwIfAborted();
-      if (result.done) return;
-      yield result.value;
-      end.throwIfAborted();
-    }
-  } finally {
-    end.removeEventListener('abort', ended);
-    const leaving = iterator.return?.();
-    // The source may wait forever.
-    if (end.aborted) leaving?.catch(() => undefined);
-    else await leaving;
   }
 }

@@ -79,7 +79,8 @@ export async function* watchResource(
         events: events.map(tell),
         [cursorField]: batch.initial === 'more' ? '' : formatCursor(revision, storeId),
       }));
-    yield* shared && batch.initial === undefined ? shared.of(batch, make) : make();
+    const found = shared && batch.initial === undefined ? shared.of(batch, make) : make();
+    for (const answer of found) yield answer;
   }
 }
 

@@ -1,0 +1,95 @@
+import { expect } from 'chai';
+import { GuardedStream } from './guarded-stream.js';
+
+describe('a stream with a begin and an end', () => {
+  let end: AbortController;
+  let log: string[];
+
+  beforeEach(() => {
+    end = new AbortController();
+    log = [];
+  });
+
+  function streamOf(source: () => AsyncGenerator<number>): GuardedStream<number> {
+    return new GuardedStream<number>({
+      open: () => {
+        log.push('open');
+        return Promise.resolve({ source: source(), end: end.signal });
+      },
+      close: (failure) => void log.push(`close ${(failure as Error | undefined)?.message ?? ''}`),
+    });
+  }
+  async function* numbers(): AsyncGenerator<number> {
+    try {
+      for (let n = 1; n <= 3; n += 1) yield await Promise.resolve(n);
+    } finally {
+      log.push('source over');
+    }
+  }
+  async function read(stream: AsyncIterable<number>): Promise<string> {
+    try {
+      for await (const value of stream) log.push(String(value));
+      return 'ended';
+    } catch (error) {
+      return String(error);
+    }
+  }
+
+  it('has the values of its source, and closes once', async () => {
+    const stream = streamOf(numbers);
+    expect(await read(stream)).to.equal('ended');
+    expect(log).to.deep.equal(['open', '1', '2', '3', 'source over', 'close ']);
+    expect(await stream.next()).to.deep.equal({ done: true, value: undefined });
+    await stream.return();
+    expect(log).to.have.lengthOf(6);
+  });
+
+  it('opens nothing before a value is asked for', async () => {
+    await streamOf(numbers).return();
+    expect(log).to.deep.equal([]);
+  });
+
+  it('closes with the failure of its source, or of its begin', async () => {
+    const failing = async function* (): AsyncGenerator<number> {
+      yield await Promise.resolve(1);
+      throw new Error('broken');
+    };
+    expect(await read(streamOf(failing))).to.equal('Error: broken');
+    expect(log).to.deep.equal(['open', '1', 'close broken']);
+    const refused = new GuardedStream<number>({
+      open: () => Promise.reject(new Error('no right')),
+      close: (failure) => void log.push((failure as Error).message),
+    });
+    expect(await read(refused)).to.equal('Error: no right');
+    expect(log.at(-1)).to.equal('no right');
+  });
+
+  it('waits for its source when the consumer leaves, and closes then', async () => {
+    for await (const value of streamOf(numbers)) {
+      log.push(String(value));
+      break;
+    }
+    expect(log).to.deep.equal(['open', '1', 'source over', 'close ']);
+  });
+
+  it('ends with the reason of its signal while the source waits forever', async () => {
+    const stuck = async function* (): AsyncGenerator<number> {
+      yield await Promise.resolve(1);
+      await new Promise(() => undefined);
+    };
+    const reading = read(streamOf(stuck));
+    for (let n = 0; n < 20; n += 1) await Promise.resolve();
+    end.abort(new Error('revoked'));
+    expect(await reading).to.equal('Error: revoked');
+    expect(log).to.deep.equal(['open', '1', 'close revoked']);
+  });
+
+  it('passes no value on after its signal, also one that was asked for before', async () => {
+    const stream = streamOf(numbers);
+    expect((await stream.next()).value).to.equal(1);
+    end.abort(new Error('revoked'));
+    expect(await stream.next().catch(String)).to.equal('Error: revoked');
+    expect(log).to.include('close revoked');
+    expect(await stream.next()).to.deep.equal({ done: true, value: undefined });
+  });
+});

@@ -1,0 +1,112 @@
+/** The source of a stream, and the signal that ends it with the signal's reason. */
+export interface OpenedStream<T> {
+  readonly source: AsyncIterable<T>;
+  readonly end: AbortSignal;
+}
+
+/** The begin and the end of a {@link GuardedStream}. */
+export interface StreamGuard<T> {
+  /** Called by the first request for a value. */
+  open(): Promise<OpenedStream<T>>;
+  /** Called once, if `open` was called; with the failure that ended the stream, if any. */
+  close(failure?: unknown): void;
+}
+
+/**
+ * The values of a source until a signal ends them. The source may ignore signals: one that is waiting is abandoned, and
+ * its remaining values are dropped. It is no generator, because a value of a watch passes here for every watcher, and
+ * each generator around another one costs several turns of the queue of promises.
+ */
+export class GuardedStream<T> implements AsyncIterableIterator<T> {
+  readonly #guard: StreamGuard<T>;
+  #iterator: AsyncIterator<T> | undefined;
+  #end: AbortSignal | undefined;
+  #isOver = false;
+  /** Rejects the value that the consumer waits for. */
+  #refuse: ((reason: unknown) => void) | undefined;
+  // One listener for all values, because a race with one promise would leak memory per value.
+  readonly #ended = (): void => {
+    if (this.#refuse) this.#fail(this.#end?.reason, this.#refuse);
+  };
+
+  constructor(guard: StreamGuard<T>) {
+    this.#guard = guard;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** @throws the reason of the signal, regardless of how the source ends; errors of the source */
+  next(): Promise<IteratorResult<T, undefined>> {
+    if (this.#isOver) return Promise.resolve({ done: true, value: undefined });
+    const iterator = this.#iterator;
+    if (!iterator) return this.#begin();
+    return new Promise((resolve, reject) => {
+      if (this.#end?.aborted) return this.#fail(this.#end.reason, reject);
+      this.#refuse = reject;
+      iterator.next().then(
+        (result) => {
+          this.#refuse = undefined;
+          if (this.#end?.aborted) return this.#fail(this.#end.reason, reject);
+          if (!result.done) return resolve(result);
+          this.#close();
+          resolve({ done: true, value: undefined });
+        },
+        (thrown: unknown) => this.#fail(this.#end?.aborted ? this.#end.reason : thrown, reject),
+      );
+    });
+  }
+
+  /** Ends the stream. A source that was not ended by the signal is awaited. */
+  async return(): Promise<IteratorResult<T, undefined>> {
+    if (this.#isOver || !this.#iterator) {
+      this.#isOver = true;
+      return { done: true, value: undefined };
+    }
+    this.#isOver = true;
+    let failure: unknown;
+    try {
+      const leaving = this.#iterator.return?.();
+      // The source may wait forever.
+      if (this.#end?.aborted) leaving?.catch(() => undefined);
+      else await leaving;
+    } catch (thrown) {
+      failure = thrown;
+      throw thrown;
+    } finally {
+      this.#isOver = false;
+      this.#close(failure);
+    }
+    return { done: true, value: undefined };
+  }
+
+  async #begin(): Promise<IteratorResult<T, undefined>> {
+    try {
+      const { source, end } = await this.#guard.open();
+      this.#end = end;
+      end.addEventListener('abort', this.#ended, { once: true });
+      this.#iterator = source[Symbol.asyncIterator]();
+    } catch (thrown) {
+      this.#close(thrown);
+      throw thrown;
+    }
+    return this.next();
+  }
+
+  #fail(reason: unknown, reject: (reason: unknown) => void): void {
+    if (!this.#isOver) {
+      this.#iterator?.return?.().catch(() => undefined);
+      this.#close(reason);
+    }
+    reject(reason);
+  }
+
+  #close(failure?: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#refuse = undefined;
+    this.#end?.removeEventListener('abort', this.#ended);
+    this.#guard.close(failure);
+  }
+}
