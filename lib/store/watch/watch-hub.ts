@@ -148,7 +148,8 @@ export class WatchHub {
   async *watch(kind: string, options: HubWatch): AsyncIterable<WatchBatch<ApiObject>> {
     const { signal, bookmarkMs, withPrevious = false } = options;
     this.#check(options.fromRevision);
-    using waiter = this.#wakes.join(signal);
+    // Bookmarks are for other processes. Watchers of this one, such as those of rights, are few, and wait for nobody.
+    using waiter = this.#wakes.join(signal, bookmarkMs === undefined);
     const selection = new Selection(options);
     const scope = scopeKey({ ...options, kind, withPrevious });
     let cursor = options.fromRevision;

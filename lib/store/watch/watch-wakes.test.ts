@@ -90,6 +90,22 @@ describe('waking of watchers', () => {
     expect(woken, 'ten publications in one pass').to.equal(200);
   });
 
+  it('is at once for a prompt watcher, also while a pass is in progress', async () => {
+    watchers(100, 0.04);
+    let prompt = 0;
+    const waiter = wakes.join(stop.signal, true);
+    const follow = async (): Promise<void> => {
+      for (; !stop.signal.aborted; prompt += 1) await waiter.wait(undefined);
+    };
+    void follow();
+    for (let n = 1; n <= 3; n += 1) {
+      wakes.published();
+      await settled();
+      expect(prompt).to.equal(n);
+    }
+    expect(woken).to.equal(100);
+  });
+
   it('counts no other work of the turn as its own', async () => {
     watchers(100, 0.001);
     wakes.published();

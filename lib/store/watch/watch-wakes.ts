@@ -24,6 +24,7 @@ export interface Waiter {
  */
 export class WatchWakes {
   readonly #clock: Clock;
+  readonly #prompt = new Set<() => void>();
   readonly #waiting = new Set<() => void>();
   /** The watchers of the pass in progress; one that has ended no longer waits. */
   #toWake: (() => void)[] = [];
@@ -37,23 +38,27 @@ export class WatchWakes {
 
   /** Number of waiting watchers. */
   get size(): number {
-    return this.#waiting.size;
+    return this.#waiting.size + this.#prompt.size;
   }
 
-  /** Starts a pass, or has one follow the pass in progress. */
+  /** Wakes the prompt watchers, and starts a pass to the others, or has one follow the pass in progress. */
   published(): void {
+    for (const wake of [...this.#prompt]) wake();
     if (this.#busy) this.#again = true;
     else if (this.#waiting.size > 0) this.#pass();
   }
 
   /** Wakes every watcher at once. */
   all(): void {
-    for (const wake of [...this.#waiting]) wake();
+    for (const wake of [...this.#prompt, ...this.#waiting]) wake();
   }
 
-  /** A watcher. Waiting keeps the process running. */
-  join(signal: AbortSignal): Waiter {
-    const waiting = this.#waiting;
+  /**
+   * A watcher. Waiting keeps the process running.
+   * @param isPrompt whether it is woken by each publication at once, whatever the others take
+   */
+  join(signal: AbortSignal, isPrompt = false): Waiter {
+    const waiting = isPrompt ? this.#prompt : this.#waiting;
     const clock = this.#clock;
     let resolve: (() => void) | undefined;
     let timer: Timer | undefined;
