@@ -69,10 +69,9 @@ export class Dispatcher {
     this.#options = options;
     this.#custom = new Map(options.custom.map((method) => [method.id, method]));
     this.#rights = new MethodRights(options.served, this.#custom);
-    for (const method of options.methods) {
+    for (const method of options.methods)
       if (!method.standard && !this.#custom.has(method.id))
         throw new TypeError(`method ${method.id} has no handler`);
-    }
     this.#requests = options.metrics.counter({
       name: 'api_requests_total',
       help: 'Finished calls and ended streams',
