@@ -55,13 +55,17 @@ describe('the first answer', () => {
       const played = new PlayedRuntime();
       await played.start({ id: 'u' } as never);
       let killed = 0;
+      let begun = 0;
       let release: () => void = () => undefined;
       const hung = new Promise<void>((resolve) => {
         release = resolve;
       });
       const command = { kill: () => (killed += 1) } as unknown as ExecProcess;
       const runtime: Runtime = Object.assign(played, {
-        exec: () => hung.then(() => command),
+        exec: () => {
+          begun += 1;
+          return hung.then(() => command);
+        },
         ...(hangs === 'observe' && {
           observe: () => hung.then(() => played.states.get('u') ?? { state: 'absent' }),
         }),
@@ -82,6 +86,8 @@ describe('the first answer', () => {
       );
       release();
       await settle();
-      expect(killed, 'once it starts after all').to.equal(1);
+      const isBegun = hangs === 'exec';
+      expect(begun, 'starts, none of them after the deadline').to.equal(isBegun ? 1 : 0);
+      expect(killed, 'once it starts after all').to.equal(isBegun ? 1 : 0);
     });
 });

@@ -32,7 +32,7 @@ export interface CommandStarter {
 }
 
 /**
- * Starts a command in a workload of this node. A command that starts after the deadline is ended.
+ * Starts a command in a workload of this node. After the deadline no start is begun, and a command that starts is ended.
  * @throws StatusError RuntimeUnavailable, NotRunning, ExecFailed, ExecTimeout
  */
 export async function startCommand(
@@ -40,10 +40,14 @@ export async function startCommand(
   target: CommandTarget,
   spec: ExecSpec,
 ): Promise<ExecProcess> {
-  const starting = started(runtimes, target, spec);
+  const patience = new AbortController();
+  const starting = started(runtimes, target, spec, patience.signal);
   let onLate: () => void = () => undefined;
   const late = new Promise<undefined>((resolve) => {
-    onLate = () => resolve(undefined);
+    onLate = () => {
+      patience.abort();
+      resolve(undefined);
+    };
   });
   const timer = clock.setTimer(onLate, startMs);
   try {
@@ -69,6 +73,7 @@ async function started(
   runtimes: readonly Runtime[],
   { uid, runtime: wanted, namespace, name, status }: CommandTarget,
   spec: ExecSpec,
+  late: AbortSignal,
 ): Promise<ExecProcess> {
   const runtime = runtimes.find((each) => each.name === wanted);
   const resource = { kind: 'Instance', namespace, name };
@@ -89,6 +94,8 @@ async function started(
       resource,
     );
   try {
+    // The caller has its error, and may have repeated the command.
+    late.throwIfAborted();
     return await runtime.exec(uid, spec);
   } catch (error) {
     throw failedPrecondition(

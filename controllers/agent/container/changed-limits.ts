@@ -40,7 +40,11 @@ const shown: Readonly<Record<keyof ContainerLimits, Shown>> = {
   cpuMillis: {
     name: 'cpu',
     text: (value) => `${value}m`,
-    flags: (value) => [`--cpu-quota ${(value * periodMicroseconds) / 1_000}`],
+    // With the period, which may be what was changed.
+    flags: (value) => [
+      `--cpu-period ${periodMicroseconds}`,
+      `--cpu-quota ${(value * periodMicroseconds) / 1_000}`,
+    ],
   },
   cpuShares: { name: 'cpu shares', text: String, flags: (value) => [`--cpu-shares ${value}`] },
   memoryBytes: { name: 'memory', text: bytes, flags: () => [] },

@@ -124,7 +124,7 @@ describe('a restart of the agent', () => {
   it('keeps exit code and reason of the last end in the status of the next runs', async () => {
     const key = { namespace: 'default', name: 'loop-0' };
     const { uid } = (await store.get(instances, key))!.metadata;
-    async function end(exitCode: number, more: object): Promise<object | undefined> {
+    async function end(exitCode: number | undefined, more: object): Promise<object | undefined> {
       const state = runtime.states.get(uid);
       if (state?.state !== 'running') throw new Error(`it is ${state?.state ?? 'not there'}`);
       const { run: number, startedAt } = state;
@@ -139,6 +139,8 @@ describe('a restart of the agent', () => {
     expect(await end(137, { reason: 'OOMKilled' })).to.include({ ...limit, status: 'Running' });
     // The engine, not the workload, caused this end.
     expect(await end(143, { reason: 'EngineRestarted' })).to.include(limit);
+    // A power failure ended it: the pair of code and reason stays one of a single end.
+    expect(await end(undefined, {})).to.include(limit);
     expect(await end(1, {})).to.include({ exitCode: 1, exitReason: '' });
   });
 

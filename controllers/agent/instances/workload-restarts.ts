@@ -88,16 +88,16 @@ export class WorkloadRestarts {
 }
 
 /**
- * The fields of the last end; none for an end that the agent or the engine caused. The reason is written only if there
- * is one, or was one.
+ * The fields of the last end; none for an end that the agent or the engine caused, and for one without an exit code,
+ * such as that of a power failure: the reason belongs to the code. It is written only if there is one, or was one.
  */
 function lastEnd(
   { exitReason }: Instance,
   { exitCode, reason, requested }: Extract<WorkloadState, { state: 'exited' }>,
 ): Pick<Instance, 'exitCode' | 'exitReason'> {
-  if (requested || reason === 'EngineRestarted') return {};
+  if (requested || reason === 'EngineRestarted' || exitCode === undefined) return {};
   return {
-    ...(exitCode !== undefined && { exitCode }),
+    exitCode,
     ...((reason || exitReason) && { exitReason: reason ?? '' }),
   };
 }

@@ -17,7 +17,7 @@ export interface CommandRecord {
  */
 export class CommandRecords {
   readonly #directory: string;
-  /** Commands of this process. */
+  /** Commands of this process whose output it reads. */
   readonly #own = new Set<string>();
 
   constructor(directory: string) {
@@ -35,7 +35,12 @@ export class CommandRecords {
     this.#own.delete(id);
   }
 
-  /** Commands of earlier processes. */
+  /** Keeps the record of a command that this process gave up: it counts as one of an earlier process. */
+  release(id: string): void {
+    this.#own.delete(id);
+  }
+
+  /** Commands of earlier processes, and those that this one gave up. */
   async left(): Promise<readonly CommandRecord[]> {
     const names = await readdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return [];

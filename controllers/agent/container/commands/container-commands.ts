@@ -4,7 +4,8 @@ import { RunningCommands } from '../../runtime/running-commands.js';
 import { isEngineError } from '../engine/engine-error.js';
 import type { EngineExec } from '../engine/engine-exec.js';
 import { CommandRecords } from './command-records.js';
-import { execInContainer, signalCommand } from './container-exec.js';
+import { execInContainer } from './container-exec.js';
+import { signalCommand } from './signal-command.js';
 
 /** Dependencies of {@link ContainerCommands}. */
 export interface ContainerCommandsOptions {

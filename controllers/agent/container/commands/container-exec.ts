@@ -1,5 +1,4 @@
 import { constants } from 'node:os';
-import { readFile } from 'node:fs/promises';
 import type { Duplex } from 'node:stream';
 import { type Clock, sleep } from 'kedge';
 import type {
@@ -11,8 +10,11 @@ import type {
 } from '../../runtime/exec.js';
 import type { EngineExec, ExecInspection } from '../engine/engine-exec.js';
 import type { EngineConnection } from '../engine/engine-transport.js';
-import type { CommandRecord, CommandRecords } from './command-records.js';
+import { isEngineError } from '../engine/engine-error.js';
+import type { CommandRecords } from './command-records.js';
 import { FrameSplitter } from '../engine/stream-frames.js';
+import { signalCommand } from './signal-command.js';
+import { endUnanswered } from './unanswered-start.js';
 
 /** How long the connection may stay open after its command has ended; then it is closed here. */
 const lingerMs = 2_000;
@@ -61,12 +63,23 @@ export async function execInContainer(
   await records?.add({ id, container });
   const forget = (): void => void records?.remove(id).catch(() => undefined);
   const connection = await exec.start(id, tty, signal).catch((error: unknown) => {
-    forget();
+    // Without an answer, the engine may still start it.
+    if (isEngineError(error, 'Broken', 'Timeout', 'Cancelled')) {
+      records?.release(id);
+      void endUnanswered(options, id).then((isOver) => isOver && forget());
+    } else forget();
     throw error;
   });
   const running = new ContainerCommand(options, id, connection, tty);
   running.exited.then(forget, forget);
-  if (terminal) await firstSize(options, running, terminal);
+  if (terminal)
+    try {
+      await firstSize(options, running, terminal);
+    } catch (error) {
+      // Nobody gets this command.
+      running.kill();
+      throw error;
+    }
   return running;
 }
 
@@ -219,52 +232,6 @@ class ContainerCommand implements ExecProcess {
   #signalPid(name: NodeJS.Signals): Promise<void> {
     const { container, exec, signal } = this.#options;
     return signalCommand(exec, { id: this.#id, container }, name, signal);
-  }
-}
-
-/**
- * Signals the process of a command and its descendants, because the engine has no call for it. No-op if the command has
- * ended.
- * @throws Error if the process is not in this container
- */
-export async function signalCommand(
-  exec: EngineExec,
-  { id, container }: CommandRecord,
-  name: NodeJS.Signals,
-  signal: AbortSignal,
-): Promise<void> {
-  const { pid, running } = await exec.inspect(id, signal);
-  if (!running || pid <= 1) return;
-  const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
-  if (!cgroup.includes(container))
-    throw new Error(
-      `process ${pid} of the command is not visible in the pid namespace of kedged; end it inside the container, or run kedged in the pid namespace of the host`,
-    );
-  for (const target of await withChildren(pid)) signalOne(target, name);
-}
-
-/** A process and all its descendants, the deepest last. */
-async function withChildren(pid: number): Promise<readonly number[]> {
-  const found = [pid];
-  for (const parent of found) {
-    const path = `/proc/${parent}/task/${parent}/children`;
-    const text = await readFile(path, 'utf8').catch(() => '');
-    found.push(
-      ...text
-        .split(' ')
-        .map(Number)
-        .filter((child) => child > 1),
-    );
-  }
-  return found;
-}
-
-function signalOne(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch (error) {
-    // The process has ended meanwhile.
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 

@@ -1,0 +1,43 @@
+import { type Clock, sleep } from 'kedge';
+import type { EngineExec } from '../engine/engine-exec.js';
+import { isEngineError } from '../engine/engine-error.js';
+import { signalCommand } from './signal-command.js';
+
+const firstWaitMs = 1_000;
+const longestWaitMs = 60_000;
+/** Together about six minutes. */
+const triesMax = 11;
+
+/**
+ * Kills a command whose start the engine did not answer: it may start it later, and nothing would read its output.
+ * Returns whether the command has ended; false if it was not seen to start, or the signal aborts.
+ */
+export async function endUnanswered(
+  {
+    clock,
+    container,
+    exec,
+    signal,
+  }: {
+    readonly clock: Clock;
+    readonly container: string;
+    readonly exec: Pick<EngineExec, 'inspect'>;
+    readonly signal: AbortSignal;
+  },
+  id: string,
+): Promise<boolean> {
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    const waitMs = Math.min(firstWaitMs * 2 ** tries, longestWaitMs);
+    await sleep(clock, waitMs, signal, { background: true });
+    if (signal.aborted) return false;
+    try {
+      const { exitCode } = await exec.inspect(id, signal);
+      if (exitCode !== undefined) return true;
+      await signalCommand(exec, { id, container }, 'SIGKILL', signal);
+    } catch (error) {
+      // The engine forgets a command with its container. After other errors the next try follows.
+      if (isEngineError(error, 'NotFound')) return true;
+    }
+  }
+  return false;
+}
