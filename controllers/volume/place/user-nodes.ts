@@ -39,10 +39,18 @@ function constraintsBeside(
   });
 }
 
+const ready: NonNullable<Node['status']> = 'Ready';
+
+/** A node as the placement sees it once it is Ready. Nothing is written. */
+function whenReady(node: Node): Node {
+  return { ...node, status: ready, unschedulable: false };
+}
+
 /**
- * For each instance that mounts a volume, the nodes on which it can run besides this volume. Instances that can run on
- * none are left out: they don't decide. Read from the store, because the cache may lack an instance that was created
- * together with the volume.
+ * For each instance that mounts a volume, the nodes on which it can run besides this volume. If it can run on none now,
+ * those on which it can run later: a provisioned volume never moves, and elsewhere the instance could never start.
+ * Instances that no node permits are left out: they don't decide. Read from the store, because the cache may lack an
+ * instance that was created together with the volume.
  */
 export async function nodesOfUsers(
   volume: Volume,
@@ -56,11 +64,15 @@ export async function nodesOfUsers(
   return items
     .filter((instance) => !isDeleting(instance))
     .map((instance) => {
+      if (instance.node !== undefined)
+        return sources.nodes.filter(({ name }) => name === instance.node);
       const beside = constraintsBeside(volume, instance, sources);
-      return sources.nodes.filter((node) =>
-        instance.node === undefined
-          ? placeInstance(instance, [node], beside, placedOn).type === 'node'
-          : instance.node === node.name,
+      const now = sources.nodes.filter(
+        (node) => placeInstance(instance, [node], beside, placedOn).type === 'node',
+      );
+      if (now.length > 0) return now;
+      return sources.nodes.filter(
+        (node) => placeInstance(instance, [whenReady(node)], beside).type === 'node',
       );
     })
     .filter((of) => of.length > 0);

@@ -187,6 +187,18 @@ describe('a volume whose class names no zone', () => {
     expect(await zoneOf('w')).to.equal('a');
   });
 
+  it('is made where its instance can run later, if no node for it is Ready now', async () => {
+    const template = {
+      nodeSelector: { disk: 'fast' },
+      volumes: [{ name: 'd', mountPath: '/d', claim: { name: 'v' } }],
+    };
+    await instance('i', { template });
+    await node('z-fast', 'b', { labels: { [zone]: 'b', disk: 'fast' }, status: 'NotReady' });
+    await world.createVolume();
+    expect(await zoneOf()).to.equal('b');
+    expect(await world.volume()).to.include({ status: 'Available' });
+  });
+
   it('stays where an instance that was placed before runs', async () => {
     await instance('i', { node: 'in-b' });
     world.driver.full.add('b');
