@@ -7,6 +7,7 @@ import {
 } from 'kedge';
 import { asCopy } from './copied-objects.js';
 import { type KeysAtHand, SealedCheck } from './sealed-check.js';
+import { withUnknownOutcomes } from './unknown-outcomes.js';
 
 /** Options of a restore of a cluster's data. */
 export interface DataRestoreOptions {
@@ -15,7 +16,8 @@ export interface DataRestoreOptions {
   readonly engine: ReplaceableEngine;
   readonly keys: KeysAtHand;
   /**
-   * `original`: the restored store continues as the cluster of the backup. `copy`: it becomes a separate cluster, in
+   * `original`: the restored store continues as the cluster of the backup. The outcome of provisioning that was not
+   * known in the backup is observed at the provider. `copy`: it becomes a separate cluster, in
    * which every volume and snapshot of the backup is foreign.
    */
   readonly as: 'original' | 'copy';
@@ -42,5 +44,10 @@ export async function restoreData(options: DataRestoreOptions): Promise<RestoreR
   };
   const { afterRevision } = options;
   const after = afterRevision === undefined ? {} : { afterRevision };
-  return restoreBackup(path, engine, { replace, ...after, ...(options.as === 'copy' ? copy : {}) });
+  const continued: RestoreOptions = { rewrite: withUnknownOutcomes };
+  return restoreBackup(path, engine, {
+    replace,
+    ...after,
+    ...(options.as === 'copy' ? copy : continued),
+  });
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
+  type EmbeddedStore,
   type Logger,
   Manager,
   MemoryEngine,
@@ -32,6 +33,8 @@ export interface StorageWorldOptions {
   readonly seenBy?: (store: ObjectStore) => ObjectStore;
   /** The part of the controllers to run, on node `n`. Default: `cluster`. */
   readonly part?: Part;
+  /** An engine with a restored store, whose objects the world continues with. Default: an empty one. */
+  readonly engine?: MemoryEngine;
 }
 
 /**
@@ -43,7 +46,7 @@ export class StorageWorld {
   readonly driver = new PlayedDriver();
   readonly sealer = new Sealer(randomBytes(32));
   readonly #options: StorageWorldOptions;
-  #store: ObjectStore | undefined;
+  #store: EmbeddedStore | undefined;
   #manager: Manager | undefined;
   #volumeManager: VolumeManager | undefined;
 
@@ -54,17 +57,19 @@ export class StorageWorld {
   /** Starts a world with a class `c`, whose reclaim policy is delete. */
   static async start(options: StorageWorldOptions = {}): Promise<StorageWorld> {
     const world = new StorageWorld(options);
-    world.#store = await openStore({ engine: new MemoryEngine(), clock: world.clock });
-    await world.store.create(storageClasses, {
-      name: 'c',
-      driver: 'played',
-      reclaimPolicy: 'delete',
-    });
+    const { engine } = options;
+    world.#store = await openStore({ engine: engine ?? new MemoryEngine(), clock: world.clock });
+    if (!engine)
+      await world.store.create(storageClasses, {
+        name: 'c',
+        driver: 'played',
+        reclaimPolicy: 'delete',
+      });
     await world.#run();
     return world;
   }
 
-  get store(): ObjectStore {
+  get store(): EmbeddedStore {
     return present(this.#store);
   }
 
