@@ -1,5 +1,11 @@
 import { isDeleting, jsonEqual, type ReconcileContext, type Result } from 'kedge';
-import { type Driver, DriverError, isPending, type Parameters } from '@kedge/driver-sdk';
+import {
+  type Driver,
+  DriverError,
+  isPending,
+  type Operations,
+  type Parameters,
+} from '@kedge/driver-sdk';
 import { liveClass } from '../../references/live-class.js';
 import type { Volume } from '../kind.js';
 import type { VolumeSituation } from '../states/plan.js';
@@ -28,6 +34,16 @@ function haveSameShape(driver: Driver, one: Parameters, other: Parameters): bool
 
 function capturedBy({ driverParameters = {}, handle = '' }: Volume): Parameters | undefined {
   return handle === '' && Object.keys(driverParameters).length > 0 ? driverParameters : undefined;
+}
+
+/**
+ * Whether the provider refused the parameters of the attempt, and no creation is open. What the provider has of the
+ * uid is not of the attempt then: it may be a used volume that a restored backup does not know.
+ */
+async function madeNothing({ lastOperation }: Volume, operations: Operations): Promise<boolean> {
+  if (lastOperation?.outcome !== 'InvalidParameters') return false;
+  const open = [await operations.get('provision'), await operations.get('restore')];
+  return open.every((text) => text === undefined);
 }
 
 /**
@@ -75,6 +91,7 @@ export class EarlierAttempt {
     const call = { call: 'provision', startedAt: this.#effects.now } as const;
     try {
       const { driver, context } = await this.#effects.begin(request, situation);
+      if (await madeNothing(volume, context.operations)) return undefined;
       const answer = await driver.delete({ ...context, handle: undefined });
       if (isPending(answer))
         return await this.#effects.reportInProgress(request, volume, call.call, answer);

@@ -1,0 +1,39 @@
+import { expect } from 'chai';
+import type { DriverErrorKind } from '@kedge/driver-sdk';
+import { modify } from 'kedge';
+import { settle } from 'kedge/testing';
+import { storageClasses } from '../../storage-class/kind.js';
+import { StorageWorld } from '../../testing/storage-world.js';
+
+describe('a volume whose class changes after an attempt to provision it', () => {
+  let world: StorageWorld;
+  beforeEach(async () => {
+    world = await StorageWorld.start();
+    await setType('first');
+  });
+  afterEach(() => world.stop());
+
+  const setType = async (type: string): Promise<void> => {
+    const ofType = { parameters: { type } };
+    await modify(world.store, storageClasses, { name: 'c' }, (found) => ({ ...found, ...ofType }));
+    await settle();
+  };
+  const attempt = async (error: DriverErrorKind): Promise<void> => {
+    world.driver.failsOn = { provision: error };
+    await world.createVolume();
+    world.driver.failsOn = {};
+    await setType('second');
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
+  };
+
+  it('is provisioned once the remains of an attempt without an answer are deleted', async () => {
+    await attempt('Unavailable');
+    expect(world.driver.calls).to.deep.equal(['provision', 'delete', 'provision']);
+  });
+
+  it('is provisioned without a deletion if the attempt was refused: what has its uid is not of the attempt', async () => {
+    await attempt('InvalidParameters');
+    expect(world.driver.calls).to.deep.equal(['provision', 'provision']);
+  });
+});
