@@ -5,7 +5,7 @@ import {
   type HandleRequest,
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
-import { volumeName } from '@kedge/driver-sdk/provider';
+import { isHostUnknown, volumeName } from '@kedge/driver-sdk/provider';
 import type { Cloud3Api, CloudVolume } from './api.js';
 import { BatchedReads } from './batch.js';
 import { tagKeys } from './names.js';
@@ -94,6 +94,19 @@ export class VolumeReads {
     return handle === undefined
       ? this.tagged(request, absent)
       : this.ofHandle({ ...request, handle }, absent);
+  }
+
+  /**
+   * The volume that a deletion finds. A region without a host does not exist, so it has no volume whose creation was
+   * not sent: a class with a misspelled region leaves nothing behind.
+   */
+  async toDelete(request: DeleteRequest, isSent: boolean): Promise<CloudVolume | undefined> {
+    try {
+      return await this.find(request, deleted);
+    } catch (thrown) {
+      if (request.handle === undefined && !isSent && isHostUnknown(thrown)) return undefined;
+      throw thrown;
+    }
   }
 }
 

@@ -202,7 +202,7 @@ export class Cloud3Volumes {
     const { operations, handle } = request;
     const attempt = await attemptIn(operations);
     const found =
-      (await this.#reads.find(request, deleted)) ??
+      (await this.#reads.toDelete(request, attempt !== undefined)) ??
       (handle === undefined && attempt?.id !== undefined
         ? await this.#reads.withId(request, attempt.id, deleted)
         : undefined);

@@ -30,6 +30,12 @@ export class TransportError extends Error {
   }
 }
 
+/** Whether an error of a call was that no host has the name of its endpoint. */
+export function isHostUnknown(thrown: unknown): boolean {
+  if (thrown instanceof TransportError) return thrown.message === 'ENOTFOUND';
+  return thrown instanceof Error && thrown.cause !== undefined && isHostUnknown(thrown.cause);
+}
+
 /** Sends a request and returns its answer, whatever its status is. @throws TransportError without a complete answer */
 export type Transport = (request: TransportRequest) => Promise<TransportReply>;
 

@@ -166,6 +166,8 @@ export class ProviderClient {
       throw new DriverError(
         sent ? unknown : 'Unavailable',
         `${name} got no answer from ${provider} at ${call.signed?.url.origin ?? endpoint}: ${words}`,
+        // Its message is a code, without a secret.
+        sent ? {} : { cause: thrown },
       );
     }
   }

@@ -7,6 +7,7 @@ export { CallJournal } from '../http/call-journal.js';
 export { type ErrorRow, kindByStatus, type Refusal, rowOf } from '../http/error-table.js';
 export {
   httpTransport,
+  isHostUnknown,
   type Transport,
   TransportError,
   type TransportReply,
