@@ -36,4 +36,23 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     await attempt('InvalidParameters');
     expect(world.driver.calls).to.deep.equal(['provision', 'provision']);
   });
+
+  it('that changes back completes the deletion first, which is no deletion of the volume later', async () => {
+    world.driver.failsOn = { provision: 'Unavailable' };
+    await world.createVolume({ reclaimPolicy: 'retain' });
+    world.driver.failsOn = {};
+    world.driver.slow = { delete: 2 };
+    await setType('second');
+    await world.clock.advance(3_000);
+    expect(world.driver.calls.at(-1)).to.equal('delete');
+    await setType('first');
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
+    const calls = ['provision', 'delete', 'delete', 'delete', 'provision'];
+    expect(world.driver.calls).to.deep.equal(calls);
+    await world.deleteVolume();
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.calls).to.deep.equal(calls);
+  });
 });

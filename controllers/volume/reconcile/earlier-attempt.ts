@@ -95,7 +95,8 @@ export class EarlierAttempt {
       const answer = await driver.delete({ ...context, handle: undefined });
       if (isPending(answer))
         return await this.#effects.reportInProgress(request, volume, call.call, answer);
-      for (const kind of ['provision', 'restore'] as const) await context.operations.clear(kind);
+      for (const kind of ['provision', 'restore', 'delete'] as const)
+        await context.operations.clear(kind);
     } catch (thrown) {
       if (thrown instanceof DriverError && nothingThere.has(thrown.kind)) return undefined;
       return this.#effects.retried(request, volume, call, thrown, ({ kind, message }) => ({

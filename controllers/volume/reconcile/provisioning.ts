@@ -140,7 +140,9 @@ export class Provisioning {
         return await this.start(situation, { from: 'Provisioning' }, request);
       prepared = await this.#effects.begin(request, situation);
       const { driver, context } = prepared;
-      const moved = await this.#relocation.move(situation, prepared, request);
+      const moved =
+        (await this.#relocation.completeLeave(volume, prepared, request)) ??
+        (await this.#relocation.move(situation, prepared, request));
       if (moved) return moved;
       const sizeBytes = parseQuantity(volume.size) ?? 0n;
       const asked = { ...context, sizeBytes, accessMode: volume.accessMode };

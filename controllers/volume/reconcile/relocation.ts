@@ -204,8 +204,23 @@ export class Relocation {
         ),
       }));
     }
-    if (!isPending(answer)) return undefined;
-    return this.#effects.reportInProgress(request, volume, 'provision', answer);
+    if (isPending(answer))
+      return this.#effects.reportInProgress(request, volume, 'provision', answer);
+    await context.operations.clear('delete');
+    return undefined;
+  }
+
+  /**
+   * Completes a deletion of remains that was started before the volume got its place or parameters back: the next
+   * attempt would adopt a resource that is about to disappear. Undefined if none is open.
+   */
+  async completeLeave(
+    volume: Volume,
+    prepared: PreparedCall,
+    request: ReconcileContext,
+  ): Promise<Result | undefined> {
+    const isOpen = (await prepared.context.operations.get('delete')) !== undefined;
+    return isOpen && !volume.handle ? this.leave(volume, prepared, request) : undefined;
   }
 }
 

@@ -23,7 +23,8 @@ export class StalledOutcome {
       const { driver, parameters, context } = await this.#effects.begin(request, situation);
       const found = await driver.observe({ ...context, handle: volume.handle || undefined });
       // The outcome of the operation is known: stop polling it.
-      for (const kind of ['provision', 'restore'] as const) await context.operations.clear(kind);
+      for (const kind of ['provision', 'restore', 'delete'] as const)
+        await context.operations.clear(kind);
       await this.#effects.write(request, volume, {
         status: nextPhase('Stalled', 'provisioned'),
         formatted: isFormatted(volume, driver),
