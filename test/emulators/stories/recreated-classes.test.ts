@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { WireRequest } from '../core/wire.js';
 import { driverNames } from '../sweep/emulated-cloud.js';
 import { CloudWorld } from './cloud-world.js';
 
@@ -72,11 +73,17 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       await cloud.secret('cloud', cloud.credential('first'));
       await cloud.storageClass();
       cloud.emulator.faults.add({ on: create, times: 1_000, fault: { type: 'afterSuccess' } });
-      // A read of cloud3-block would find the volume before the class changes.
+      // A read of cloud3-block or cloud4-disk would find the volume before the class changes.
       let isCreated = false;
-      const isRead = ({ body }: { readonly body: string }): boolean => {
-        isCreated ||= body.includes('Action=CreateVolume&');
-        return isCreated && body.includes('Action=DescribeVolumes&');
+      const isRead = ({
+        method,
+        path,
+        body,
+      }: Pick<WireRequest, 'method' | 'path' | 'body'>): boolean => {
+        const isDisk = path.includes('/disks');
+        isCreated ||= body.includes('Action=CreateVolume&') || (isDisk && method === 'POST');
+        const isOfVolumes = body.includes('Action=DescribeVolumes&');
+        return isCreated && (isOfVolumes || (isDisk && method === 'GET'));
       };
       cloud.emulator.faults.add({ on: isRead, times: 1_000, fault: { type: 'before' } });
       await cloud.volume();
