@@ -42,7 +42,10 @@ interface Report {
   readonly message: string;
 }
 
-/** The reason of an instance whose node does not run it; undefined if it does. */
+/**
+ * Returns the report on an instance whose node is silent, or is stopped while the instance is being deleted; otherwise
+ * undefined.
+ */
 function awayReport(node: Node, deleting: boolean): Report | undefined {
   if (node.status === 'Ready') return undefined;
   const ready = findCondition(node.conditions, 'Ready');

@@ -16,7 +16,7 @@ export function isDeletionDone(conditions: readonly Condition[] | undefined): bo
   return findCondition(conditions, deletedCondition)?.status === 'True';
 }
 
-/** Another process calls the driver: this one waits for it. */
+/** The case of {@link CallingProcess} in which this process waits for one or several nodes. */
 export type Waits = Extract<CallingProcess, { readonly type: 'waits' }>;
 
 /**

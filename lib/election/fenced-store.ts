@@ -20,7 +20,7 @@ export function leadershipLost(name: string): StatusError {
   return new StatusError({
     code: 'FailedPrecondition',
     reason: 'LeadershipLost',
-    message: `lease ${name} is now held by another candidate: nothing was written`,
+    message: `lease ${name} is not held by this candidate: nothing was written; write once it is elected`,
   });
 }
 

@@ -42,11 +42,11 @@ export type Notification<T extends ApiObject> =
 
 /** Only the type of its member is used: it keeps {@link HandlerBuffer} covariant. */
 interface NotificationMember<T extends ApiObject> {
-  tell(notification: Notification<T>): void | Promise<void>;
+  deliver(notification: Notification<T>): void | Promise<void>;
 }
 
 /** Receives notifications without parsed objects; see {@link Notification}. */
-export type NotificationHandler<T extends ApiObject> = NotificationMember<T>['tell'];
+export type NotificationHandler<T extends ApiObject> = NotificationMember<T>['deliver'];
 
 /** The functions of the handler's subscription that {@link objectHandler} uses. */
 export interface HandlerSubscription {

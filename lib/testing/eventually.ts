@@ -1,7 +1,8 @@
 /**
- * Waits for a condition instead of sleeping: polls `probe` until it returns a value other than undefined or false.
+ * Waits for a condition instead of sleeping: polls `probe` until it returns a value other than undefined or false. A
+ * probe that throws is repeated; the time limit does not end a probe that never returns.
  * For tests with real processes; advance a fake clock instead.
- * @throws Error that names `what` after `timeoutMs` (default 30 s).
+ * @throws Error that names `what` after `timeoutMs` (default 30 s). Its cause is the error of the last probe, if any.
  */
 export async function eventually<T>(
   what: string,

@@ -101,17 +101,17 @@ export const relations: readonly Relation[] = [
   { from: 'Node', to: 'Node', fields: [] },
 ];
 
-const told = 'a message for people, not read by programs';
+const forDisplay = 'a message for people, not read by programs';
 const own = 'its own name';
 const literal = 'a value, not the name of an object';
 
 /** Every other text field of these kinds, and why it names no object. */
 export const otherFields: Readonly<Record<Subject, Readonly<Record<string, string>>>> = {
-  Namespace: { name: own, description: told },
+  Namespace: { name: own, description: forDisplay },
   Node: {
     name: own,
     address: literal,
-    version: told,
+    version: forDisplay,
     lastHeartbeatAt: literal,
     agentId: 'the id of the registered process: compared, never resolved',
     'drivers[]': 'built into its process',
@@ -122,9 +122,9 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
     size: literal,
     handle: "the provider's id; only its driver reads it",
     importedAs: "the provider's name of an imported volume; only its driver reads it",
-    failureMessage: told,
+    failureMessage: forDisplay,
     sizeBytes: literal,
-    reason: told,
+    reason: forDisplay,
     'attachments[].devicePath': 'of the node',
     'attachments[].attachedAt': literal,
     'dataDeletion.askedAt': literal,
@@ -139,17 +139,17 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
   Snapshot: {
     name: own,
     handle: "the provider's id; only its driver reads it",
-    failureMessage: told,
+    failureMessage: forDisplay,
     sizeBytes: literal,
     restoreSize: literal,
-    reason: told,
+    reason: forDisplay,
     readyAt: literal,
     ...operation(),
   },
   Service: { name: own, ...template('') },
   Instance: {
     name: own,
-    failureMessage: told,
+    failureMessage: forDisplay,
     exitReason: literal,
     startedAt: literal,
     'backoff.nextStartAt': literal,
@@ -168,7 +168,7 @@ function operation(): Readonly<Record<string, string>> {
     (field) => `calls[].${field}`,
   );
   const fields = ['call', 'startedAt', 'outcome', 'message', 'nextTryAt', ...requests];
-  return Object.fromEntries(fields.map((field) => [`lastOperation.${field}`, told]));
+  return Object.fromEntries(fields.map((field) => [`lastOperation.${field}`, forDisplay]));
 }
 
 function template(prefix: string): Readonly<Record<string, string>> {

@@ -41,7 +41,7 @@ export class RuntimeWaits {
   /** Registers a key that got `message` from its runtime. It is queued when the result differs. */
   wait(key: ObjectKey, runtime: Runtime, message: string): void {
     this.#waits.set(keyString(key), { key, runtime, message });
-    this.#timer ??= this.#nextLook();
+    this.#timer ??= this.#scheduleProbe();
   }
 
   /** Removes a key that is being reconciled. */
@@ -56,23 +56,23 @@ export class RuntimeWaits {
     this.#waits.clear();
   }
 
-  #nextLook(): Timer | undefined {
+  #scheduleProbe(): Timer | undefined {
     if (this.#closed) return undefined;
     const { clock, probeMs } = this.#options;
-    return clock.setTimer(() => void this.#look(), probeMs, { background: true });
+    return clock.setTimer(() => void this.#probe(), probeMs, { background: true });
   }
 
-  async #look(): Promise<void> {
+  async #probe(): Promise<void> {
     const runtimes = new Set([...this.#waits.values()].map(({ runtime }) => runtime));
     // A failure counts as another answer: the reconcile gets the same error and retries with backoff.
-    const look = async (runtime: Runtime) =>
+    const probe = async (runtime: Runtime) =>
       [runtime, await whyNot(runtime).catch(messageOf)] as const;
-    const answers = new Map(await Promise.all([...runtimes].map(look)));
+    const answers = new Map(await Promise.all([...runtimes].map(probe)));
     for (const [name, { key, runtime, message }] of [...this.#waits]) {
       if (!answers.has(runtime) || answers.get(runtime) === message) continue;
       this.#waits.delete(name);
       this.#options.wake(key);
     }
-    this.#timer = this.#waits.size > 0 ? this.#nextLook() : undefined;
+    this.#timer = this.#waits.size > 0 ? this.#scheduleProbe() : undefined;
   }
 }

@@ -46,7 +46,10 @@ async function hasItsRoot(pid: number, boxed: boolean): Promise<boolean> {
 async function untilItsRoot(pid: number, boxed: boolean, clock: Clock): Promise<void> {
   const end = clock.monotonic() + mountsMsMax;
   while (!(await hasItsRoot(pid, boxed))) {
-    if (clock.monotonic() >= end) throw new Error(`process ${pid} did not receive its mounts`);
+    if (clock.monotonic() >= end)
+      throw new Error(
+        `the mounts of process ${pid} are not set up after ${mountsMsMax} ms; repeat the command`,
+      );
     await sleep(clock, 20);
   }
 }
@@ -75,7 +78,7 @@ export interface ExecTarget {
 /**
  * Starts a command with the root, working directory, environment and rights of a running workload. script(1), which
  * every Debian has, provides the terminal, so that the daemon needs no native code. The command ends with the daemon.
- * @throws Error if the workload did not receive its mounts in time, or ended
+ * @throws Error if the mounts of the workload are not set up in time, or it ended
  */
 export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise<ExecProcess> {
   const { pid, mode, clock, privileges, groups } = target;

@@ -15,7 +15,7 @@ export interface ExecSpec {
 export interface ExecExit {
   /** Exit code; 128 plus the number of the signal that ended the command. */
   readonly code: number;
-  /** Name of the signal that ended the command; otherwise empty. */
+  /** Name of the signal that a code above 128 stands for, also if the command chose the code; otherwise empty. */
   readonly signal: string;
 }
 

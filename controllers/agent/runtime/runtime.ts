@@ -131,7 +131,10 @@ export interface Runtime {
    * @throws Error if the command can't be spawned
    */
   start(spec: WorkloadSpec): Promise<void>;
-  /** @throws Error if it may run where this node can't observe it */
+  /**
+   * Returns the state of a workload; `absent` for an unknown id.
+   * @throws Error if it may run where this node can't observe it
+   */
   observe(id: string): Promise<WorkloadState>;
   /** Ids of all workloads that were started and not removed, including those of earlier daemon processes. */
   workloads(): Promise<readonly string[]>;

@@ -56,7 +56,10 @@ export class HeldVolumes {
     return this.#options.own.with(lister.byIndex('claim', claim), claim);
   }
 
-  /** Whether a volume is attached on this node, for a claim or for any. */
+  /**
+   * Whether a volume has an attachment on this node, in any state, or a reservation of this process, for a claim or for
+   * any.
+   */
   isHere(volume: Volume, claim?: string): boolean {
     const claims = this.claimsHere(volume);
     return claim === undefined ? claims.size > 0 : claims.has(claim);

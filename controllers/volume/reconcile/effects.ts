@@ -59,8 +59,8 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
   /** Adds to a volume the fields that the node part knows and the API does not return. */
   recalled(volume: Volume): Volume {
     const missingSince = this.#missingSince.get(volume.metadata.uid);
-    // On a node, `neverUsed` deletes the data whatever the reclaim policy is. A deletion that the controllers of the
-    // cluster request was validated with them.
+    // On a node, `neverUsed` deletes the data regardless of the reclaim policy: the cluster part applied the policy
+    // before it requested the deletion.
     const neverUsed = isDeletionAsked(volume);
     return { ...volume, neverUsed, ...(missingSince === undefined ? {} : { missingSince }) };
   }

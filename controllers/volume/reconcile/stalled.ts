@@ -64,7 +64,7 @@ export function neverUsed(volume: Volume): VolumeStatus {
   return isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
 }
 
-/** A restored block device already has a file system and is never formatted. */
+/** True for a volume restored to a block device: it has the file system of its source and is never formatted. */
 export function isFormatted({ source }: Volume, driver: Driver): boolean {
   return source !== undefined && driver.capabilities().blockDevice;
 }

@@ -67,7 +67,7 @@ describe('a watcher that does not read', () => {
         resourceVersion: '',
         selector: undefined,
         signal: stop.signal,
-        tell: ({ type, object }) => ({ type, object: object }),
+        convert: ({ type, object }) => ({ type, object: object }),
         shared,
       });
       const cut = (): void => expect.fail('the slow watcher was cut');

@@ -9,7 +9,7 @@ import {
 /**
  * Checks the stream of a frame.
  * @param incomplete the stream whose headers are incomplete
- * @throws ConnectionError if such a frame must not come there
+ * @throws ConnectionError if the protocol does not permit the frame on this stream, or it interrupts headers
  */
 export function requirePlace(type: number, stream: number, incomplete: number | undefined): void {
   if (incomplete !== undefined && (type !== types.continuation || incomplete !== stream))

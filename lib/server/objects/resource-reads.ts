@@ -77,11 +77,11 @@ export class ResourceReads {
 
   watch(served: ServedKind, context: CallContext, request: JsonObject): AsyncIterable<JsonObject> {
     const form = context.transport === 'grpc' ? 'stored' : 'message';
-    const tell = ({ type, object }: WatchEvent<ApiObject>): JsonObject => ({
+    const convert = ({ type, object }: WatchEvent<ApiObject>): JsonObject => ({
       type,
       object: form === 'stored' ? stored(served, object, false) : this.#seen(served, object),
     });
-    return this.#watch(served, context, request, form, tell);
+    return this.#watch(served, context, request, form, convert);
   }
 
   #watch(
@@ -89,7 +89,7 @@ export class ResourceReads {
     context: CallContext,
     request: JsonObject,
     form: EventForm,
-    tell: (event: WatchEvent<ApiObject>) => JsonObject,
+    convert: (event: WatchEvent<ApiObject>) => JsonObject,
   ): AsyncIterable<JsonObject> {
     const namespace = requestNamespace(served.kind, request);
     const filter = this.#options.objectAccess?.filterFor(context.identity);
@@ -102,7 +102,7 @@ export class ResourceReads {
       visible: filter && ((object) => filter.allows(plural, 'watch', object)),
       withPrevious: form === 'text with previous',
       signal: context.signal,
-      tell,
+      convert,
       cursorField: form === 'message' || form === 'stored' ? 'resourceVersion' : 'cursor',
       shared: this.#sharedOf(served, form),
     });
@@ -116,7 +116,7 @@ export class ResourceReads {
   ): AsyncIterable<JsonObject> {
     const text = (object: ApiObject): string => JSON.stringify(this.#seen(served, object));
     const withPrevious = request.previous === true;
-    const tell = (event: WatchEvent<ApiObject>): JsonObject => {
+    const convert = (event: WatchEvent<ApiObject>): JsonObject => {
       const previous = withPrevious && event.type !== 'ADDED' ? event.previous : undefined;
       return {
         type: event.type,
@@ -126,7 +126,13 @@ export class ResourceReads {
       };
     };
     const asked = { ...request, resourceVersion: textOf(request, 'cursor') };
-    return this.#watch(served, context, asked, withPrevious ? 'text with previous' : 'text', tell);
+    return this.#watch(
+      served,
+      context,
+      asked,
+      withPrevious ? 'text with previous' : 'text',
+      convert,
+    );
   }
 
   async get(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {

@@ -22,7 +22,7 @@ describe('watch without a version, over the wire', () => {
       resourceVersion: '',
       selector: undefined,
       signal: stop.signal,
-      tell: ({ type, object }) => ({ type, object }),
+      convert: ({ type, object }) => ({ type, object }),
     });
     const seen: ServerSentEvent[] = [];
     for await (const answer of answers) {
@@ -55,7 +55,7 @@ describe('watch without a version, over the wire', () => {
       resourceVersion: '',
       selector: undefined,
       signal: stop.signal,
-      tell: ({ type, object }) => ({ type, object }),
+      convert: ({ type, object }) => ({ type, object }),
     })) {
       const { events, resourceVersion } = answer as unknown as WatchAnswer;
       counts.push(events.length);
@@ -74,7 +74,7 @@ describe('watch without a version, over the wire', () => {
       resourceVersion: '',
       selector: undefined,
       signal: stop.signal,
-      tell: ({ type, object }) => ({ type, object }),
+      convert: ({ type, object }) => ({ type, object }),
     })) {
       const { events, resourceVersion } = answer as unknown as WatchAnswer;
       sizes.push(events.length);
@@ -91,7 +91,7 @@ describe('watch of a caller with access to some objects', () => {
   const hers = (object: ApiObject): boolean => object.labels?.owner === 'ann';
 
   /** The events that she gets after `fromRevision`, and the objects that she has in the end. */
-  async function told(
+  async function received(
     store: ObjectStore,
     fromRevision: number,
   ): Promise<{ readonly lines: readonly string[]; readonly state: readonly string[] }> {
@@ -104,7 +104,7 @@ describe('watch of a caller with access to some objects', () => {
       selector: undefined,
       visible: (object) => Promise.resolve(hers(object)),
       signal: stop.signal,
-      tell: ({ type, object }) => ({ type, object }),
+      convert: ({ type, object }) => ({ type, object }),
     })) {
       const { events, resourceVersion } = answer as unknown as WatchAnswer;
       for (const { type, object } of events) {
@@ -144,10 +144,10 @@ describe('watch of a caller with access to some objects', () => {
       ],
       state: ['taken 4'],
     };
-    expect(await told(store, 0)).to.deep.equal(expected);
+    expect(await received(store, 0)).to.deep.equal(expected);
     await store.close();
     await using again = await openStore({ engine });
-    expect(await told(again, 0)).to.deep.equal(expected);
+    expect(await received(again, 0)).to.deep.equal(expected);
   });
 });
 

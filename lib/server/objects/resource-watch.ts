@@ -32,11 +32,11 @@ export interface WatchRequest {
   readonly fields?: FieldSelector | undefined;
   /** Returns whether the caller may see an object; undefined: the caller sees all objects. */
   readonly visible?: Visible | undefined;
-  /** Whether `tell` needs the state before each change. */
+  /** Whether `convert` needs the state before each change. */
   readonly withPrevious?: boolean;
   readonly signal: AbortSignal;
   /** Converts an event to its form in answers. */
-  readonly tell: (event: WatchEvent<ApiObject>) => JsonObject;
+  readonly convert: (event: WatchEvent<ApiObject>) => JsonObject;
   /** The name of the field of answers with the cursor. */
   readonly cursorField?: 'resourceVersion' | 'cursor';
   /** The answers of all callers who see all objects in this form; undefined: they are made for this caller alone. */
@@ -54,7 +54,7 @@ export async function* watchResource(
   kind: Kind,
   request: WatchRequest,
 ): AsyncIterable<JsonObject> {
-  const { namespace, selector, fields, visible, signal, tell, withPrevious = false } = request;
+  const { namespace, selector, fields, visible, signal, convert, withPrevious = false } = request;
   const { cursorField = 'resourceVersion' } = request;
   // Answers that depend on the caller are not shared, nor are those of the present state, which are made for one caller.
   const shared = visible ? undefined : request.shared;
@@ -76,7 +76,7 @@ export async function* watchResource(
     const { storeId = store.storeId } = batch.cursor === undefined ? {} : parseCursor(batch.cursor);
     const make = (): Iterable<JsonObject> =>
       answers(parts, batch.initial === 'more', (events, revision) => ({
-        events: events.map(tell),
+        events: events.map(convert),
         [cursorField]: batch.initial === 'more' ? '' : formatCursor(revision, storeId),
       }));
     const found = shared && batch.initial === undefined ? shared.of(batch, make) : make();

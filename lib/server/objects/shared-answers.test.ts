@@ -18,12 +18,12 @@ const text = (answer: JsonObject): Buffer => Buffer.from(JSON.stringify(answer))
 describe('answers to watches of one kind', () => {
   let store: ObjectStore;
   let stop: AbortController;
-  let told: number;
+  let converted: number;
 
   beforeEach(async () => {
     store = await openStore({ engine: new MemoryEngine() });
     stop = new AbortController();
-    told = 0;
+    converted = 0;
   });
   afterEach(async () => {
     stop.abort();
@@ -39,8 +39,8 @@ describe('answers to watches of one kind', () => {
       resourceVersion: '0',
       selector: undefined,
       signal: stop.signal,
-      tell: ({ type, object: { name, labels } }) => {
-        told += 1;
+      convert: ({ type, object: { name, labels } }) => {
+        converted += 1;
         return { type, object: { name, labels } };
       },
       ...request,
@@ -62,7 +62,7 @@ describe('answers to watches of one kind', () => {
     await make();
     const [one, other] = [await answersOf({ shared }), await answersOf({ shared })];
     expect(one.length).to.be.greaterThan(1);
-    expect(told).to.equal(objects);
+    expect(converted).to.equal(objects);
     for (const [at, answer] of one.entries()) {
       expect(other[at]).to.equal(answer);
       const bytes = encodedOnce(answer, 'text', () => text(answer));
@@ -92,7 +92,7 @@ describe('answers to watches of one kind', () => {
       selector: undefined,
       visible,
       signal: stop.signal,
-      tell: ({ object: { name } }) => ({ name }),
+      convert: ({ object: { name } }) => ({ name }),
       shared,
     })) {
       seen.push(...(answer.events as readonly JsonObject[]));
@@ -106,15 +106,15 @@ describe('answers to watches of one kind', () => {
     const shared = new SharedAnswers();
     await make();
     let failing = true;
-    const tell: WatchRequest['tell'] = ({ object: { name } }) => {
-      told += 1;
+    const convert: WatchRequest['convert'] = ({ object: { name } }) => {
+      converted += 1;
       if (failing && name === 'lamp-20') throw new Error('no form');
       return { name };
     };
-    const request = { namespace: undefined, resourceVersion: '0', selector: undefined, tell };
+    const request = { namespace: undefined, resourceVersion: '0', selector: undefined, convert };
     const watch = () => watchResource(store, lamps, { ...request, signal: stop.signal, shared });
     for await (const { events } of watch()) {
-      expect(told).to.equal((events as readonly unknown[]).length);
+      expect(converted).to.equal((events as readonly unknown[]).length);
       break;
     }
     for (let n = 0; n < 2; n += 1) {

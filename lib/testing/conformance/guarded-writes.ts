@@ -9,10 +9,10 @@ export const guardedWriteTests: readonly ConformanceTest[] = [
     name: 'an update with a stale object is refused, and writes of others are kept',
     body: async (store) => {
       const made = await store.create(things, thing('a', 1));
-      const told = await store.updateStatus(things, key('a'), { seen: 5 });
+      const reported = await store.updateStatus(things, key('a'), { seen: 5 });
       await refused('Aborted', store.update(things, { ...made, value: 2 }));
-      const changed = await store.update(things, { ...told, value: 3 });
-      await refused('Aborted', store.update(things, { ...told, value: 4 }));
+      const changed = await store.update(things, { ...reported, value: 3 });
+      await refused('Aborted', store.update(things, { ...reported, value: 4 }));
       assert.deepEqual(await store.get(things, key('a')), changed);
       await store.deleteByName(things, key('a'));
       await refused('NotFound', store.update(things, { ...changed, value: 5 }));
@@ -52,11 +52,11 @@ export const guardedWriteTests: readonly ConformanceTest[] = [
     body: async (store) => {
       const made = await store.create(things, thing('a', 1));
       const { uid, resourceVersion } = made.metadata;
-      const told = await store.updateStatus(things, key('a'), { seen: 1 }, { resourceVersion });
+      const reported = await store.updateStatus(things, key('a'), { seen: 1 }, { resourceVersion });
       for (const precondition of [{ resourceVersion }, { uid: `${uid.slice(0, -4)}0000` }])
         await refused('Aborted', store.updateStatus(things, key('a'), { seen: 2 }, precondition));
-      assert.deepEqual(await store.get(things, key('a')), told);
-      const { resourceVersion: now } = told.metadata;
+      assert.deepEqual(await store.get(things, key('a')), reported);
+      const { resourceVersion: now } = reported.metadata;
       await store.updateStatus(things, key('a'), { seen: 3 }, { uid, resourceVersion: now });
       assert.equal((await store.get(things, key('a')))?.seen, 3);
     },

@@ -164,9 +164,9 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     name: 'bumps the generation for spec changes only, and keeps status apart',
     body: async (store) => {
       const made = await store.create(things, thing('a'));
-      const told = await store.updateStatus(things, key('a'), { seen: 5 });
-      assert.equal(told.metadata.generation, made.metadata.generation);
-      const changed = await store.update(things, { ...told, value: 9, seen: 77 });
+      const reported = await store.updateStatus(things, key('a'), { seen: 5 });
+      assert.equal(reported.metadata.generation, made.metadata.generation);
+      const changed = await store.update(things, { ...reported, value: 9, seen: 77 });
       assert.equal(changed.metadata.generation, 2);
       assert.equal(changed.seen, 5);
     },

@@ -129,6 +129,6 @@ export function events(count: number): (batches: readonly WatchBatch<Thing>[]) =
 }
 
 /** Returns the events of a watch as `TYPE name`. */
-export function told(batches: readonly WatchBatch<Thing>[]): readonly string[] {
+export function eventLines(batches: readonly WatchBatch<Thing>[]): readonly string[] {
   return batches.flatMap((batch) => batch.events.map((e) => `${e.type} ${e.object.name}`));
 }

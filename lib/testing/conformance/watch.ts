@@ -4,13 +4,13 @@ import {
   type ConformanceTest,
   collect,
   creation,
+  eventLines,
   events,
   key,
   others,
   refused,
   thing,
   things,
-  told,
 } from './subject.js';
 
 /** The six watch rules, and selections. */
@@ -39,7 +39,7 @@ export const watchTests: readonly ConformanceTest[] = [
       const again = await reopen();
       await again.deleteByName(things, key('a'));
       const batches = await collect(again, { fromRevision: from }, events(3));
-      assert.deepEqual(told(batches), ['ADDED a', 'MODIFIED a', 'DELETED a']);
+      assert.deepEqual(eventLines(batches), ['ADDED a', 'MODIFIED a', 'DELETED a']);
     },
   },
   {
@@ -60,7 +60,7 @@ export const watchTests: readonly ConformanceTest[] = [
       await store.create(others, thing('x'));
       await store.create(things, thing('b'));
       const batches = await collect(store, { fromRevision: revision }, events(1));
-      assert.deepEqual(told(batches), ['ADDED b']);
+      assert.deepEqual(eventLines(batches), ['ADDED b']);
       assert.equal(batches.at(-1)?.revision, store.revision);
     },
   },
@@ -100,7 +100,7 @@ export const watchTests: readonly ConformanceTest[] = [
       await store.create(things, thing('a'));
       const { revision, cursor = String(revision) } = await store.list(things);
       await store.create(things, thing('b'));
-      assert.deepEqual(told(await collect(store, { cursor }, events(1))), ['ADDED b']);
+      assert.deepEqual(eventLines(await collect(store, { cursor }, events(1))), ['ADDED b']);
     },
   },
   {
@@ -128,14 +128,14 @@ export const watchTests: readonly ConformanceTest[] = [
       const expected = ['ADDED a', 'DELETED a', 'ADDED a', 'MODIFIED a', 'DELETED a'];
       const labels = parseLabelSelector('tier=web');
       const live = await collect(store, { fromRevision: from, labels }, events(5));
-      assert.deepEqual(told(live), expected);
+      assert.deepEqual(eventLines(live), expected);
       // After reopening the cache is empty: earlier states come from the log.
       const again = await reopen();
       const fromLog = await collect(again, { fromRevision: from, labels }, events(5));
-      assert.deepEqual(told(fromLog), expected);
+      assert.deepEqual(eventLines(fromLog), expected);
       const fields = parseFieldSelector('value=3');
       const byField = await collect(again, { fromRevision: from, fields }, events(2));
-      assert.deepEqual(told(byField), ['ADDED a', 'DELETED a']);
+      assert.deepEqual(eventLines(byField), ['ADDED a', 'DELETED a']);
     },
     needs: ['durable'],
   },
@@ -155,7 +155,7 @@ export const watchTests: readonly ConformanceTest[] = [
       await store.overwrite(things, { ...held, labels: {}, metadata: { finalizers: [] } });
       const labels = parseLabelSelector('tier=web');
       const batches = await collect(store, { fromRevision: from, labels }, events(5));
-      assert.deepEqual(told(batches), [
+      assert.deepEqual(eventLines(batches), [
         'ADDED a',
         'DELETED a',
         'ADDED b',
@@ -180,7 +180,7 @@ export const watchTests: readonly ConformanceTest[] = [
       assert.equal(initial.flatMap((batch) => batch.events).length, 600);
       assert.ok(initial.length > 1);
       assert.equal(batches.filter((batch) => ended([batch])).length, 1);
-      assert.deepEqual(told(batches.slice(-1)), ['ADDED later']);
+      assert.deepEqual(eventLines(batches.slice(-1)), ['ADDED later']);
     },
   },
 ];
