@@ -55,4 +55,18 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     expect(await world.volume()).to.equal(undefined);
     expect(world.driver.calls).to.deep.equal(calls);
   });
+
+  it('waits while an open creation may have made it and its deletion is not permitted', async () => {
+    world.driver.slow = { provision: 1 };
+    world.driver.failsOn = { delete: 'PermissionDenied' };
+    await world.createVolume();
+    await setType('second');
+    await world.clock.advance(20_000);
+    expect(world.driver.calls.filter((call) => call === 'provision')).to.have.length(1);
+    expect(await world.volume()).to.include({ reason: 'PermissionDenied' });
+    world.driver.failsOn = {};
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
+    expect(world.driver.calls.slice(-2)).to.deep.equal(['delete', 'provision']);
+  });
 });

@@ -36,14 +36,10 @@ function capturedBy({ driverParameters = {}, handle = '' }: Volume): Parameters 
   return handle === '' && Object.keys(driverParameters).length > 0 ? driverParameters : undefined;
 }
 
-/**
- * Whether the provider refused the parameters of the attempt, and no creation is open. What the provider has of the
- * uid is not of the attempt then: it may be a used volume that a restored backup does not know.
- */
-async function madeNothing({ lastOperation }: Volume, operations: Operations): Promise<boolean> {
-  if (lastOperation?.outcome !== 'InvalidParameters') return false;
-  const open = [await operations.get('provision'), await operations.get('restore')];
-  return open.every((text) => text === undefined);
+/** Whether the outcome of a creation is unknown. */
+async function isCreationOpen(operations: Operations): Promise<boolean> {
+  const kept = [await operations.get('provision'), await operations.get('restore')];
+  return kept.some((text) => text !== undefined);
 }
 
 /**
@@ -89,16 +85,24 @@ export class EarlierAttempt {
     if (!captured || this.#effects.callingProcess(volume).type !== 'here') return undefined;
     if (haveSameShape(next.driver, captured, next.parameters)) return undefined;
     const call = { call: 'provision', startedAt: this.#effects.now } as const;
+    let isOpen = false;
     try {
       const { driver, context } = await this.#effects.begin(request, situation);
-      if (await madeNothing(volume, context.operations)) return undefined;
+      isOpen = await isCreationOpen(context.operations);
+      // The parameters were refused. What the provider has of the uid is not of the attempt: it may be a used volume
+      // that a restored backup does not know.
+      if (!isOpen && volume.lastOperation?.outcome === 'InvalidParameters') return undefined;
       const answer = await driver.delete({ ...context, handle: undefined });
       if (isPending(answer))
         return await this.#effects.reportInProgress(request, volume, call.call, answer);
       for (const kind of ['provision', 'restore', 'delete'] as const)
         await context.operations.clear(kind);
     } catch (thrown) {
-      if (thrown instanceof DriverError && nothingThere.has(thrown.kind)) return undefined;
+      // Rights to create and to delete differ: what an open creation made must not be forgotten.
+      const isForgotten =
+        isOpen && thrown instanceof DriverError && thrown.kind === 'PermissionDenied';
+      if (!isForgotten && thrown instanceof DriverError && nothingThere.has(thrown.kind))
+        return undefined;
       return this.#effects.retried(request, volume, call, thrown, ({ kind, message }) => ({
         reason: kind,
         ...this.#effects.made(
