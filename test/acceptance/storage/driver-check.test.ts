@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
 import { specifiedScopes } from '../../emulators/cloud1/machine.js';
 import { type RunningEmulator, startEmulator } from '../../emulators/index.js';
 import { root, TestDaemon } from '../daemon.js';
@@ -189,9 +190,11 @@ endpoint = "${cloud2.endpoint}"
     const refused = await daemon.rest('POST', '/v1/storageclasses/whole:check', {}, String(token));
     expect(refused.status).to.equal(403);
     expect(JSON.stringify(refused.body)).to.contain('driverchecks');
-    const audit = (await readFile(join(daemon.data, 'audit.jsonl'), 'utf8')).split('\n');
-    const of = audit.filter((line) => line.includes('"driverchecks"'));
-    expect(of.some((line) => line.includes('PermissionDenied'))).to.equal(true);
+    const of = await eventually('the record of the refusal', async () => {
+      const audit = (await readFile(join(daemon.data, 'audit.jsonl'), 'utf8')).split('\n');
+      const found = audit.filter((line) => line.includes('"driverchecks"'));
+      return found.some((line) => line.includes('PermissionDenied')) ? found : undefined;
+    });
     expect(of.some((line) => line.includes('"whole"') && line.includes('"OK"'))).to.equal(true);
     const absent = await daemon.rest('POST', '/v1/storageclasses/absent:check', {});
     expect(absent.status).to.equal(404);
