@@ -7,6 +7,7 @@ import {
   type Parameters,
 } from '@kedge/driver-sdk';
 import { liveClass } from '../../references/live-class.js';
+import { isSealed } from '../../secret/index.js';
 import type { Volume } from '../kind.js';
 import type { VolumeSituation } from '../states/plan.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
@@ -26,7 +27,8 @@ function haveSameShape(driver: Driver, one: Parameters, other: Parameters): bool
   const shape = (parameters: Parameters): Parameters =>
     Object.fromEntries(
       Object.entries(parameters)
-        .filter(([key]) => !ignored.has(key))
+        // Each seal of a literal is another text.
+        .filter(([key, value]) => !ignored.has(key) && !isSealed(value))
         .sort(([a], [b]) => (a < b ? -1 : 1)),
     );
   return jsonEqual(shape(one), shape(other));
