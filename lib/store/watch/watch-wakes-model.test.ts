@@ -1,0 +1,160 @@
+import { setMaxListeners } from 'node:events';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { Clock, Timer } from '../../base/index.js';
+import { WatchWakes } from './watch-wakes.js';
+
+/** The most time between a publication and the end of the pass to everybody, when watchers take no time. */
+const boundMs = 50;
+
+/** A clock whose time passes only by `advance`; deferred callbacks run by `turn`. */
+class StepClock implements Clock {
+  #now = 0;
+  readonly #deferred: (() => void)[] = [];
+  readonly timers = new Set<{ readonly callback: () => void; readonly dueAt: number }>();
+  now = (): number => this.#now;
+  monotonic = (): number => this.#now;
+  turnAgeMs = (): number => 0;
+  defer = (callback: () => void): void => void this.#deferred.push(callback);
+  setTimer = (callback: () => void, delayMs: number): Timer => {
+    const timer = { callback, dueAt: this.#now + delayMs };
+    this.timers.add(timer);
+    return { cancel: () => void this.timers.delete(timer) };
+  };
+
+  get hasDeferred(): boolean {
+    return this.#deferred.length > 0;
+  }
+
+  turn(): void {
+    for (const callback of this.#deferred.splice(0)) callback();
+  }
+
+  advance(ms: number): void {
+    this.#now += ms;
+    for (const timer of [...this.timers])
+      if (timer.dueAt <= this.#now && this.timers.delete(timer)) timer.callback();
+  }
+}
+
+async function settled(): Promise<void> {
+  for (let n = 0; n < 8; n += 1) await Promise.resolve();
+}
+
+/** Watchers as the hub runs them, of which each may be held up by its reader. */
+class World {
+  readonly clock = new StepClock();
+  readonly wakes = new WatchWakes(this.clock);
+  readonly watchers: Watcher[] = [];
+  revision = 0;
+
+  join(count: number, isPrompt = false): void {
+    for (let n = 0; n < count; n += 1) this.watchers.push(new Watcher(this, isPrompt));
+  }
+
+  publish(): void {
+    this.revision += 1;
+    this.wakes.published();
+  }
+
+  /** Lets passes and rests go on, without a further publication. */
+  async pass(): Promise<void> {
+    const turns = async (): Promise<void> => {
+      await settled();
+      while (this.clock.hasDeferred) {
+        this.clock.turn();
+        await settled();
+      }
+    };
+    await turns();
+    this.clock.advance(boundMs);
+    await turns();
+  }
+
+  /** Watchers that could have read the last revision, and have not. */
+  late(only: (watcher: Watcher) => boolean): number {
+    return this.watchers.filter((w) => w.isReading && w.cursor < this.revision && only(w)).length;
+  }
+}
+
+class Watcher {
+  readonly isPrompt: boolean;
+  readonly stop = new AbortController();
+  cursor: number;
+  #goOn: (() => void) | undefined;
+  isHeld = false;
+
+  constructor(world: World, isPrompt: boolean) {
+    this.isPrompt = isPrompt;
+    this.cursor = world.revision;
+    setMaxListeners(0, this.stop.signal);
+    void this.#run(world);
+  }
+
+  get isReading(): boolean {
+    return !this.isHeld && !this.stop.signal.aborted;
+  }
+
+  /** Its reader reads no more, or reads again. */
+  toggle(): void {
+    this.isHeld = !this.isHeld;
+    this.#goOn?.();
+  }
+
+  async #run(world: World): Promise<void> {
+    const { signal } = this.stop;
+    using waiter = world.wakes.join(signal, this.isPrompt);
+    while (!signal.aborted) {
+      if (this.isHeld) await new Promise<void>((resolve) => (this.#goOn = resolve));
+      else if (this.cursor < world.revision) this.cursor = world.revision;
+      // Far away: no watcher may depend on its next bookmark.
+      else await waiter.wait(this.isPrompt ? undefined : 1e9);
+    }
+  }
+}
+
+type Step = (world: World) => void | Promise<void>;
+const at = (world: World, n: number): Watcher | undefined =>
+  world.watchers[n % Math.max(1, world.watchers.length)];
+
+const steps: fc.Arbitrary<readonly [name: string, step: Step]> = fc.oneof(
+  { arbitrary: fc.constant(['publish', (w: World) => w.publish()] as const), weight: 6 },
+  { arbitrary: fc.constant(['turn', (w: World) => w.clock.turn()] as const), weight: 6 },
+  { arbitrary: fc.constant(['settle', settled] as const), weight: 6 },
+  fc.nat({ max: 60 }).map((ms) => [`${ms} ms`, (w: World) => w.clock.advance(ms)] as const),
+  fc
+    .tuple(fc.constantFrom(1, 5, 300), fc.boolean())
+    .map(([n, prompt]) => [`join ${n} ${prompt}`, (w: World) => w.join(n, prompt)] as const),
+  fc.nat().map((n) => [`abort ${n}`, (w: World) => at(w, n)?.stop.abort()] as const),
+  fc.nat().map((n) => [`toggle ${n}`, (w: World) => at(w, n)?.toggle()] as const),
+  fc.constant(['all', (w: World) => w.wakes.all()] as const),
+);
+
+describe('waking of watchers, whatever happens when', () => {
+  it('reaches all who wait soon after each publication, prompt ones at once, and leaves nothing', async function () {
+    this.timeout(60_000);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(1, 16, 17, 40, 257, 600),
+        fc.array(steps, { maxLength: 30 }),
+        async (count, taken) => {
+          const world = new World();
+          world.join(count);
+          world.join(1, true);
+          for (const [, step] of taken) await step(world);
+          await settled();
+          expect(world.late(({ isPrompt }) => isPrompt)).to.equal(0);
+          await world.pass();
+          expect(world.late(() => true)).to.equal(0);
+          for (const watcher of world.watchers) {
+            watcher.stop.abort();
+            if (watcher.isHeld) watcher.toggle();
+          }
+          await world.pass();
+          expect([world.wakes.size, world.clock.timers.size]).to.deep.equal([0, 0]);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
