@@ -32,8 +32,12 @@ export const limits = {
   /** Events kept in memory for watchers, and their encoded bytes. Older events are read from the log. */
   watchRingEvents: 10_000,
   watchRingBytes: 33_554_432,
-  /** Events in one batch of a watcher. */
+  /**
+   * Events in one batch of a watcher, and encoded bytes beyond which it has no further revision: a watcher that is not
+   * read keeps its batch in memory, with the answers that were made of it.
+   */
   watchBatchEvents: 500,
+  watchBatchBytes: 524_288,
   /** Events of history kept on disk, at least for `historyAgeMs`. */
   historyEvents: 100_000,
   historyAgeMs: 3_600_000,

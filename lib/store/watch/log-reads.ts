@@ -22,7 +22,7 @@ export async function readChanges(
     for (const raw of chunk) {
       if (raw.revision > visible()) return found;
       if (raw.index === 0) {
-        if (events >= limits.watchBatchEvents || bytes >= limits.batchBytesMax) return found;
+        if (events >= limits.watchBatchEvents || bytes >= limits.watchBatchBytes) return found;
         found.push({ revision: raw.revision, changes: [] });
       }
       const record = decodeRecord(raw);

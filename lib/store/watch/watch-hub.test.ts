@@ -1,6 +1,11 @@
 import { expect } from 'chai';
-import { hasCode } from '../../base/index.js';
-import { type ApiObject, defineKind, type StoredBatch } from '../../object/index.js';
+import { hasCode, limits } from '../../base/index.js';
+import {
+  type ApiObject,
+  defineKind,
+  type NewObject,
+  type StoredBatch,
+} from '../../object/index.js';
 import { RecordingLogger, settle } from '../../testing/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../index.js';
 
@@ -94,5 +99,31 @@ describe('sinks of a watch in process', () => {
     await store.create(lamps, { name: 'a' });
     expect(watching.seen).to.deep.equal([0]);
     expect(watching.ended).to.equal('aborted');
+  });
+});
+
+describe('batches of a watch', () => {
+  it('have few large objects, in memory and in the log, so that a watcher that is not read keeps little', async () => {
+    const engine = new MemoryEngine();
+    const bytes = 60_000;
+    const count = (3 * limits.watchBatchBytes) / bytes;
+    const store = await openStore({ engine });
+    const big = 'x'.repeat(bytes);
+    for (let n = 0; n < count; n += 1)
+      await store.create(lamps, { name: `n-${n}`, big } as NewObject<ApiObject>);
+    const requireSmall = async (from: ObjectStore): Promise<void> => {
+      const names: string[] = [];
+      const stop = new AbortController();
+      for await (const { events } of from.watch(lamps, { fromRevision: 0, signal: stop.signal })) {
+        expect(events.length * bytes).to.be.at.most(limits.watchBatchBytes + bytes);
+        names.push(...events.map(({ object }) => object.name));
+        if (names.length >= count) break;
+      }
+      expect(names).to.deep.equal(Array.from({ length: Math.ceil(count) }, (_, n) => `n-${n}`));
+    };
+    await requireSmall(store);
+    await store.close();
+    await using again = await openStore({ engine });
+    await requireSmall(again);
   });
 });

@@ -51,7 +51,7 @@ export interface WatchHubOptions {
  * Delivers to every watcher all events after its cursor, in order, each once.
  *
  * A watcher is one integer, not a queue: recent events are in a shared ring, older ones are read from the log, and
- * compacted ones are OutOfRange. A slow watcher therefore needs no memory and delays no other.
+ * compacted ones are OutOfRange. A slow watcher therefore keeps one batch of bounded size, and delays no other.
  */
 export class WatchHub {
   readonly #options: WatchHubOptions;
@@ -132,7 +132,8 @@ export class WatchHub {
    * @throws StatusError OutOfRange (Compacted), DataLoss (LogHole)
    */
   async #after(revision: number): Promise<readonly Published[]> {
-    if (revision >= this.#ring.start) return this.#ring.after(revision, limits.watchBatchEvents);
+    if (revision >= this.#ring.start)
+      return this.#ring.after(revision, limits.watchBatchEvents, limits.watchBatchBytes);
     const found = await readChanges(this.#options.engine, revision, () => this.#revision);
     // Compaction may have passed the cursor during the read of the log: then the read may have holes.
     this.#check(revision);
@@ -245,7 +246,7 @@ export class WatchHub {
       if (signal.aborted) return;
       deliver(await this.#after(cursor));
     }
-    deliver(this.#ring.after(cursor, Number.MAX_SAFE_INTEGER));
+    deliver(this.#ring.after(cursor));
     await new Promise<void>((resolve, reject) => {
       if (signal.aborted) return resolve();
       if (failed) return reject(StatusError.from(failed.error));

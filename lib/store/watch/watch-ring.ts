@@ -55,10 +55,21 @@ export class WatchRing {
     }
   }
 
-  /** At most `count` revisions after `revision`, which must be at least `start`. Revisions are dense. */
-  after(revision: number, count: number): readonly Published[] {
+  /**
+   * The revisions after `revision`, which must be at least `start`: at most `count` and `bytes`, but always the first
+   * one. Revisions are dense.
+   */
+  after(revision: number, count = Infinity, bytes = Infinity): readonly Published[] {
     const from = this.#head + revision - this.#start;
-    return this.#items.slice(from, from + count);
+    const last = Math.min(from + count, this.#items.length);
+    let end = from;
+    let left = bytes;
+    while (end < last) {
+      for (const change of this.#items[end]?.changes ?? []) left -= heldBytes(change);
+      if (left < 0 && end > from) break;
+      end += 1;
+    }
+    return this.#items.slice(from, end);
   }
 
   #dropOldest(): void {
