@@ -61,7 +61,7 @@ module.exports = {
     lib('adapters', 'base'),
     lib('rpc', ...low),
     lib('client', ...low, 'rpc', 'store'),
-    lib('server', ...low, 'store', 'rpc', 'election', 'controller'),
+    lib('server', ...low, 'store', 'workqueue', 'rpc', 'election', 'controller'),
     ...rooms('object', { fields: [], kinds: ['fields'] }),
     ...rooms('store', {
       engine: [],

@@ -24,8 +24,13 @@ describe('the budget of a connection', () => {
   };
 
   it('allows a thousand at once', () => {
-    expect(allowed(2_000)).to.equal(999);
+    expect(allowed(2_000)).to.equal(1_000);
     expect(allowed(1)).to.equal(0);
+  });
+
+  it('allows no more at once on a connection that is old', async () => {
+    await clock.advance(1_000_000);
+    expect(allowed(3_000)).to.equal(1_000);
   });
 
   it('allows 33 a second for any time', async () => {
@@ -40,6 +45,6 @@ describe('the budget of a connection', () => {
     await clock.advance(10_000);
     expect(allowed(2_000)).to.be.within(330, 340);
     await clock.advance(1_000_000);
-    expect(allowed(2_000)).to.be.within(999, 1_000);
+    expect(allowed(2_000)).to.equal(1_000);
   });
 });
