@@ -2,9 +2,6 @@ import { invalid, limits } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { NodeImage } from '../agent/index.js';
 
-/** Maximum bytes of the images in one answer, like a page of other lists: clients of gRPC receive at most 4 MiB. */
-const pageBytesMax = 524_288;
-
 /** The page of a list of images to return. */
 export interface ImagePageRequest {
   readonly limit: number;
@@ -42,7 +39,7 @@ function tokenOf({ createdAt, id }: Pick<NodeImage, 'createdAt' | 'id'>): string
   return Buffer.from(`${createdAt} ${id}`).toString('base64url');
 }
 
-/** The first images that fit into one answer: at least one, if there is any. */
+/** The first images that fit into one message, like a page of other lists: at least one, if there is any. */
 export function fittingImages(
   images: Iterable<NodeImage>,
   shown: (image: NodeImage) => JsonObject,
@@ -53,7 +50,7 @@ export function fittingImages(
   for (const image of images) {
     const item = shown(image);
     bytes += Buffer.byteLength(JSON.stringify(item));
-    if (items.length > 0 && (items.length >= limit || bytes > pageBytesMax)) break;
+    if (items.length > 0 && (items.length >= limit || bytes > limits.listMessageBytes)) break;
     items.push(item);
   }
   return items;

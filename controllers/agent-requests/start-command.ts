@@ -1,4 +1,4 @@
-import { type Clock, failedPrecondition, messageOf, StatusError } from 'kedge';
+import { type Clock, failedPrecondition, messageOf, sleep, StatusError, within } from 'kedge';
 import { type ExecProcess, type ExecSpec, type Runtime, runtimeFailure } from '../agent/index.js';
 import type { Instance } from '../instance/kind.js';
 
@@ -42,22 +42,15 @@ export async function startCommand(
 ): Promise<ExecProcess> {
   const patience = new AbortController();
   const starting = started(runtimes, target, spec, patience.signal);
-  let onLate: () => void = () => undefined;
-  const late = new Promise<undefined>((resolve) => {
-    onLate = () => {
-      patience.abort();
-      resolve(undefined);
-    };
+  const outcome = await within(starting, async (over) => {
+    await sleep(clock, startMs, over);
+    if (!over.aborted) patience.abort();
   });
-  const timer = clock.setTimer(onLate, startMs);
-  try {
-    const command = await Promise.race([starting, late]);
-    if (command) return command;
-  } finally {
-    timer.cancel();
-  }
+  if (outcome.type === 'done') return outcome.value;
+  if (outcome.type === 'failed') throw outcome.error;
   starting.then(
     (command) => command.kill(),
+    // It was not started; the caller has the error of the deadline.
     () => undefined,
   );
   const where =
