@@ -1,16 +1,10 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { WireType } from '@bufbuild/protobuf/wire';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import type { JsonObject } from '../json.js';
-import { MessageInput, unread } from './message-input.js';
 import { isJsNumber } from '../options.js';
-
-/** Depth of nested messages that is read here. */
-const depthMax = 32;
-const varintType = 0;
-const doubleType = 1;
-const lengthType = 2;
-const int32Max = 0x7fff_ffff;
-const uint32Max = 0xffff_ffff;
+import { MessageInput, unread } from './message-input.js';
+import { depthMax, int32Max, isUnusual, type SingleField, uint32Max } from './supported-fields.js';
 
 type Json = Record<string, unknown>;
 
@@ -80,12 +74,7 @@ function compile(message: DescMessage): ReadFields {
   return reader;
 }
 
-/** True for a field whose name a prototype has too, or that must be set. */
-function isUnusual({ jsonName, presence }: DescField): boolean {
-  return jsonName in Object.prototype || presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
-}
-
-const unknown: FieldReader = { type: lengthType, repeats: false, add: () => false };
+const unknown: FieldReader = { type: WireType.LengthDelimited, repeats: false, add: () => false };
 
 function fieldReader(field: DescField): FieldReader {
   if (field.oneof) return unknown;
@@ -96,7 +85,9 @@ function fieldReader(field: DescField): FieldReader {
     case 'map':
       return mapReader(field);
     case 'message':
-      return field.delimitedEncoding ? unknown : single(name, lengthType, nested(field.message));
+      return field.delimitedEncoding
+        ? unknown
+        : single(name, WireType.LengthDelimited, nested(field.message));
     case 'enum':
     case 'scalar': {
       const [type, read] = valueReader(field);
@@ -120,10 +111,8 @@ function single(name: string, type: number, read: Read, zero?: unknown): FieldRe
   };
 }
 
-type Single = DescField & { fieldKind: 'enum' | 'scalar' };
-
 /** The value that is not shown, in the form of objects. */
-function zeroOf(field: Single): unknown {
+function zeroOf(field: SingleField): unknown {
   if (field.fieldKind === 'enum') return field.enum.values[0]?.jsonName;
   switch (field.scalar) {
     case ScalarType.STRING:
@@ -139,15 +128,15 @@ function zeroOf(field: Single): unknown {
 }
 
 /** The wire type of a field, and how its value is read. */
-function valueReader(field: Single): readonly [number, Read] {
+function valueReader(field: SingleField): readonly [number, Read] {
   if (field.fieldKind === 'enum') {
     const { values, typeName } = field.enum;
     const names = new Map(values.map(({ number, jsonName }) => [number, jsonName]));
     // The value of null, and values with two names.
     if (typeName.startsWith('google.protobuf.') || names.size < values.length)
-      return [varintType, refuse];
+      return [WireType.Varint, refuse];
     return [
-      varintType,
+      WireType.Varint,
       (end) => {
         const value = whole(end, int32Max);
         return value === unread ? unread : (names.get(value) ?? unread);
@@ -156,18 +145,18 @@ function valueReader(field: Single): readonly [number, Read] {
   }
   switch (field.scalar) {
     case ScalarType.STRING:
-      return [lengthType, text];
+      return [WireType.LengthDelimited, text];
     case ScalarType.BOOL:
-      return [varintType, flag];
+      return [WireType.Varint, flag];
     case ScalarType.INT32:
-      return [varintType, (end) => whole(end, int32Max)];
+      return [WireType.Varint, (end) => whole(end, int32Max)];
     case ScalarType.UINT32:
-      return [varintType, (end) => whole(end, uint32Max)];
+      return [WireType.Varint, (end) => whole(end, uint32Max)];
     case ScalarType.INT64:
     case ScalarType.UINT64: {
       const isNumber = isJsNumber(field);
       return [
-        varintType,
+        WireType.Varint,
         (end) => {
           const value = whole(end, Number.MAX_SAFE_INTEGER);
           return value === unread || isNumber ? value : String(value);
@@ -175,9 +164,9 @@ function valueReader(field: Single): readonly [number, Read] {
       ];
     }
     case ScalarType.DOUBLE:
-      return [doubleType, (end) => input.double(end)];
+      return [WireType.Bit64, (end) => input.double(end)];
     default:
-      return [lengthType, refuse];
+      return [WireType.LengthDelimited, refuse];
   }
 }
 
@@ -205,7 +194,7 @@ function listReader(field: DescField & { fieldKind: 'list' }): FieldReader {
   const name = field.jsonName;
   const read = itemReader(field);
   return {
-    type: lengthType,
+    type: WireType.LengthDelimited,
     repeats: true,
     add: (json, end, depth) => {
       const value = read(end, depth);
@@ -224,15 +213,15 @@ function itemReader(field: DescField & { fieldKind: 'list' }): Read {
 }
 
 /** Tags of an entry of a map whose key is a string and whose value is a string or message. */
-const keyTag = 8 + lengthType;
-const valueTag = 16 + lengthType;
+const keyTag = 8 + WireType.LengthDelimited;
+const valueTag = 16 + WireType.LengthDelimited;
 
 function mapReader(field: DescField & { fieldKind: 'map' }): FieldReader {
   const name = field.jsonName;
   const read = entryValueReader(field);
   if (field.mapKey !== ScalarType.STRING) return unknown;
   return {
-    type: lengthType,
+    type: WireType.LengthDelimited,
     repeats: true,
     add: (json, end, depth) => {
       const past = input.part(end);

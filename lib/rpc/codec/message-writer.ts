@@ -1,15 +1,10 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { WireType } from '@bufbuild/protobuf/wire';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { isJsonObject } from '../json.js';
 import { MessageOutput } from './message-output.js';
+import { depthMax, int32Max, isUnusual, type SingleField, uint32Max } from './supported-fields.js';
 
-/** Depth of nested messages that is written here. */
-const depthMax = 32;
-const varintType = 0;
-const doubleType = 1;
-const lengthType = 2;
-const int32Max = 0x7fff_ffff;
-const uint32Max = 0xffff_ffff;
 /** Whole numbers as strings, without sign and leading zeros, that a number represents exactly. */
 const wholeText = /^[1-9]\d{0,14}$/;
 
@@ -75,11 +70,6 @@ function compile(message: DescMessage): WriteFields {
   return writer;
 }
 
-/** True for a field whose name a prototype has too, or that must be set. */
-function isUnusual({ jsonName, presence }: DescField): boolean {
-  return jsonName in Object.prototype || presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
-}
-
 function fieldWriter(field: DescField): Write {
   if (field.oneof) return refuse;
   switch (field.fieldKind) {
@@ -100,9 +90,7 @@ function fieldWriter(field: DescField): Write {
   }
 }
 
-function zeroTest(
-  field: DescField & { fieldKind: 'enum' | 'scalar' },
-): (value: unknown) => boolean {
+function zeroTest(field: SingleField): (value: unknown) => boolean {
   if (field.fieldKind === 'enum') {
     const [first] = field.enum.values;
     const zeros = field.enum.values.filter(({ number }) => number === first?.number);
@@ -125,34 +113,32 @@ function zeroTest(
   }
 }
 
-type Single = DescField & { fieldKind: 'enum' | 'scalar' };
-
-function singleWriter(field: Single): Write {
+function singleWriter(field: SingleField): Write {
   const { number } = field;
   if (field.fieldKind === 'enum') return enumWriter(number, field.enum.values);
   switch (field.scalar) {
     case ScalarType.STRING:
       return textWriter(number);
     case ScalarType.BOOL:
-      return tagged(number, varintType, (value) => {
+      return tagged(number, WireType.Varint, (value) => {
         if (typeof value !== 'boolean') return false;
         output.varint(value ? 1 : 0);
         return true;
       });
     case ScalarType.INT32:
-      return tagged(number, varintType, (value) => whole(value, int32Max));
+      return tagged(number, WireType.Varint, (value) => whole(value, int32Max));
     case ScalarType.UINT32:
-      return tagged(number, varintType, (value) => whole(value, uint32Max));
+      return tagged(number, WireType.Varint, (value) => whole(value, uint32Max));
     case ScalarType.INT64:
     case ScalarType.UINT64:
-      return tagged(number, varintType, (value) =>
+      return tagged(number, WireType.Varint, (value) =>
         whole(
           typeof value === 'string' && wholeText.test(value) ? Number(value) : value,
           Number.MAX_SAFE_INTEGER,
         ),
       );
     case ScalarType.DOUBLE:
-      return tagged(number, doubleType, (value) => {
+      return tagged(number, WireType.Bit64, (value) => {
         if (typeof value !== 'number' || !Number.isFinite(value)) return false;
         output.double(value);
         return true;
@@ -186,7 +172,7 @@ function enumWriter(
   values: readonly { readonly name: string; readonly number: number }[],
 ): Write {
   const numbers = new Map(values.map(({ name, number: value }) => [name, value]));
-  return tagged(number, varintType, (value) =>
+  return tagged(number, WireType.Varint, (value) =>
     whole(typeof value === 'string' ? numbers.get(value) : undefined, int32Max),
   );
 }
@@ -203,11 +189,11 @@ function text(value: unknown): boolean {
 }
 
 function textWriter(number: number): Write {
-  return tagged(number, lengthType, text);
+  return tagged(number, WireType.LengthDelimited, text);
 }
 
 function nested(number: number, message: DescMessage): Write {
-  const tag = tagOf(number, lengthType);
+  const tag = tagOf(number, WireType.LengthDelimited);
   const write = writerOf(message);
   return (value, depth) => {
     if (!isJsonObject(value)) return false;
@@ -239,7 +225,7 @@ const keyNumber = 1;
 const valueNumber = 2;
 
 function mapWriter(field: DescField & { fieldKind: 'map' }): Write {
-  const tag = tagOf(field.number, lengthType);
+  const tag = tagOf(field.number, WireType.LengthDelimited);
   const value = entryValueWriter(field);
   if (field.mapKey !== ScalarType.STRING) return refuse;
   const key = textWriter(keyNumber);
