@@ -12,13 +12,19 @@ import type { Volume } from '../kind.js';
 import type { VolumeSituation } from '../states/plan.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
 
-/** Errors that show that the place of an attempt has no resource of it, or can't be reached permanently. */
 const nothingThere: ReadonlySet<string> = new Set([
   'NotFound',
   'InvalidParameters',
   'PermissionDenied',
   'Unsupported',
 ]);
+
+/** Whether an error shows that the place of an attempt has no resource of it, or can't be reached permanently. */
+function isNothingThere({ kind }: DriverError, isOpen: boolean): boolean {
+  // Rights to create and to delete differ: what an open creation made must not be forgotten.
+  if (kind === 'PermissionDenied' && isOpen) return false;
+  return nothingThere.has(kind);
+}
 
 /** Whether parameters are equal, except credentials, which each call takes from the live class. */
 function haveSameShape(driver: Driver, one: Parameters, other: Parameters): boolean {
@@ -39,7 +45,7 @@ function capturedBy({ driverParameters = {}, handle = '' }: Volume): Parameters 
 }
 
 /** Whether the outcome of a creation is unknown. */
-async function isCreationOpen(operations: Operations): Promise<boolean> {
+export async function isCreationOpen(operations: Operations): Promise<boolean> {
   const kept = [await operations.get('provision'), await operations.get('restore')];
   return kept.some((text) => text !== undefined);
 }
@@ -100,11 +106,7 @@ export class EarlierAttempt {
       for (const kind of ['provision', 'restore', 'delete'] as const)
         await context.operations.clear(kind);
     } catch (thrown) {
-      // Rights to create and to delete differ: what an open creation made must not be forgotten.
-      const isForgotten =
-        isOpen && thrown instanceof DriverError && thrown.kind === 'PermissionDenied';
-      if (!isForgotten && thrown instanceof DriverError && nothingThere.has(thrown.kind))
-        return undefined;
+      if (thrown instanceof DriverError && isNothingThere(thrown, isOpen)) return undefined;
       return this.#effects.retried(request, volume, call, thrown, ({ kind, message }) => ({
         reason: kind,
         ...this.#effects.made(

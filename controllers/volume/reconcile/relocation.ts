@@ -15,6 +15,7 @@ import type { StorageClass } from '../../storage-class/kind.js';
 import type { TopologyChoice } from '../../storage-class/topology.js';
 import { type Volume, type VolumeStatus, volumes } from '../kind.js';
 import type { VolumeSituation } from '../states/plan.js';
+import { isCreationOpen } from './earlier-attempt.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
 import {
   choosePlace,
@@ -173,11 +174,9 @@ export class Relocation {
     const wasCalled = (volume.driver ?? '') !== '' && homeOf(volume) === undefined;
     const rules = prepared.driver.capabilities();
     if (!wasCalled || !isElsewhere(rules, volume.topology, topology)) return undefined;
-    const { operations } = prepared.context;
-    const kept = [await operations.get('provision'), await operations.get('restore')];
     const isRefused = isRefusal(volume.lastOperation?.outcome ?? '');
     // Nothing was created, and the place may not even exist.
-    if (isRefused && kept.every((text) => text === undefined)) return undefined;
+    if (isRefused && !(await isCreationOpen(prepared.context.operations))) return undefined;
     return this.leave(volume, prepared, request);
   }
 
