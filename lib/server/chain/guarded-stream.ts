@@ -96,6 +96,7 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
 
   #fail(reason: unknown, reject: (reason: unknown) => void): void {
     if (!this.#isOver) {
+      // The consumer gets the reason; the source may wait forever.
       this.#iterator?.return?.().catch(() => undefined);
       this.#close(reason);
     }

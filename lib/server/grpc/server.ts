@@ -30,6 +30,9 @@ const keepaliveMs = 30_000;
 /** Maximum concurrent calls per connection; one read may bring all of them. The default of Go's servers is 250. */
 const concurrentCallsMax = 256;
 
+/** Deadlines, pings and idle connections concern other processes, so their clock is the real one. */
+const networkClock = systemClock;
+
 /** Serves the dispatcher over gRPC. Messages are decoded in the handler, so that malformed ones are InvalidArgument. */
 export class GrpcServer {
   readonly #options: TransportOptions;
@@ -92,7 +95,7 @@ export class GrpcServer {
     // Until the connection ends, which waits for its calls.
     this.#connections.use(socket);
     const connection: Http2Connection = new Http2Connection(socket, {
-      clock: systemClock,
+      clock: networkClock,
       streamsMax: concurrentCallsMax,
       keepaliveMs,
       idleMs,
@@ -109,7 +112,7 @@ export class GrpcServer {
 
   #begin(call: GrpcCall, peer: Peer): void {
     // The client may have reset it before its turn.
-    if (call.isOver || !call.begin(systemClock)) return;
+    if (call.isOver || !call.begin(networkClock)) return;
     const caller = this.#callerOf(call, peer);
     call.whenOver(() => caller.end());
     this.#gate.enter(call, caller, (authenticated) => this.#handle(authenticated));

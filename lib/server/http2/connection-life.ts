@@ -41,6 +41,7 @@ export class ConnectionLife {
     this.#idleSince = options.clock.monotonic();
     this.#keepalive = this.#afterKeepalive();
     this.#idle = this.#afterIdle(options.idleMs);
+    // 'close' follows, which ends the connection.
     socket.on('error', () => undefined);
     // A half-closed connection has no client that waits for an answer.
     socket.once('end', () => this.#over());

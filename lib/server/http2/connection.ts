@@ -10,6 +10,7 @@ import {
   frame,
   frameFlags as flag,
   frameTypes as types,
+  headerFlags,
   initialWindow,
   numbersFrame,
   settingIds,
@@ -19,7 +20,7 @@ import {
 import { HeaderBlocks, unpadded } from './header-blocks.js';
 import { type DecodedHeaders, headerBytesMax } from './header-decoder.js';
 import { HeaderEncoder } from './header-encoder.js';
-import { headerFlags, Output } from './output.js';
+import { Output } from './output.js';
 import { ReadPace } from './read-pace.js';
 import { ReceiveWindow } from './receive-window.js';
 import { requestOf } from './request-headers.js';

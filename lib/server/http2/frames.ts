@@ -21,6 +21,11 @@ export const frameFlags = {
   priority: 0x20,
 } as const;
 
+/** The flags of headers that fit into one frame. */
+export function headerFlags(isEnd: boolean): number {
+  return frameFlags.endHeaders | (isEnd ? frameFlags.endStream : 0);
+}
+
 /** Error codes of HTTP/2. */
 export const errorCodes = {
   none: 0,

@@ -1,11 +1,9 @@
 import { ConnectionError, errorCodes } from './frames.js';
 import { huffmanText } from './huffman.js';
-import { type Header, staticTable } from './static-table.js';
+import { countedBytes, type Header, staticTable } from './static-table.js';
 
 /** Bytes of the dynamic table: the default of the protocol, which is not raised. */
 const tableBytesMax = 4_096;
-/** Bytes that each header counts in addition to its text. */
-const overheadBytes = 32;
 /** Maximum bytes and number of the headers of a call. */
 export const headerBytesMax = 65_536;
 const headersMax = 128;
@@ -57,7 +55,7 @@ export class HeaderDecoder {
     while (this.#at < bytes.length) {
       const header = this.#next(headers.length === 0);
       if (!header) continue;
-      size += header[0].length + header[1].length + overheadBytes;
+      size += countedBytes(header);
       // Decoded to the end anyway: the table is that of the whole connection.
       if (size <= headerBytesMax && headers.length < headersMax) headers.push(header);
       else size = Infinity;
@@ -100,7 +98,7 @@ export class HeaderDecoder {
     if (this.#malformed)
       throw new ConnectionError(errorCodes.protocol, 'a malformed header is to be kept');
     this.#table.push(header);
-    this.#tableBytes += header[0].length + header[1].length + overheadBytes;
+    this.#tableBytes += countedBytes(header);
     this.#evict();
     return header;
   }
@@ -110,7 +108,7 @@ export class HeaderDecoder {
     while (this.#tableBytes > this.#tableMax) {
       const oldest = this.#table[evicted++];
       if (!oldest) break;
-      this.#tableBytes -= oldest[0].length + oldest[1].length + overheadBytes;
+      this.#tableBytes -= countedBytes(oldest);
     }
     if (evicted > 0) this.#table.splice(0, evicted);
   }

@@ -1,8 +1,7 @@
-import { type Header, staticTable } from './static-table.js';
+import { countedBytes, type Header, staticTable } from './static-table.js';
 
 /** Maximum bytes of the client's table that are used. Every client that keeps a table has room for them. */
 const tableBytesMax = 2_048;
-const overheadBytes = 32;
 
 /** Headers that recur: they are sent once per connection, and by number afterwards. */
 export type RecurringHeaders = readonly Header[];
@@ -92,7 +91,7 @@ export class HeaderEncoder {
     const inserted = this.#table.get(key);
     if (inserted !== undefined)
       return Buffer.from([0x80 | (staticTable.length + this.#table.size - inserted)]);
-    const size = key.length - 1 + overheadBytes;
+    const size = countedBytes(header);
     if (!this.#hasTable || this.#tableBytes + size > tableBytesMax) return literal(0, 0x0f, header);
     this.#table.set(key, this.#table.size);
     this.#tableBytes += size;

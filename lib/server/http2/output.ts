@@ -4,7 +4,6 @@ import {
   ConnectionError,
   errorCodes,
   frameBytesMax,
-  frameFlags,
   frameHeadBytes,
   frameTypes,
   initialWindow,
@@ -158,9 +157,4 @@ export class Output {
     stream.sendWindow -= length;
     this.window -= length;
   }
-}
-
-/** Flags of headers. */
-export function headerFlags(isEnd: boolean): number {
-  return frameFlags.endHeaders | (isEnd ? frameFlags.endStream : 0);
 }

@@ -1,6 +1,11 @@
 /** A header: its name in lower case, and its value. */
 export type Header = readonly [name: string, value: string];
 
+/** The bytes that HPACK counts for a header in a table: those of its text, and 32. */
+export function countedBytes([name, value]: Header): number {
+  return name.length + value.length + 32;
+}
+
 /** The headers with fixed numbers of HPACK (RFC 7541, appendix A); the first has number 1. */
 export const staticTable: readonly Header[] = [
   [':authority', ''],

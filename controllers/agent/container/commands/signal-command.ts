@@ -15,6 +15,7 @@ export async function signalCommand(
 ): Promise<void> {
   const { pid, running } = await exec.inspect(id, signal);
   if (!running || pid <= 1) return;
+  // Unreadable without a process of this id here: it is not one of the container then.
   const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
   if (!cgroup.includes(container))
     throw new Error(
@@ -27,6 +28,7 @@ export async function signalCommand(
 async function withChildren(pid: number): Promise<readonly number[]> {
   const found = [pid];
   for (const parent of found) {
+    // A process that has ended meanwhile has no children.
     const path = `/proc/${parent}/task/${parent}/children`;
     const text = await readFile(path, 'utf8').catch(() => '');
     found.push(
