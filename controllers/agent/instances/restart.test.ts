@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { defaultPolicy } from '../../policy/policy.js';
-import { crashPriority, restartPriority } from './restart.js';
+import { crashPriority, decideRestart, restartPriority, spreadOf } from './restart.js';
 
 describe('the place of a restart in the queue', () => {
   const ended = (ranMs: number) =>
@@ -24,5 +24,48 @@ describe('the place of a restart in the queue', () => {
 
   it('is the usual one after a run that was long enough', () => {
     expect(place(3, defaultPolicy.restartHealthyMs)).to.equal(0);
+  });
+});
+
+describe('restart decision', () => {
+  const exited = {
+    state: 'exited',
+    run: 1,
+    startedAt: 0,
+    exitedAt: 1_000,
+    requested: false,
+  } as const;
+
+  it('follows the policy', () => {
+    const decide = (policy: 'Always' | 'OnFailure' | 'Never', exitCode: number) =>
+      decideRestart(defaultPolicy, policy, { ...exited, exitCode }, 0).type;
+    expect([decide('Always', 0), decide('OnFailure', 0), decide('Never', 1)]).to.deep.equal([
+      'restart',
+      'stay',
+      'stay',
+    ]);
+    expect(decide('OnFailure', 1)).to.equal('restart');
+  });
+
+  it('waits longer with each crash up to five minutes, and not at all after a stop of our own', () => {
+    const at = (crashes: number, value?: number) =>
+      decideRestart(defaultPolicy, 'Always', { ...exited, exitCode: 1 }, crashes, value);
+    for (const crashes of [0, 1])
+      expect(at(crashes)).to.deep.equal({ type: 'restart', atMs: 2_000 });
+    expect(at(4)).to.deep.equal({ type: 'restart', atMs: 9_000 });
+    expect(at(50, 1)).to.deep.equal({ type: 'restart', atMs: 301_000 });
+    const spread = [0, 0.5, 1].map((value) => at(4, value));
+    expect(spread.map((each) => each.type === 'restart' && each.atMs)).to.deep.equal([
+      ...[7_400, 9_000, 10_600],
+    ]);
+    expect(spreadOf('u', 1)).to.equal(spreadOf('u', 1)).and.to.be.within(0, 1);
+    expect(spreadOf('u', 1)).to.not.equal(spreadOf('u', 2));
+    const byEngine = { ...exited, exitCode: 137, reason: 'EngineRestarted' } as const;
+    expect(decideRestart(defaultPolicy, 'Never', byEngine, 3)).to.deep.equal({
+      ...{ type: 'restart', atMs: 0 },
+    });
+    const stopped = { ...exited, exitCode: 143, requested: true };
+    const ours = decideRestart(defaultPolicy, 'Never', stopped, 0);
+    expect(ours).to.deep.equal({ type: 'restart', atMs: 0 });
   });
 });

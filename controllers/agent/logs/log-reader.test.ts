@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
 import { noteSize } from '../process/log-rotation.js';
 import { logTimes } from './log-times.js';
 import { type LogPosition, type ReadLine, readLines } from './log-reader.js';
@@ -19,11 +20,66 @@ import { type LogPosition, type ReadLine, readLines } from './log-reader.js';
 describe('log reader', () => {
   let folder: string;
   let file: string;
+  const never = new AbortController().signal;
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-log-'));
     file = join(folder, 'output.log');
   });
   afterEach(() => rm(folder, { recursive: true }));
+
+  async function all(tail: number): Promise<string[]> {
+    const lines: string[] = [];
+    for await (const line of readLines(file, { tail, follow: false, signal: never }))
+      lines.push(line.content);
+    return lines;
+  }
+
+  it('gives all lines, or the last ones, also an unfinished one', async () => {
+    await writeFile(file, 'one\ntwo\nthree\n');
+    expect(await all(0)).to.deep.equal(['one', 'two', 'three']);
+    expect(await all(2)).to.deep.equal(['two', 'three']);
+    await appendFile(file, 'fo');
+    expect(await all(2)).to.deep.equal(['three', 'fo']);
+    expect(await all(10)).to.deep.equal(['one', 'two', 'three', 'fo']);
+  });
+
+  it('finds the tail over many chunks, and a missing file is no lines', async () => {
+    await writeFile(file, Array.from({ length: 20_000 }, (_, n) => `line ${n}\n`).join(''));
+    expect((await all(15_000))[0]).to.equal('line 5000');
+    await rm(file);
+    expect(await all(0)).to.deep.equal([]);
+  });
+
+  it('waits for a log that is not there yet when it follows', async () => {
+    const stop = new AbortController();
+    const lines: string[] = [];
+    const reading = (async () => {
+      for await (const line of readLines(file, { tail: 0, follow: true, signal: stop.signal }))
+        lines.push(line.content);
+    })();
+    await writeFile(file, 'first\n');
+    await eventually('the line', () => lines.includes('first'));
+    stop.abort();
+    await reading;
+  });
+
+  it('follows new lines, and reads on from the start when the file was emptied', async () => {
+    await writeFile(file, 'first line\n');
+    const stop = new AbortController();
+    const lines: string[] = [];
+    const reading = (async () => {
+      for await (const line of readLines(file, { tail: 0, follow: true, signal: stop.signal }))
+        lines.push(line.content);
+    })();
+    await eventually('the first line', () => lines.length === 1);
+    await appendFile(file, 'more\n');
+    await eventually('the second line', () => lines.length === 2);
+    await truncate(file, 0);
+    await appendFile(file, 'new\n');
+    await eventually('the line after rotation', () => lines.includes('new'));
+    stop.abort();
+    await reading;
+  });
 
   it('never follows a link, and opens nothing but files', async () => {
     const other = join(folder, 'other');
