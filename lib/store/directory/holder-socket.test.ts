@@ -23,7 +23,10 @@ describe('socket of the holder', () => {
   afterEach(() => rm(directory, { recursive: true, force: true }));
 
   it('is taken over from a killed process while modules below linked packages are loaded', async function () {
-    if (process.platform !== 'linux') this.skip();
+    if (process.platform !== 'linux') {
+      console.log('      skipped: other systems have no socket of the holder');
+      this.skip();
+    }
     const store = join(directory, 'packages');
     await mkdir(store);
     for (const name of ['first', 'second']) await writeFile(join(store, `${name}.cjs`), '');
