@@ -1,9 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
 import { expect } from 'chai';
-import { type Driver, DriverError, type DriverRegistry } from '@kedge/driver-sdk';
 import type { Transport } from '@kedge/driver-sdk/provider';
-import { builtinDrivers } from '@kedge/drivers';
 import { MemoryEngine, seededRandom } from 'kedge';
 import { FakeClock, RecordingLogger } from 'kedge/testing';
 import { type Answer, nodeNames, World } from '../../never-stuck/world.js';
@@ -11,12 +7,13 @@ import type { Emulator } from '../core/emulator.js';
 import type { Machine, Token } from '../core/machine.js';
 import type { LoggedRequest } from '../core/requests.js';
 import { createEmulator, type ProviderName } from '../index.js';
-import { driverNames, hostSeeing, places, transportTo } from '../sweep/emulated-cloud.js';
+import { driverNames, places, transportTo } from '../sweep/emulated-cloud.js';
 import { type Credentials, credentialsOf } from './credentials.js';
+import { keptTexts, loggedTexts, requireUndisclosed } from './disclosed-secrets.js';
+import { ProcessDrivers } from './process-drivers.js';
 import { SeenDisks } from './seen-disks.js';
 
 type Json = Readonly<Record<string, unknown>>;
-type Part = 'control' | (typeof nodeNames)[number];
 
 /** Tokens of the provider by their name in its log. */
 export const tokens = {
@@ -54,8 +51,7 @@ export class CloudWorld {
   readonly machine: Machine;
   readonly #credentials: Credentials<keyof typeof tokens>;
   readonly #disks: SeenDisks;
-  /** The provider's driver of each process. */
-  readonly #created: ReadonlyMap<Part, Driver>;
+  readonly #drivers: ProcessDrivers;
   readonly #logger: RecordingLogger;
   readonly #engine: MemoryEngine;
   /** Every answer of the API. */
@@ -66,10 +62,10 @@ export class CloudWorld {
     parts: Pick<CloudWorld, 'world' | 'emulator'> & {
       readonly machine: Machine;
       readonly disks: SeenDisks;
-      readonly created: ReadonlyMap<Part, Driver>;
+      readonly drivers: ProcessDrivers;
       readonly credentials: Credentials<keyof typeof tokens>;
     },
-    told: { readonly logger: RecordingLogger; readonly engine: MemoryEngine },
+    kept: { readonly logger: RecordingLogger; readonly engine: MemoryEngine },
   ) {
     this.provider = provider;
     this.machine = parts.machine;
@@ -77,9 +73,9 @@ export class CloudWorld {
     this.emulator = parts.emulator;
     this.#disks = parts.disks;
     this.#credentials = parts.credentials;
-    this.#created = parts.created;
-    this.#logger = told.logger;
-    this.#engine = told.engine;
+    this.#drivers = parts.drivers;
+    this.#logger = kept.logger;
+    this.#engine = kept.engine;
   }
 
   static async start(provider: ProviderName, options: CloudWorldOptions = {}): Promise<CloudWorld> {
@@ -89,32 +85,12 @@ export class CloudWorld {
     const credentials = beside ? beside.#credentials : credentialsOf(provider, tokens);
     const { emulator, machine } =
       beside ?? emulatorOf(provider, options, { clock, disks, tokens: credentials.tokens });
-    const driverName = driverNames[provider];
     const { transport = (inner) => inner } = options;
-    const created = new Map<Part, Driver>();
-    const registry = (part: Part): DriverRegistry => {
-      const drivers = builtinDrivers({
-        localVolumeRoot: '/nowhere',
-        hostPathAllowlist: [],
-        allowCreateMissing: false,
-        node: part,
-        clusterId,
-        host: hostSeeing((link) => disks.linked(part, link)),
-        drivers: {
-          [driverName]: {
-            deviceDirectory: '/double/links',
-            ...(nodeToken === undefined ? {} : { apiTokenSecretRef: nodeToken }),
-          },
-        },
-        providers: { clock, transport: transport(transportTo(emulator)) },
-      });
-      const get = async (name: string): Promise<Driver | undefined> => {
-        const driver = await drivers.get(name);
-        if (driver && name === driverName) created.set(part, driver);
-        return driver && withoutMounts(driver, (link) => disks.linked(part, link) !== undefined);
-      };
-      return { ...drivers, get };
-    };
+    const drivers = new ProcessDrivers({
+      ...{ driverName: driverNames[provider], clusterId, clock, disks, nodeToken },
+      transport: transport(transportTo(emulator)),
+    });
+    const { registry } = drivers;
     const labels = (node: (typeof nodeNames)[number]): Readonly<Record<string, string>> =>
       credentials.labels((options.placeOf ?? (() => places[provider]))(node));
     const logger = new RecordingLogger();
@@ -124,7 +100,7 @@ export class CloudWorld {
     });
     const cloud = new CloudWorld(
       provider,
-      { world, emulator, machine, disks, credentials, created },
+      { world, emulator, machine, disks, credentials, drivers },
       { logger, engine },
     );
     await cloud.ok('POST', '/namespaces', { name: 'shop' });
@@ -190,7 +166,7 @@ export class CloudWorld {
 
   /** Number of requests of the control plane for a volume, of its last twenty. */
   requestsFor(uid: unknown): number {
-    return this.#created.get('control')?.recentCalls?.(String(uid)).length ?? 0;
+    return this.#drivers.get('control')?.recentCalls?.(String(uid)).length ?? 0;
   }
 
   async volume(name = 'v', storageClassName = 'c'): Promise<void> {
@@ -274,35 +250,19 @@ export class CloudWorld {
     return found;
   }
 
-  /** Ends the world. @throws Error if a token was told anywhere, or a request differs from the provider's definition */
+  /** Ends the world. @throws Error if a token is visible anywhere, or a request differs from the provider's definition */
   async stop(): Promise<void> {
     const kinds = ['secrets', 'volumes', 'snapshots', 'services', 'instances', 'events'];
     for (const kind of kinds) await this.rest('GET', `/namespaces/shop/${kind}`);
     for (const kind of ['storageclasses', 'nodes']) await this.rest('GET', `/${kind}`);
-    const files = await readdir(this.world.directory, { recursive: true, withFileTypes: true });
-    const kept = await Promise.all(
-      files
-        .filter((entry) => entry.isFile())
-        .map((entry) => readFile(join(entry.parentPath, entry.name), 'latin1')),
-    );
-    const stored = await this.#stored();
+    const kept = await keptTexts(this.world.directory, this.#engine);
     await this.world.stop();
     await this.emulator.close();
-    const log = this.#logger.lines.map((line) => JSON.stringify(line, withErrors));
-    const told = [...log, ...this.#answers, ...kept, ...stored].join('\n');
-    // It is read: the database has the name of its namespace.
-    expect(stored.join('\n')).to.contain('shop');
-    for (const secret of [...Object.values(tokens), 'PRIVATE KEY'])
-      expect(told, 'what is told').not.to.contain(secret);
+    requireUndisclosed(
+      [...Object.values(tokens), 'PRIVATE KEY'],
+      [...loggedTexts(this.#logger), ...this.#answers, ...kept],
+    );
     expect(this.emulator.violations).to.deep.equal([]);
-  }
-
-  /** The text of the database, with all of its history. */
-  async #stored(): Promise<readonly string[]> {
-    const found: string[] = [];
-    for await (const records of this.#engine.scan(0))
-      for (const record of records) found.push(Buffer.from(record.bytes).toString('latin1'));
-    return found;
   }
 }
 
@@ -326,22 +286,4 @@ function emulatorOf(
     instances: nodeNames.map((name) => ({ name, place: placeOf?.(name) ?? places[provider] })),
     tokens: parts.tokens,
   });
-}
-
-function withErrors(_: string, value: unknown): unknown {
-  return value instanceof Error ? `${value.message} ${String(value.stack)}` : value;
-}
-
-/** The driver without programs: a volume is mounted while the node sees its disk. */
-function withoutMounts(driver: Driver, isSeen: (link: string) => boolean): Driver {
-  return {
-    ...driver,
-    // Block devices need root, which this process may not be.
-    capabilities: () => ({ ...driver.capabilities(), blockDevice: false }),
-    mount: ({ devicePath, target, handle }) =>
-      isSeen(basename(devicePath))
-        ? Promise.resolve({ path: target, formatted: true })
-        : Promise.reject(new DriverError('Unavailable', `${handle} is not attached`)),
-    unmount: () => Promise.resolve(),
-  };
 }

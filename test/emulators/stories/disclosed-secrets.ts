@@ -1,0 +1,37 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { MemoryEngine } from 'kedge';
+import type { RecordingLogger } from 'kedge/testing';
+
+/** The texts of the files of a directory and of a database, with all of its history. */
+export async function keptTexts(
+  directory: string,
+  engine: MemoryEngine,
+): Promise<readonly string[]> {
+  const records: string[] = [];
+  for await (const read of engine.scan(0))
+    for (const record of read) records.push(Buffer.from(record.bytes).toString('latin1'));
+  // They are read: the database has the name of its namespace.
+  expect(records.join('\n')).to.contain('shop');
+  const files = await readdir(directory, { recursive: true, withFileTypes: true });
+  const contents = await Promise.all(
+    files
+      .filter((entry) => entry.isFile())
+      .map((entry) => readFile(join(entry.parentPath, entry.name), 'latin1')),
+  );
+  return [...contents, ...records];
+}
+
+/** The lines of a log, with the messages and stacks of errors. */
+export function loggedTexts({ lines }: RecordingLogger): readonly string[] {
+  const withErrors = (_: string, value: unknown): unknown =>
+    value instanceof Error ? `${value.message} ${String(value.stack)}` : value;
+  return lines.map((line) => JSON.stringify(line, withErrors));
+}
+
+/** Requires that no text contains a secret. */
+export function requireUndisclosed(secrets: readonly string[], texts: readonly string[]): void {
+  const all = texts.join('\n');
+  for (const secret of secrets) expect(all, 'what is disclosed').not.to.contain(secret);
+}
