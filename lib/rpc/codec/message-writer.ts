@@ -104,6 +104,7 @@ function zeroTest(field: SingleField): (value: unknown) => boolean {
     case ScalarType.BOOL:
       return (value) => value === false;
     case ScalarType.DOUBLE:
+    case ScalarType.FLOAT:
       return (value) => Object.is(value, 0);
     case ScalarType.INT64:
     case ScalarType.UINT64:
