@@ -6,6 +6,7 @@ import {
   type DriverRegistry,
   type JournaledCall,
   type OperationKind,
+  type Parameters,
   type Pending,
 } from '@kedge/driver-sdk';
 
@@ -23,6 +24,8 @@ export class PlayedDriver {
   retryAfterMs: number | undefined;
   /** The capability of this name: whether volumes are block devices. */
   blockDevice = false;
+  /** The parameters that the daemon's configuration adds, read at every call. */
+  configured: (() => Parameters) | undefined;
   /** Labels of nodes for the topology of its volumes. */
   topologyKeys: readonly string[] = [];
   /** Parameters that name the place of a volume, by label. */
@@ -163,7 +166,11 @@ export class PlayedDriver {
         return { handle: 'h', sizeBytes };
       },
     };
-    return { names: ['played'], get: () => Promise.resolve(driver) };
+    return {
+      names: ['played'],
+      get: () => Promise.resolve(driver),
+      credentialsOf: () => this.configured?.() ?? {},
+    };
   }
 
   /** The token of the last call of a name. */

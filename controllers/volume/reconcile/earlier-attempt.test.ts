@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import type { DriverErrorKind } from '@kedge/driver-sdk';
-import { modify } from 'kedge';
+import { effectRecords, modify } from 'kedge';
 import { settle } from 'kedge/testing';
 import { storageClasses } from '../../storage-class/kind.js';
+import { holderOf } from '../../secret/index.js';
 import { StorageWorld } from '../../testing/storage-world.js';
 
 describe('a volume whose class changes after an attempt to provision it', () => {
@@ -13,8 +14,9 @@ describe('a volume whose class changes after an attempt to provision it', () => 
   });
   afterEach(() => world.stop());
 
-  const setType = async (type: string): Promise<void> => {
-    const ofType = { parameters: { type } };
+  const setType = (type: string): Promise<void> => setParameters({ type });
+  const setParameters = async (parameters: Record<string, string>): Promise<void> => {
+    const ofType = { parameters };
     await modify(world.store, storageClasses, { name: 'c' }, (found) => ({ ...found, ...ofType }));
     await settle();
   };
@@ -68,5 +70,57 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     await world.clock.advance(60_000);
     expect(await world.volume()).to.include({ status: 'Available' });
     expect(world.driver.calls.slice(-2)).to.deep.equal(['delete', 'provision']);
+  });
+
+  it('has no parameters in its first attempt, whose remains are deleted as well', async () => {
+    await setParameters({});
+    await attempt('Unavailable');
+    expect(world.driver.calls).to.deep.equal(['provision', 'delete', 'provision']);
+  });
+
+  it('does not continue the operation of a place that is no longer valid', async () => {
+    const kept: unknown[] = [];
+    world.driver.onCall = async (call) => {
+      if (call !== 'provision') return;
+      const { uid = '' } = (await world.volume())?.metadata ?? {};
+      const record = await world.store.get(effectRecords, { name: uid });
+      kept.push(record?.effects['driver provision']);
+    };
+    world.driver.slow = { provision: 1 };
+    await world.createVolume();
+    world.driver.failsOn = { delete: 'InvalidParameters' };
+    await setType('second');
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
+    expect(kept).to.deep.equal([undefined, undefined]);
+  });
+
+  it('is not renewed for each copy of a sealed literal, but for another one', async () => {
+    const seal = (text: string): string =>
+      world.sealer.seal(text, { holder: holderOf(storageClasses, { name: 'c' }), key: 'token' });
+    await setParameters({ token: seal('a') });
+    world.driver.failsOn = { provision: 'Throttled' };
+    await world.createVolume();
+    await world.clock.advance(3_000);
+    expect(world.driver.calls).not.to.contain('delete');
+    expect(world.driver.calls.length).to.be.within(2, 5);
+    world.driver.failsOn = {};
+    await setParameters({ token: seal('b') });
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
+    expect(world.driver.tokenOf('provision')).to.equal('b');
+  });
+
+  it('is renewed once for parameters that differ at each reading, and retried with backoff', async () => {
+    let reads = 0;
+    world.driver.configured = () => ({ endpoint: `e${++reads}` });
+    world.driver.failsOn = { provision: 'Throttled' };
+    await world.createVolume();
+    await world.clock.advance(3_000);
+    expect(world.driver.calls.filter((call) => call === 'delete')).to.have.length(1);
+    expect(world.driver.calls.length).to.be.within(2, 6);
+    world.driver.failsOn = {};
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
   });
 });

@@ -7,7 +7,7 @@ import {
   type Parameters,
 } from '@kedge/driver-sdk';
 import { liveClass } from '../../references/live-class.js';
-import { isSealed } from '../../secret/index.js';
+import { isSealed, sealedBody } from '../../secret/index.js';
 import type { Volume } from '../kind.js';
 import type { VolumeSituation } from '../states/plan.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
@@ -33,21 +33,33 @@ function haveSameShape(driver: Driver, one: Parameters, other: Parameters): bool
   const shape = (parameters: Parameters): Parameters =>
     Object.fromEntries(
       Object.entries(parameters)
-        // Each seal of a literal is another text.
-        .filter(([key, value]) => !ignored.has(key) && !isSealed(value))
+        .filter(([key]) => !ignored.has(key))
+        // Each copy of a sealed literal is another text.
+        .map(([key, value]) => [key, isSealed(value) ? sealedBody(value) : value] as const)
         .sort(([a], [b]) => (a < b ? -1 : 1)),
     );
   return jsonEqual(shape(one), shape(other));
 }
 
-function capturedBy({ driverParameters = {}, handle = '' }: Volume): Parameters | undefined {
-  return handle === '' && Object.keys(driverParameters).length > 0 ? driverParameters : undefined;
+/** The parameters of the attempt in progress, which may be none at all. */
+function capturedBy({ driverParameters, handle = '' }: Volume): Parameters | undefined {
+  return handle === '' ? driverParameters : undefined;
 }
+
+const creations = ['provision', 'restore'] as const;
 
 /** Whether the outcome of a creation is unknown. */
 export async function isCreationOpen(operations: Operations): Promise<boolean> {
-  const kept = [await operations.get('provision'), await operations.get('restore')];
-  return kept.some((text) => text !== undefined);
+  for (const kind of creations) if ((await operations.get(kind)) !== undefined) return true;
+  return false;
+}
+
+/**
+ * Clears the operations of an attempt of which nothing is at the provider. The next attempt would continue them in
+ * another place.
+ */
+export async function clearAttempt(operations: Operations): Promise<void> {
+  for (const kind of [...creations, 'delete'] as const) await operations.clear(kind);
 }
 
 /**
@@ -56,6 +68,8 @@ export async function isCreationOpen(operations: Operations): Promise<boolean> {
  */
 export class EarlierAttempt {
   readonly #effects: VolumeEffects;
+  /** The inputs with which the attempt in progress replaced another one, by uid of the volume. */
+  readonly #renewedWith = new Map<string, string>();
 
   constructor(effects: VolumeEffects) {
     this.#effects = effects;
@@ -67,7 +81,20 @@ export class EarlierAttempt {
     return this.#effects.prepare({ ...situation, volume }, signal);
   }
 
-  /** Whether the class or the volume has other parameters than the attempt in progress. @throws DriverError */
+  /** Records that an attempt replaces another one. */
+  renewed({ volume, inputs }: VolumeSituation): void {
+    this.#renewedWith.set(volume.metadata.uid, inputs);
+  }
+
+  /** Records that the attempt in progress ended. */
+  ended({ metadata }: Volume): void {
+    this.#renewedWith.delete(metadata.uid);
+  }
+
+  /**
+   * Whether the class or the volume has other parameters than the attempt in progress. Inputs replace an attempt once:
+   * parameters that differ at each reading would otherwise replace it for ever. @throws DriverError
+   */
   async isOutdated(situation: VolumeSituation, signal: AbortSignal): Promise<boolean> {
     const { volume } = situation;
     const captured = capturedBy(volume);
@@ -75,6 +102,7 @@ export class EarlierAttempt {
     // A node provisions with the values that it was given. The outcome of a deleted volume's attempt is awaited.
     if (!captured || !storageClass || this.#effects.part === 'node' || isDeleting(volume))
       return false;
+    if (this.#renewedWith.get(volume.metadata.uid) === situation.inputs) return false;
     const { driver, parameters } = await this.prepareAnew(situation, signal);
     return !haveSameShape(driver, captured, parameters);
   }
@@ -93,30 +121,29 @@ export class EarlierAttempt {
     if (!captured || this.#effects.callingProcess(volume).type !== 'here') return undefined;
     if (haveSameShape(next.driver, captured, next.parameters)) return undefined;
     const call = { call: 'provision', startedAt: this.#effects.now } as const;
-    let isOpen = false;
+    const operations = this.#effects.operations(volume, this.#effects.options.node);
+    const isOpen = await isCreationOpen(operations);
     try {
       const { driver, context } = await this.#effects.begin(request, situation);
-      isOpen = await isCreationOpen(context.operations);
       // The parameters were refused. What the provider has of the uid is not of the attempt: it may be a used volume
       // that a restored backup does not know.
       if (!isOpen && volume.lastOperation?.outcome === 'InvalidParameters') return undefined;
       const answer = await driver.delete({ ...context, handle: undefined });
       if (isPending(answer))
         return await this.#effects.reportInProgress(request, volume, call.call, answer);
-      for (const kind of ['provision', 'restore', 'delete'] as const)
-        await context.operations.clear(kind);
     } catch (thrown) {
-      if (thrown instanceof DriverError && isNothingThere(thrown, isOpen)) return undefined;
-      return this.#effects.retried(request, volume, call, thrown, ({ kind, message }) => ({
-        reason: kind,
-        ...this.#effects.made(
-          volume,
-          'False',
-          kind,
-          `its parameters changed; it is provisioned with them once nothing of the earlier attempt is at the provider: ${message}`,
-        ),
-      }));
+      if (!(thrown instanceof DriverError) || !isNothingThere(thrown, isOpen))
+        return this.#effects.retried(request, volume, call, thrown, ({ kind, message }) => ({
+          reason: kind,
+          ...this.#effects.made(
+            volume,
+            'False',
+            kind,
+            `its parameters changed; it is provisioned with them once nothing of the earlier attempt is at the provider: ${message}`,
+          ),
+        }));
     }
+    await clearAttempt(operations);
     return undefined;
   }
 }

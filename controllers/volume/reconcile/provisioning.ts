@@ -102,6 +102,7 @@ export class Provisioning {
     const intent = { kind: volumes, object: volume, status };
     if (!snapshot) await this.#effects.write(request, volume, status);
     else await enterInFlight(request, intent, beingRestored, snapshot);
+    if (from === 'Provisioning') this.#earlier.renewed(situation);
     return requeueAfter(0);
   }
 
@@ -184,6 +185,7 @@ export class Provisioning {
       ...this.#effects.succeeded(call, startedAt),
       ...this.#effects.made(volume, 'True', 'Provisioned', `provisioned by driver ${driver.name}`),
     });
+    this.#earlier.ended(volume);
     return requeueAfter(0);
   }
 
@@ -254,6 +256,7 @@ export class Provisioning {
       failureMessage: event === 'failedForNow' ? '' : message,
       failedWith: inputs,
     });
+    if (event !== 'failedForNow') this.#earlier.ended(volume);
     if (againMs !== undefined) return callAgain(error, againMs);
     const label = `${volume.namespace}/${volume.name}`;
     logger.warn('driver call failed', { volume: label, call, reason, error: error.message });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { findCondition, modify } from 'kedge';
+import { effectRecords, findCondition, modify } from 'kedge';
 import { settle } from 'kedge/testing';
 import { type Instance, instances } from '../../instance/kind.js';
 import { type Node, nodes } from '../../node/kind.js';
@@ -100,6 +100,20 @@ describe('a volume whose class names no zone', () => {
     await world.clock.advance(10_000);
     expect(await zoneOf()).to.equal('b');
     expect(await zonesMade()).to.deep.equal(['b']);
+  });
+
+  it('does not continue the operation of the full zone in another one', async () => {
+    const kept: boolean[] = [];
+    world.driver.onCall = async (call) => {
+      const record = await world.store.get(effectRecords, { name: await uid() });
+      if (call === 'provision') kept.push(record?.effects['driver provision'] !== undefined);
+    };
+    world.driver.slow = { provision: 1 };
+    await world.createVolume();
+    world.driver.full.add('a');
+    await world.clock.advance(10_000);
+    expect(await zonesMade()).to.deep.equal(['b']);
+    expect(kept).to.deep.equal([false, true, false]);
   });
 
   it('stays while the deletion in the full zone fails or goes on, and says so', async () => {

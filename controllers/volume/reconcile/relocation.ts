@@ -15,7 +15,7 @@ import type { StorageClass } from '../../storage-class/kind.js';
 import type { TopologyChoice } from '../../storage-class/topology.js';
 import { type Volume, type VolumeStatus, volumes } from '../kind.js';
 import type { VolumeSituation } from '../states/plan.js';
-import { isCreationOpen } from './earlier-attempt.js';
+import { clearAttempt, isCreationOpen } from './earlier-attempt.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
 import {
   choosePlace,
@@ -205,7 +205,7 @@ export class Relocation {
     }
     if (isPending(answer))
       return this.#effects.reportInProgress(request, volume, 'provision', answer);
-    await context.operations.clear('delete');
+    await clearAttempt(context.operations);
     return undefined;
   }
 
