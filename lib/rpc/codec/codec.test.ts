@@ -118,10 +118,7 @@ const valid: Readonly<Record<keyof typeof scalars, fc.Arbitrary<unknown>>> = {
   ),
   unsignedLong: fc.oneof(fc.maxSafeNat(), fc.constantFrom('0', '18446744073709551615', 2 ** 53)),
   double: fc.oneof(fc.double(), fc.constantFrom(0, -0, '1.5', 'NaN')),
-  float: fc.oneof(
-    fc.float({ noNaN: true, noDefaultInfinity: true }),
-    fc.constantFrom(0, -0),
-  ),
+  float: fc.oneof(fc.float({ noNaN: true, noDefaultInfinity: true }), fc.constantFrom(0, -0)),
   bytes: fc.constantFrom('', 'AAEC', 'A'),
   color: fc.constantFrom('NONE', 'RED', 'BELOW', 'BLUE', 0, 1, 9),
   inner: fc.constant({}),
