@@ -35,6 +35,9 @@ describe('batches of watches', () => {
     await store.create(lamps, { namespace: 'a', name: 'x', labels: { room: 'kitchen' } });
     const [one, other] = await Promise.all(waiting);
     expect(one).to.equal(other);
+    // One watcher can't change what another one gets.
+    expect(() => (one?.events as unknown[]).pop()).to.throw(TypeError);
+    expect(one).to.be.frozen;
     expect(await first({}), 'one that comes later').to.equal(one);
     const labels = parseLabelSelector('room=kitchen');
     const selected = await first({ labels });

@@ -161,7 +161,9 @@ export class WatchHub {
         const batch = await this.#shared.after(from, scope, async () => {
           const published = await this.#after(from);
           const events = await this.#select(published, kind, selection, withPrevious);
-          return { revision: published.at(-1)?.revision ?? from, events };
+          // Frozen, because all watchers of this scope get it.
+          const revision = published.at(-1)?.revision ?? from;
+          return Object.freeze({ revision, events: Object.freeze(events) });
         });
         cursor = batch.revision;
         if (batch.events.length > 0) {
