@@ -250,67 +250,6 @@ describe('volume controller', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('V27: what the provider does not show twice is lost, never created again, and found again', async () => {
-    await create();
-    driver.failsOn = { observe: 'NotFound' };
-    await clock.advance(2 * 60 * 60_000);
-    expect(await volume()).to.include({ status: 'Failed', reason: 'VolumeLost', handle: 'h' });
-    expect((await volume())?.failureMessage).to.match(/^VolumeLost/);
-    expect(driver.calls.filter((call) => call === 'provision')).to.have.length(1);
-    expect(driver.calls.filter((call) => call === 'observe').length).to.be.lessThan(10);
-    driver.failsOn = {};
-    await clock.advance(20 * 60_000);
-    expect(await volume()).to.include({ status: 'Available', failureMessage: '' });
-  });
-
-  it('V27: one that an instance holds is Bound again when it is found', async () => {
-    await create();
-    const instance = instanceOf('i-0');
-    await volumeManager.ensure(instance, mount);
-    driver.failsOn = { observe: 'NotFound' };
-    await clock.advance(2 * 60 * 60_000);
-    expect(await volume()).to.include({ status: 'Failed', reason: 'VolumeLost' });
-    driver.failsOn = {};
-    await clock.advance(20 * 60_000);
-    expect(await volume()).to.include({ status: 'Bound', boundClaim: 'default/i-0' });
-  });
-
-  it('V27: a volume that an attach does not find is probed, and lost half a minute later', async () => {
-    await create();
-    driver.failsOn = { attach: 'NotFound', observe: 'NotFound' };
-    await volumeManager.ensure(instanceOf('i-0'), mount).catch(() => undefined);
-    await settle();
-    expect(driver.calls.filter((call) => call === 'observe')).to.have.length(1);
-    await clock.advance(31_000);
-    expect(await volume()).to.include({ status: 'Failed', reason: 'VolumeLost' });
-  });
-
-  it('V27: a volume that only an attach does not find is probed once, and stays', async () => {
-    await create();
-    driver.failsOn = { attach: 'NotFound' };
-    await volumeManager.ensure(instanceOf('i-0'), mount).catch(() => undefined);
-    await clock.advance(10 * 60_000);
-    expect(driver.calls.filter((call) => call === 'observe')).to.have.length(1);
-    expect(await volume()).to.include({ status: 'Available', reason: 'Provisioned' });
-  });
-
-  it('V27: a volume whose resize does not find it is lost half a minute later', async () => {
-    await create();
-    driver.failsOn = { expand: 'NotFound', observe: 'NotFound' };
-    await store.update(volumes, { ...(await volume())!, size: '2Gi' });
-    await clock.advance(31_000);
-    expect(await volume()).to.include({ status: 'Failed', reason: 'VolumeLost' });
-  });
-
-  it('V27: one miss that is not confirmed changes nothing', async () => {
-    await create();
-    driver.failsOn = { observe: 'NotFound' };
-    while (!driver.calls.includes('observe')) await clock.advance(60_000 / 6);
-    driver.failsOn = {};
-    await clock.advance(10 * 60_000);
-    expect(await volume()).to.include({ status: 'Available', missingSince: '' });
-  });
-
   it('V13, V20: an attach of unknown outcome is Stalled on its node until the next call determines it', async () => {
     await create();
     driver.failsOn = { attach: 'Timeout' };
