@@ -133,4 +133,39 @@ describe('a driver as controllers call it', () => {
     expect(wrapped.provider).to.equal('Somewhere');
     expect(wrapped.recentCalls?.('u')).to.deep.equal([]);
   });
+
+  it('calls the optional methods of a driver that is an object of a class', async () => {
+    class Made {
+      readonly #row = { permission: 'p', state: 'ok', needed: 'it' } as const;
+      readonly name = 'made';
+      loads = 0;
+      readonly capabilities = driver.capabilities.bind(driver);
+      load(): Promise<void> {
+        this.loads += 1;
+        return Promise.resolve();
+      }
+      check() {
+        return Promise.resolve([this.#row]);
+      }
+      orphans() {
+        return Promise.resolve({ resources: [], warnings: [this.#row.permission] });
+      }
+      find() {
+        return Promise.resolve({ handle: this.#row.permission, sizeBytes: undefined });
+      }
+      recentCalls() {
+        return [{ at: 0, method: 'GET', path: this.#row.permission, durationMs: 1 }];
+      }
+    }
+    const made = new Made();
+    const wrapped = confidentialDriver(made as unknown as Driver, redaction, sealer);
+    await wrapped.load?.();
+    expect(made.loads).to.equal(1);
+    const request = { parameters: resolved, node: 'n', signal: context.signal };
+    expect(await wrapped.check?.(request)).to.have.length(1);
+    expect((await wrapped.orphans?.(request))?.warnings).to.deep.equal(['p']);
+    expect(wrapped.recentCalls?.('u')).to.have.length(1);
+    const found = await wrapped.find?.({} as Parameters<NonNullable<Driver['find']>>[0]);
+    expect(found).to.have.property('handle', 'p');
+  });
 });

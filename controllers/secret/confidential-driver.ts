@@ -29,7 +29,13 @@ export function confidentialDriver(driver: Driver, redaction: Redaction, sealer:
       ? { ...result, handle: sealer.seal(result.handle, handlePlace) }
       : result;
   const guard = redaction.guard.bind(redaction);
-  const { provider, check, orphans, find, load, recentCalls } = driver;
+  const { provider } = driver;
+  // A driver may be an object of a class.
+  const check = driver.check?.bind(driver);
+  const orphans = driver.orphans?.bind(driver);
+  const find = driver.find?.bind(driver);
+  const load = driver.load?.bind(driver);
+  const recentCalls = driver.recentCalls?.bind(driver);
   return {
     name: driver.name,
     ...(provider === undefined ? {} : { provider }),

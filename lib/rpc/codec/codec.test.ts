@@ -223,6 +223,18 @@ describe('the encoder that is made for a message', () => {
     expect(bytes?.toString('hex')).to.equal(general(schemas, every, ordinary));
   });
 
+  it('writes the length of a part also where its buffer is full', () => {
+    for (let count = 1_010; count < 1_020; count += 1)
+      for (let length = 1; length <= 4; length += 1) {
+        const manyText = Array.from({ length: count }, () => 'a');
+        const last = { inner: { inner: { double: 1.5 } } };
+        const json = { inner: { manyText, text: 'x'.repeat(length), ...last } };
+        // A buffer as large as this is replaced by one of 4,096 bytes, which one of these messages fills to the last.
+        writeMessage(every, { text: 'z'.repeat(400_000) });
+        expect(writeMessage(every, json)?.toString('hex')).to.equal(general(schemas, every, json));
+      }
+  });
+
   it('leaves to the general one what it does not know: extensions, oneofs, deep messages', () => {
     let deep: JsonObject = {};
     for (let depth = 0; depth < 40; depth += 1) deep = { inner: deep };
@@ -347,6 +359,10 @@ describe('the decoder that is made for a message', () => {
       schemas.encode(every, { mappedText: own([['__proto__', 'x']]) }),
       schemas.encode(every, deep),
       Buffer.concat([text, text]),
+      // Numbers beyond the range of their type.
+      field('int', 0, 0x80, 0x80, 0x80, 0x80, 0x08),
+      field('unsigned', 0, 0x80, 0x80, 0x80, 0x80, 0x10),
+      field('color', 0, 0x81, 0x80, 0x80, 0x80, 0x10),
       Buffer.concat([text, Buffer.from([0xf8, 0xff, 0x07, 1])]),
       text.subarray(0, -1),
       // Entries of a map: with two values, with an unknown field, and without a value.

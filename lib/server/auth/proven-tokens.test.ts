@@ -1,12 +1,20 @@
 import { expect } from 'chai';
 import { StatusError } from '../../base/index.js';
+import { type ApiObject, kindOf } from '../../object/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../../store/index.js';
 import { FakeClock } from '../../testing/index.js';
 import { Authenticator, issueToken, policies, users } from './index.js';
-import { type Token, tokens } from './kinds.js';
+import { type Token, tokens, type User } from './kinds.js';
+import { type Proof, ProvenTokens } from './proven-tokens.js';
 import { makeToken } from './token-format.js';
 
 const hour = 3_600_000;
+const machines = kindOf<ApiObject>()({
+  kind: 'Machine',
+  plural: 'machines',
+  scope: 'Cluster',
+  statusFields: [],
+});
 
 describe('a token that was proven before', () => {
   let store: ObjectStore;
@@ -14,7 +22,7 @@ describe('a token that was proven before', () => {
   const clock = new FakeClock();
   beforeEach(async () => {
     store = await openStore({ engine: new MemoryEngine(), clock });
-    authenticator = new Authenticator({ store, clock });
+    authenticator = new Authenticator({ store, clock, nodes: machines });
     await store.create(users, { name: 'ann' });
   });
   afterEach(() => store.close());
@@ -70,6 +78,16 @@ describe('a token that was proven before', () => {
     expect(await reasonOf(header)).to.equal('InvalidToken');
   });
 
+  it('is refused once the node of its account is deleted', async () => {
+    await store.create(machines, { name: 'n' });
+    await store.deleteByName(users, { name: 'ann' });
+    await store.create(users, { name: 'ann', kind: 'serviceAccount', node: 'n' });
+    const { header, first } = await issued();
+    expect((await authenticator.authenticate(header)).node).to.equal(first.node);
+    await store.deleteByName(machines, { name: 'n' });
+    expect(await reasonOf(header)).to.equal('NodeGone');
+  });
+
   it('has the present rights of its user', async () => {
     const { header } = await issued();
     const policy = await store.create(policies, { name: 'look', rules: [] });
@@ -111,5 +129,40 @@ describe('a token that was proven before', () => {
     await authenticator.authenticate(header);
     await authenticator.flush();
     expect(await used()).not.to.equal(before);
+  });
+});
+
+describe('proofs of tokens', () => {
+  const proofOf = (
+    token: { subjectUid?: string | undefined } = {},
+    user: Partial<User> = {},
+  ): Proof => {
+    const proven = { subjectUid: 'u', ...token } as Token;
+    const read = { tokens: [proven], users: [{ name: 'ann', ...user } as User] };
+    return { ...read, token: proven, identity: {} as Proof['identity'] };
+  };
+  const isKept = (proof: Proof): boolean => {
+    const proven = new ProvenTokens();
+    proven.note('k', proof);
+    return proven.get('k') === proof;
+  };
+
+  it('are kept only of grants that are bound, and not for the account of a node', () => {
+    expect(isKept(proofOf())).to.equal(true);
+    expect(isKept(proofOf({ subjectUid: undefined }))).to.equal(false);
+    expect(isKept(proofOf({}, { node: 'n' }))).to.equal(false);
+    const policies = ['a', 'b'];
+    expect(isKept(proofOf({}, { policies, policyUids: { a: '1' } }))).to.equal(false);
+    expect(isKept(proofOf({}, { policies, policyUids: { a: '1', b: '' } }))).to.equal(true);
+  });
+
+  it('are kept up to a number, and those that are not renewed are dropped first', () => {
+    const proven = new ProvenTokens();
+    for (let n = 0; n < 1_024; n += 1) proven.note(`${n}`, proofOf());
+    proven.note('0', proofOf());
+    proven.note('new', proofOf());
+    expect(proven.get('0')).to.not.equal(undefined);
+    expect(proven.get('1')).to.equal(undefined);
+    expect(proven.get('2')).to.not.equal(undefined);
   });
 });

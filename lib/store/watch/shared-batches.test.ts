@@ -55,6 +55,7 @@ describe('batches of watches', () => {
     expect(scopeKey({ ...scope, labels })).to.equal(scopeKey({ ...scope, labels }));
     expect(scopeKey({ ...scope, labels })).to.not.equal(scopeKey({ ...scope, labels: selector() }));
     expect(scopeKey({ ...scope, labels })).to.not.equal(scopeKey({ ...scope, fields: labels }));
+    expect(scopeKey(scope)).to.not.equal(scopeKey({ ...scope, fields: labels }));
     expect(scopeKey(scope)).to.not.equal(scopeKey({ ...scope, namespace: '' }));
   });
 
@@ -72,6 +73,21 @@ describe('batches of watches', () => {
     expect(made).to.equal(40);
     await after(0);
     expect(made).to.equal(41);
+  });
+
+  it('are kept up to a number, also without events', async () => {
+    const shared = new SharedBatches();
+    let made = 0;
+    const after = (revision: number): unknown =>
+      shared.after(revision, 'all', () => {
+        made += 1;
+        return Promise.resolve({ revision: revision + 1, events: [] });
+      });
+    for (let revision = 0; revision < 257; revision += 1) await after(revision);
+    await after(256);
+    expect(made).to.equal(257);
+    await after(0);
+    expect(made).to.equal(258);
   });
 
   it('are made again after a failure', async () => {

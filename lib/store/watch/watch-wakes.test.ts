@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import { getEventListeners, setMaxListeners } from 'node:events';
 import { expect } from 'chai';
 import type { Clock, Timer } from '../../base/index.js';
 import { WatchWakes } from './watch-wakes.js';
@@ -126,6 +126,57 @@ describe('waking of watchers', () => {
       await settled();
     }
     expect(woken).to.equal(1_000);
+  });
+
+  it('rests a bounded time after a long pass', async () => {
+    watchers(2_000, 0.05);
+    wakes.published();
+    for (let n = 0; n < 8; n += 1) {
+      await settled();
+      clock.turn();
+    }
+    expect(woken).to.equal(2_000);
+    expect(clock.timers.map(({ delayMs }) => delayMs).filter((ms) => ms < 1_000)).to.deep.equal([
+      50,
+    ]);
+  });
+
+  it('is not before the time that a watcher waits until, although its timer is an earlier one', async () => {
+    const waiter = wakes.join(stop.signal);
+    let count = 0;
+    const wait = (untilMs: number | undefined): void =>
+      void waiter.wait(untilMs).then(() => (count += 1));
+    wait(100);
+    wakes.published();
+    await settled();
+    expect(count).to.equal(1);
+    wait(250);
+    clock.takes(100);
+    await clock.due();
+    expect(count, 'at the time of the first wait').to.equal(1);
+    expect(clock.timers.map(({ delayMs }) => delayMs)).to.deep.equal([150]);
+    clock.takes(150);
+    await clock.due();
+    await settled();
+    expect(count).to.equal(2);
+  });
+
+  it('leaves no timer while a watcher without an end does not wait', async () => {
+    const waiter = wakes.join(stop.signal);
+    void waiter.wait(undefined);
+    expect(clock.timers).to.have.lengthOf(1);
+    wakes.published();
+    await settled();
+    expect(clock.timers).to.have.lengthOf(0);
+  });
+
+  it('is at once for a signal that was aborted before the wait, and a watcher leaves no listener', async () => {
+    const waiter = wakes.join(stop.signal);
+    stop.abort();
+    await waiter.wait(1_000_000);
+    waiter[Symbol.dispose]();
+    expect(getEventListeners(stop.signal, 'abort')).to.have.lengthOf(0);
+    expect(wakes.size).to.equal(0);
   });
 
   it('ends with the signal, and leaves no timer', async () => {
