@@ -93,7 +93,7 @@ export class EarlierAttempt {
 
   /**
    * Whether the class or the volume has other parameters than the attempt in progress. Inputs replace an attempt once:
-   * parameters that differ at each reading would otherwise replace it for ever. @throws DriverError
+   * parameters that differ at each reading would otherwise replace it forever. @throws DriverError
    */
   async isOutdated(situation: VolumeSituation, signal: AbortSignal): Promise<boolean> {
     const { volume } = situation;
