@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"sync"
@@ -37,6 +38,7 @@ type connection struct {
 	mutex      sync.Mutex
 	room       *sync.Cond
 	sendWindow int
+	streamsMax int
 	block      bytes.Buffer
 	encoder    *hpack.Encoder
 	headers    []hpack.HeaderField
@@ -57,6 +59,7 @@ func dial(address, token string) (*connection, error) {
 		output:     bufio.NewWriterSize(socket, 1<<16),
 		flushes:    make(chan struct{}, 1),
 		sendWindow: 65_535,
+		streamsMax: math.MaxInt,
 		next:       1,
 		streams:    map[uint32]*stream{},
 	}
@@ -108,11 +111,12 @@ func (c *connection) closing() bool {
 	return c.closed
 }
 
-// open starts a call with one message. The message is copied before open returns.
+// open starts a call with one message, once the server allows another call and the message. It is copied before open
+// returns.
 func (c *connection) open(path string, message []byte, halfClose bool, s *stream) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	for c.sendWindow < len(message)+5 && c.ended == nil {
+	for (c.sendWindow < len(message)+5 || len(c.streams) >= c.streamsMax) && c.ended == nil {
 		c.room.Wait()
 	}
 	if c.ended != nil {
@@ -183,6 +187,7 @@ func (c *connection) find(id uint32) *stream {
 func (c *connection) end(s *stream, err error) {
 	c.mutex.Lock()
 	delete(c.streams, s.id)
+	c.room.Broadcast()
 	c.mutex.Unlock()
 	s.onEnd(err)
 }
@@ -199,6 +204,9 @@ func (c *connection) readFrames() error {
 				continue
 			}
 			c.mutex.Lock()
+			if most, given := f.Value(http2.SettingMaxConcurrentStreams); given {
+				c.streamsMax = int(most)
+			}
 			c.framer.WriteSettingsAck()
 			c.output.Flush()
 			c.mutex.Unlock()
