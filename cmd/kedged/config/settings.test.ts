@@ -84,6 +84,23 @@ describe('settings of kedged', () => {
     );
   });
 
+  it('an unknown key without a resemblance is answered with the settings of its section, or the sections', () => {
+    const refusal = (file: object): string => {
+      try {
+        resolveSettings({ ...nothing, file: file as never });
+      } catch (error) {
+        return (error as Error).message;
+      }
+      return '';
+    };
+    expect(refusal({ server: { zebra: 1 } }))
+      .to.include('server.zebra: is not a setting; [server] has server.grpcAddress')
+      .and.not.include('controllers.');
+    expect(refusal({ zebra: { stripes: 1 } })).to.match(
+      /^zebra\.stripes: is not a setting; the sections are \[server\], \[store\], .*\[drivers\]$/,
+    );
+  });
+
   it('the shipped default allows no host path and creates none', () => {
     const config = resolveSettings(nothing);
     expect(config.hostPathAllowlist).to.deep.equal([]);

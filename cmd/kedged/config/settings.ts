@@ -237,6 +237,18 @@ function flatten(
   return flat;
 }
 
+/** The setting that an unknown key resembles, else the settings of its section, else the sections. */
+function hintFor(key: string, known: readonly string[]): string {
+  const meant = nearest(key, known);
+  if (meant) return `did you mean ${meant}?`;
+  const sectionOf = (each: string): string => each.slice(0, each.indexOf('.'));
+  const section = sectionOf(key);
+  const ofSection = known.filter((each) => sectionOf(each) === section);
+  if (ofSection.length > 0) return `[${section}] has ${ofSection.join(', ')}`;
+  const sections = [...new Set(known.map(sectionOf))];
+  return `the sections are ${sections.map((each) => `[${each}]`).join(', ')}`;
+}
+
 /**
  * Flags over environment over file over profile over defaults.
  * @throws StatusError InvalidArgument naming every unknown key, every misspelt variable and every value
@@ -248,9 +260,7 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
   const known = new Set<string>([...keys, ...policyKeys, ...driverKeys]);
   const file = flatten(sources.file, known);
   for (const key of [...file.keys()].filter((each) => !known.has(each))) {
-    const meant = nearest(key, [...known]);
-    const hint = meant ? `did you mean ${meant}?` : `known: ${[...known].join(', ')}`;
-    violations.push({ field: key, description: `is not a setting; ${hint}` });
+    violations.push({ field: key, description: `is not a setting; ${hintFor(key, [...known])}` });
   }
   violations.push(...misspeltVariables(sources.environment, known));
   const config: Record<string, unknown> = {};
