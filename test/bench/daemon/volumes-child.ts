@@ -3,13 +3,15 @@
 import type { resolveSettings } from '../../../cmd/kedged/config/settings.js';
 import type { startDaemon } from '../../../cmd/kedged/wire.js';
 import { bootstrap } from 'kedge/auth';
-import { silentLogger } from 'kedge';
+import { type ObjectStore, silentLogger } from 'kedge';
 import { type Slices, watchSlices } from '../measuring/slices.js';
 
 /** The final output, which {@link run} of volumes.ts reads. */
 export interface VolumesReport {
   readonly slices: Slices;
   readonly residentBytes: number;
+  /** That of the store, which rises by one with each transaction. */
+  readonly revision: number;
 }
 
 interface Composition {
@@ -41,7 +43,13 @@ const config = kedged.resolveSettings({
   profile: {},
 });
 let token = '';
+let objects: ObjectStore | undefined;
+const report = (): Omit<VolumesReport, 'slices'> => ({
+  residentBytes: process.memoryUsage().rss,
+  revision: objects?.revision ?? NaN,
+});
 const daemon = await kedged.startDaemon(config, silentLogger, async (store) => {
+  objects = store;
   token = await bootstrap(store);
 });
 console.log(JSON.stringify({ rest: daemon.ports.rest, token }));
@@ -51,10 +59,10 @@ const slices = await watchSlices(
     new Promise<void>((resolve) => {
       process.stdin.on('data', () => {
         global.gc?.();
-        console.log(JSON.stringify({ residentBytes: process.memoryUsage().rss }));
+        console.log(JSON.stringify(report()));
       });
       process.stdin.on('end', resolve);
     }),
 );
-console.log(JSON.stringify({ slices, residentBytes: process.memoryUsage().rss }));
+console.log(JSON.stringify({ slices, ...report() }));
 await daemon.stop(10_000);

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Level } from 'level';
 import { rate } from '../measuring/load.js';
 import type { BenchOptions, Measurement } from '../measuring/measurement.js';
-import { withDirectory } from '../measuring/objects.js';
+import { item, items, openLevelStore, withDirectory } from '../measuring/objects.js';
 import type { VolumesReport } from './volumes-child.js';
 
 const clients = 50;
@@ -24,11 +24,23 @@ async function rawPuts(directory: string, ms: number): Promise<number> {
   return found;
 }
 
+/** Creations per second of objects of the size of a volume, by as many writers as the API has clients. */
+async function storeWrites(directory: string, ms: number): Promise<number> {
+  const store = await openLevelStore(join(directory, 'store'));
+  let n = 0;
+  const create = (): Promise<unknown> => store.create(items, item((n += 1)));
+  await rate(clients, ms, create);
+  const found = await rate(clients, ms, create);
+  await store.close();
+  return found;
+}
+
 /** Volumes on `local`, created through the API by 50 clients, until all are Available. */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   const count = quick ? 100 : 10_000;
   return withDirectory(async (directory) => {
     const baseline = await rawPuts(directory, quick ? 50 : 1_500);
+    const writes = await storeWrites(directory, quick ? 50 : 1_500);
     const daemon = spawn(process.execPath, ['--expose-gc', child, join(directory, 'data')], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
@@ -45,9 +57,9 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
       if (response.status !== 200) throw new Error(`${method} ${path}: ${response.status} ${text}`);
       return JSON.parse(text);
     };
-    const resident = async (): Promise<number> => {
+    const reported = async (): Promise<VolumesReport> => {
       daemon.stdin.write('\n');
-      return (await next<VolumesReport>()).residentBytes;
+      return next<VolumesReport>();
     };
     let n = 0;
     const make = async (): Promise<void> => {
@@ -59,6 +71,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
           storageClassName: 'local',
         });
     };
+    const { revision: first } = await reported();
     const startedAt = performance.now();
     await Promise.all(Array.from({ length: clients }, make));
     const createdAt = performance.now();
@@ -69,9 +82,10 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
       else await new Promise((resolve) => setTimeout(resolve, 20));
     }
     const seconds = (performance.now() - startedAt) / 1_000;
-    const before = await resident();
+    const { revision: last, residentBytes: before } = await reported();
+    const writesEach = (last - first) / count;
     await new Promise((resolve) => setTimeout(resolve, quick ? 100 : 5_000));
-    const after = await resident();
+    const { residentBytes: after } = await reported();
     daemon.stdin.end();
     const { slices } = await next<VolumesReport>();
     await new Promise((resolve) => daemon.once('exit', resolve));
@@ -82,9 +96,14 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
         name: `${what}, all Available`,
         value: perSecond,
         unit: 'volumes/s',
-        baseline: { what: 'raw classic-level serial synced puts', value: baseline },
-        ratio: perSecond / baseline,
+        baseline: {
+          what: `store writes/s by ${clients} writers, divided by the ${writesEach.toFixed(2)} writes of a volume`,
+          value: writes / writesEach,
+        },
+        ratio: (perSecond * writesEach) / writes,
         better: 'higher',
+        gate: 0.6,
+        goal: 0.9,
       },
       {
         name: `${what}, created`,
