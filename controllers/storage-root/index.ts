@@ -2,7 +2,8 @@
  * Storage roots: the directories below which driver `local` keeps volumes. A root contains its cluster id, so that
  * the empty mount point of an unmounted disk, or the disk of another cluster, is never mistaken for it.
  */
-export { StorageRootManager, type StorageRootOptions, type RootState } from './manager.js';
+export { StorageRootManager, type StorageRootOptions } from './manager.js';
+export type { RootState } from './refusal.js';
 export { type PlacedData, planRoot, type RootPlan, type RootSituation } from './plan.js';
 export { storageRootVerbs, type StorageRootVerbOptions } from './verbs.js';
 export { rootCondition, StorageRootWatch, type StorageRootWatchOptions } from './watch.js';

@@ -11,9 +11,11 @@ import {
 } from 'kedge';
 import { DriverError, type Holders, type StorageRoot } from '@kedge/driver-sdk';
 import { describeRoot, makeRootFolder, markRoot, openRoot } from './directory.js';
+import { lockHolder, Refused, refusalOf, type RootState } from './refusal.js';
+import { SharedOpening } from './shared-opening.js';
 import { requireUnused } from './users.js';
 import { isCopy, placedIn } from './placed-data.js';
-import { planRoot, type RootPlan, type RootReason, rootFolder } from './plan.js';
+import { planRoot, type RootPlan, rootFolder } from './plan.js';
 import { isRecorded, recordRoot } from './record.js';
 import { storageRootHolder, storageRootLabel } from '../messages/storage-root.js';
 
@@ -32,12 +34,12 @@ export interface StorageRootOptions {
   readonly holders?: Holders;
 }
 
-/** Whether a storage root is used. */
-export type RootState =
-  | { readonly type: 'ready' }
-  | { readonly type: 'refused'; readonly reason: RootReason; readonly message: string };
-
-type Refusal = Extract<RootState, { type: 'refused' }>;
+/** A root whose mark and lock were checked. It is kept mounted until it is closed. */
+interface VerifiedRoot {
+  /** Its path without links. */
+  readonly directory: string;
+  close(): Promise<void>;
+}
 
 /** A root of this process: its lock and the locked directory. */
 interface Held {
@@ -61,6 +63,8 @@ export class StorageRootManager implements StorageRoot {
   /** The driver whose data is in the root. */
   readonly driver: string;
   readonly #options: StorageRootOptions;
+  /** Uses that begin at once share a check, which costs nine calls of the file system. */
+  readonly #openings = new SharedOpening(() => this.#open());
   #held: Held | undefined;
   #state: RootState | undefined;
   /** Settles after all establishments so far; never rejects. */
@@ -73,11 +77,11 @@ export class StorageRootManager implements StorageRoot {
   }
 
   async use<T>(work: (directory: string) => Promise<T>): Promise<T> {
-    const handle = await this.#enter();
+    const lease = await this.#openings.lease();
     try {
-      return await work(await realpath(this.path));
+      return await work(lease.value.directory);
     } finally {
-      await handle.close();
+      await lease.close();
     }
   }
 
@@ -87,7 +91,7 @@ export class StorageRootManager implements StorageRoot {
    */
   async probe(): Promise<RootState> {
     try {
-      await (await this.#enter()).close();
+      await (await this.#openings.lease()).close();
     } catch (error) {
       if (!(error instanceof DriverError)) throw error;
     }
@@ -155,6 +159,17 @@ export class StorageRootManager implements StorageRoot {
       throw error;
     } finally {
       await opened.handle.close();
+    }
+  }
+
+  /** Opens the verified root. */
+  async #open(): Promise<VerifiedRoot> {
+    const handle = await this.#enter();
+    try {
+      return { directory: await realpath(this.path), close: () => handle.close() };
+    } catch (error) {
+      await handle.close();
+      throw error;
     }
   }
 
@@ -274,26 +289,4 @@ export class StorageRootManager implements StorageRoot {
         error: state.message,
       });
   }
-}
-
-/** The id of the process that has locked a directory; undefined if it is not known. */
-function lockHolder(error: unknown): string | undefined {
-  const resource = error instanceof StatusError ? error.resource : undefined;
-  return resource?.kind === 'Process' ? resource.name : undefined;
-}
-
-/** Propagates a refusal out of nested steps. */
-class Refused extends Error {
-  readonly refusal: Refusal;
-
-  constructor(refusal: Refusal) {
-    super(refusal.message);
-    this.refusal = refusal;
-  }
-}
-
-function refusalOf(error: unknown, path: string): Refusal {
-  if (error instanceof Refused) return error.refusal;
-  const message = `${storageRootLabel.format({ path })} can't be used: ${messageOf(error)}; it needs a directory that kedged can read and write`;
-  return { type: 'refused', reason: 'StorageRootUnreadable', message };
 }

@@ -12,7 +12,8 @@ import {
 import { type Volume, volumes } from '../volume/kind.js';
 import type { ControllerPolicy } from '../policy/policy.js';
 import { type NewCondition, setCondition } from '../reasons/index.js';
-import type { RootState, StorageRootManager } from './manager.js';
+import type { StorageRootManager } from './manager.js';
+import type { RootState } from './refusal.js';
 import { isPlacedOn } from './placed-data.js';
 
 /** Condition of a volume whose storage root is refused. */
