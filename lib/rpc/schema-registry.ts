@@ -123,7 +123,7 @@ export class SchemaRegistry {
   ): Promise<JsonObject> {
     try {
       const part = (of: DescMessage, part: Uint8Array): unknown =>
-        this.#asJson(of, fromBinary(of, part));
+        readMessage(of, part) ?? this.#asJson(of, fromBinary(of, part));
       return (await new TurnDecoder(part, turn).json(message, [bytes])) as JsonObject;
     } catch (error) {
       throw malformed(message, error);

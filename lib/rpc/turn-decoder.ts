@@ -19,25 +19,80 @@ type DecodePart = (message: DescMessage, bytes: Uint8Array) => unknown;
 /** Encoded messages whose concatenation is the message that they merge to. */
 type Parts = readonly Uint8Array[];
 
-/** A field on the wire: tag and value, and the content of a value that has a length. */
-interface WireField {
-  readonly number: number;
-  readonly whole: Uint8Array;
-  readonly content: Uint8Array | undefined;
+/** Reads the fields of encoded messages; its positions are those of the field that was read last. */
+class FieldCursor {
+  number = 0;
+  bytes: Uint8Array = new Uint8Array();
+  start = 0;
+  /** The content of a value that has a length; undefined for another value. */
+  contentStart: number | undefined;
+  end = 0;
+  readonly #parts: Iterator<Uint8Array>;
+  #reader = new BinaryReader(this.bytes);
+
+  constructor(parts: Parts) {
+    this.#parts = parts.values();
+  }
+
+  /** Reads the next field. Returns false after the last one. @throws Error for malformed bytes */
+  next(): boolean {
+    while (this.#reader.pos >= this.bytes.length) {
+      const part = this.#parts.next();
+      if (part.done) return false;
+      this.bytes = part.value;
+      this.#reader = new BinaryReader(part.value);
+    }
+    const reader = this.#reader;
+    this.start = reader.pos;
+    const [number, type] = reader.tag();
+    this.number = number;
+    this.contentStart = undefined;
+    if (type === WireType.LengthDelimited) {
+      const length = reader.uint32();
+      this.contentStart = reader.pos;
+      reader.pos += length;
+    } else reader.skip(type, number);
+    this.end = reader.pos;
+    requireWithin(this.end, this.bytes.length);
+    return true;
+  }
+
+  content(): Uint8Array | undefined {
+    const { bytes, contentStart, end } = this;
+    return contentStart === undefined ? undefined : bytes.subarray(contentStart, end);
+  }
 }
 
-function* wireFields(parts: Parts): Generator<WireField, void, void> {
-  for (const bytes of parts) {
-    const reader = new BinaryReader(bytes);
-    while (reader.pos < bytes.length) {
-      const start = reader.pos;
-      const [number, type] = reader.tag();
-      const hasLength = type === WireType.LengthDelimited;
-      const content = hasLength ? reader.bytes() : undefined;
-      if (!hasLength) reader.skip(type, number);
-      requireWithin(reader.pos, bytes.length);
-      yield { number, whole: bytes.subarray(start, reader.pos), content };
+/** Fields in wire order. Adjacent ones are one part, since a view of each costs more than its decoding. */
+class Run {
+  #parts: Uint8Array[] = [];
+  #bytes: Uint8Array | undefined;
+  #start = 0;
+  #end = 0;
+  length = 0;
+
+  add({ bytes, start, end }: FieldCursor): void {
+    if (this.#bytes !== bytes || this.#end !== start) {
+      this.#close();
+      this.#bytes = bytes;
+      this.#start = start;
     }
+    this.#end = end;
+    this.length += end - start;
+  }
+
+  /** Returns the fields as one message, and begins the next run. */
+  take(): Uint8Array {
+    this.#close();
+    const taken = joined(this.#parts);
+    this.#parts = [];
+    this.length = 0;
+    return taken;
+  }
+
+  #close(): void {
+    if (this.#bytes) this.#parts.push(this.#bytes.subarray(this.#start, this.#end));
+    this.#bytes = undefined;
   }
 }
 
@@ -115,53 +170,57 @@ export class TurnDecoder {
    * @throws Error for malformed content
    */
   #value(message: DescMessage, parts: Parts, depth: number): Promise<unknown> {
-    let last: WireField | undefined;
+    let last: number | undefined;
+    let whole: Uint8Array = new Uint8Array();
     let contents: Uint8Array[] = [];
-    for (const field of wireFields(parts)) {
+    const field = new FieldCursor(parts);
+    while (field.next()) {
       const known = message.fields.find(({ number }) => number === field.number);
       if (!known) continue;
-      if (known.message && !field.content) throw new Error(`${known.name} is not a message`);
-      if (field.number !== last?.number) contents = [];
-      if (field.content) contents.push(field.content);
-      last = field;
+      const content = known.message && field.content();
+      if (known.message && !content) throw new Error(`${known.name} is not a message`);
+      if (field.number !== last) contents = [];
+      if (content) contents.push(content);
+      else whole = field.bytes.subarray(field.start, field.end);
+      last = field.number;
     }
-    const desc = message.fields.find(({ number }) => number === last?.number);
+    const desc = message.fields.find(({ number }) => number === last);
     return desc?.message
       ? this.json(desc.message, contents, depth + 1)
-      : Promise.resolve(this.#decode(message, last?.whole ?? new Uint8Array()));
+      : Promise.resolve(this.#decode(message, whole));
   }
 
   async #fields(message: DescMessage, parts: Parts, depth: number): Promise<unknown> {
     const fields = new Map(message.fields.map((field) => [field.number, field]));
     const nested = new Map<DescField, Uint8Array[]>();
     const elements = new Elements();
-    const others: Uint8Array[] = [];
-    let waiting: Uint8Array[] = [];
-    let waitingBytes = 0;
+    const others = new Run();
+    const waiting = new Run();
     const flush = async (): Promise<void> => {
-      elements.merge(named(message, this.#decode(message, joined(waiting))));
-      waiting = [];
-      waitingBytes = 0;
+      elements.merge(named(message, this.#decode(message, waiting.take())));
       await this.#turn();
     };
-    for (const { number, whole, content } of wireFields(parts)) {
+    const read = new FieldCursor(parts);
+    while (read.next()) {
+      const { number, contentStart, start, end } = read;
       const field = fields.get(number);
-      if (content && field?.fieldKind === 'message' && !field.oneof) {
-        pushTo(nested, field, content);
+      const hasContent = contentStart !== undefined;
+      if (hasContent && field?.fieldKind === 'message' && !field.oneof) {
+        pushTo(nested, field, read.bytes.subarray(contentStart, end));
       } else if (field?.fieldKind !== 'list' && field?.fieldKind !== 'map') {
-        others.push(whole);
-      } else if (content && field.message && whole.length > partBytes && hasTextKey(field)) {
+        others.add(read);
+      } else if (hasContent && field.message && end - start > partBytes && hasTextKey(field)) {
+        const content = read.bytes.subarray(contentStart, end);
         await flush();
         elements.merge({ [field.jsonName]: await this.#element(field, content, depth + 1) });
       } else {
-        waiting.push(whole);
-        waitingBytes += whole.length;
-        if (waitingBytes > partBytes) await flush();
+        waiting.add(read);
+        if (waiting.length > partBytes) await flush();
       }
     }
     await flush();
     if (isJsonMessage(message)) return Object.values(elements.json)[0];
-    const rest = this.#decode(message, joined(others));
+    const rest = this.#decode(message, others.take());
     const json = { ...named(message, rest), ...elements.json };
     for (const [field, contents] of nested)
       if (field.message) json[field.jsonName] = await this.json(field.message, contents, depth + 1);
