@@ -39,7 +39,7 @@ export class StorageRootWatch implements Runnable {
   readonly #stop = new AbortController();
   /** True once the condition of every volume reports a ready root. */
   #settled = false;
-  #looking: Promise<void> | undefined;
+  #probing: Promise<void> | undefined;
 
   constructor(options: StorageRootWatchOptions) {
     this.#options = options;
@@ -47,15 +47,15 @@ export class StorageRootWatch implements Runnable {
 
   async start(): Promise<void> {
     await this.#probe();
-    this.#looking = this.#keepLooking();
+    this.#probing = this.#probePeriodically();
   }
 
   async stop(): Promise<void> {
     this.#stop.abort();
-    await this.#looking;
+    await this.#probing;
   }
 
-  async #keepLooking(): Promise<void> {
+  async #probePeriodically(): Promise<void> {
     const { signal } = this.#stop;
     const { clock, policy } = this.#options;
     for (;;) {

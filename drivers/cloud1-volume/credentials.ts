@@ -36,7 +36,7 @@ export const allScopes: readonly Scope[] = [
  * Returns the message for rejected credentials (specification section 5.3). It names the scope that the call needs,
  * because the status does not show whether a scope is missing (401 or 403) or the token is invalid (401).
  */
-export function tellRejected(
+export function rejectedMessage(
   { status }: Refusal,
   { name, about }: ProviderCall,
   said: string,

@@ -19,7 +19,7 @@ import {
   volumeName,
 } from '@kedge/driver-sdk/provider';
 import { Cloud1Api } from './api.js';
-import { tellRejected } from './credentials.js';
+import { rejectedMessage } from './credentials.js';
 import { attachLimit, cloud1Errors } from './errors.js';
 import { checkScopes, findVolume, listResources } from './inspection.js';
 import { cloud1Parameters } from './parameters.js';
@@ -61,8 +61,8 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
         remaining: 'ratelimit-remaining',
         reset: 'ratelimit-reset',
       },
-      tell: (refusal, call, said, kind) =>
-        kind === 'CredentialsRejected' ? tellRejected(refusal, call, said) : undefined,
+      messageOf: (refusal, call, said, kind) =>
+        kind === 'CredentialsRejected' ? rejectedMessage(refusal, call, said) : undefined,
     },
     settings.providers ?? {},
   );

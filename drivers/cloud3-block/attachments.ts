@@ -136,7 +136,7 @@ export class Cloud3Attachments {
     } catch (thrown) {
       const { kind } = DriverError.from(thrown);
       if (kind !== 'NotFound' && kind !== 'InUse') throw thrown;
-      // It may be detached already. If the look at it fails, the refusal is reported.
+      // It may be detached already. If it can't be read, the refusal is reported.
       const still = await this.#heldBy(request).catch(() => held);
       if (still && still.state !== 'detaching') throw thrown;
     }

@@ -8,7 +8,7 @@ export interface Attempt {
   readonly at: number;
   /** The id of the volume, once it is known. */
   readonly id?: string;
-  /** Time of the first look that did not find the volume since the last one that did. */
+  /** Time of the first read that did not find the volume since the last one that did, milliseconds since the epoch. */
   readonly missedAt?: number;
 }
 
@@ -24,7 +24,10 @@ export async function attemptIn(operations: Operations): Promise<Attempt | undef
 }
 
 /** Stores an attempt. */
-export function keep(operations: Operations, { epoch, at, id, missedAt }: Attempt): Promise<void> {
+export function storeAttempt(
+  operations: Operations,
+  { epoch, at, id, missedAt }: Attempt,
+): Promise<void> {
   const known = [epoch, at, id, missedAt].filter((value) => value !== undefined);
   return operations.set('provision', known.join(' '));
 }

@@ -12,7 +12,7 @@ import {
 } from '@kedge/driver-sdk';
 import { bytesOf, type ProviderClock, provisioned } from '@kedge/driver-sdk/provider';
 import type { Cloud3Api, CloudVolume } from './api.js';
-import { type Attempt, attemptIn, keep } from './attempt.js';
+import { type Attempt, attemptIn, storeAttempt } from './attempt.js';
 import { clientToken, volumeTags } from './names.js';
 import { callerOf, createFields, requireSize, zoneOf } from './parameters.js';
 import { attachmentOf, deleted, gone, type VolumeReads } from './reads.js';
@@ -68,7 +68,7 @@ export class Cloud3Volumes {
     const existing = await this.#reads.tagged(request);
     if (existing) return this.#inZone(request, existing, zone, attempt);
     const next = { epoch: attempt?.epoch ?? 1, at: this.#clock.now() };
-    await keep(operations, next);
+    await storeAttempt(operations, next);
     let made: CloudVolume;
     try {
       made = await this.#api.createVolume(callerOf(request), {
@@ -83,7 +83,7 @@ export class Cloud3Volumes {
       return this.#refused(request, next, attempt, DriverError.from(thrown));
     }
     const known = { ...next, id: made.id };
-    await keep(operations, known);
+    await storeAttempt(operations, known);
     return this.#ready(request, made, known);
   }
 
@@ -96,16 +96,16 @@ export class Cloud3Volumes {
     if (error.kind === 'AlreadyExists') {
       // The token belongs to a volume with other parameters. The list may not contain it yet, or it was deleted.
       if (earlier && at - earlier.at < listLagMs) {
-        await keep(operations, earlier);
+        await storeAttempt(operations, earlier);
         return notYet(5 * pollMs);
       }
-      await keep(operations, { epoch: epoch + 1, at: 0 });
+      await storeAttempt(operations, { epoch: epoch + 1, at: 0 });
       return notYet(pollMs);
     }
     // This call created no volume, but an earlier one without an answer may have: a deletion waits for it. A burned token
     // stays burned.
     if (!uncertain.includes(error.kind)) {
-      if (earlier) await keep(operations, earlier);
+      if (earlier) await storeAttempt(operations, earlier);
       else await operations.clear('provision');
     }
     throw error;
@@ -135,14 +135,14 @@ export class Cloud3Volumes {
     const { operations, parameters } = request;
     const { missedAt, ...kept } = attempt;
     if (found) {
-      if (missedAt !== undefined) await keep(operations, kept);
+      if (missedAt !== undefined) await storeAttempt(operations, kept);
       return this.#ready(request, found, kept);
     }
     // One look may miss it, however long ago it was created.
     const now = this.#clock.now();
-    if (missedAt === undefined) await keep(operations, { ...attempt, missedAt: now });
+    if (missedAt === undefined) await storeAttempt(operations, { ...attempt, missedAt: now });
     if (now - (missedAt ?? now) < listLagMs) return notYet(2 * pollMs);
-    await keep(operations, { epoch: attempt.epoch + 1, at: 0 });
+    await storeAttempt(operations, { epoch: attempt.epoch + 1, at: 0 });
     const { kmsKeyId = '' } = parameters;
     // EBS accepts a volume with a key that it can't use, and drops it later without a message.
     const why =
@@ -163,16 +163,16 @@ export class Cloud3Volumes {
     const { operations } = request;
     if (gone.includes(found.state)) {
       // The token belongs to a volume that somebody else has deleted.
-      await keep(operations, { epoch: attempt.epoch + 1, at: 0 });
+      await storeAttempt(operations, { epoch: attempt.epoch + 1, at: 0 });
       return notYet(pollMs);
     }
     if (found.state === 'creating') {
-      if (attempt.id === undefined) await keep(operations, { ...attempt, id: found.id });
+      if (attempt.id === undefined) await storeAttempt(operations, { ...attempt, id: found.id });
       return working(attempt.at > 0 ? this.#clock.now() - attempt.at : 0);
     }
     if (found.state === 'error') {
       await this.#remove(request, found.id);
-      await keep(operations, { epoch: attempt.epoch + 1, at: 0 });
+      await storeAttempt(operations, { epoch: attempt.epoch + 1, at: 0 });
       throw new DriverError(
         'Unavailable',
         `Amazon EBS failed to create volume ${found.id} (state error); it was deleted and is created again`,
@@ -226,7 +226,7 @@ export class Cloud3Volumes {
         `volume ${found.id} is attached to instance ${held.instance}; it is deleted once it is detached`,
       );
     await this.#remove(request, found.id);
-    if (attempt) await keep(operations, { epoch: attempt.epoch, at: 0 });
+    if (attempt) await storeAttempt(operations, { epoch: attempt.epoch, at: 0 });
     await operations.set('delete', String(now));
     return notYet(pollMs);
   }

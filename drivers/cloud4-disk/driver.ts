@@ -53,7 +53,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
       provider: 'Google Cloud',
       endpoint,
       requestTimeoutMs,
-      // 20 requests a second of a project (hail-is/hail#10434); no header tells the limit.
+      // 20 requests a second of a project (hail-is/hail#10434); no header contains the limit.
       rates: { perHour: 72_000, burstShare: 0.001 },
       errors: cloud4Errors,
       refusal: refusalOf,

@@ -55,7 +55,7 @@ export function snapshotOf(project: string, fields: Fields): CloudSnapshot {
     project,
     name: fields.text('name'),
     status: fields.text('status'),
-    // The provider tells the size once it has begun.
+    // The provider reports the size once it has begun.
     sizeGib: fields.has('diskSizeGb') ? sizeOf(fields, 'diskSizeGb') : 0,
     description: fields.optionalText('description') ?? '',
   };

@@ -101,13 +101,13 @@ const noSpan: Span = {
  * caller gets its outcome.
  */
 export function guardedTracer(tracer: Tracer, logger: Logger): Tracer {
-  const tell = (error: unknown): void => logger.error('tracer threw', { error });
+  const logError = (error: unknown): void => logger.error('tracer threw', { error });
   const guardedSpan = (span: Span): Span => {
     const safely = (use: () => void): void => {
       try {
         use();
       } catch (error) {
-        tell(error);
+        logError(error);
       }
     };
     return {
@@ -139,10 +139,10 @@ export function guardedTracer(tracer: Tracer, logger: Logger): Tracer {
         // A failure of the work itself reaches the caller through its own promise.
         const ended = await Promise.allSettled([begun]);
         const own = ended[0].status === 'rejected' && ended[0].reason === failure;
-        if (failure !== undefined && !own) tell(failure);
+        if (failure !== undefined && !own) logError(failure);
         return begun;
       }
-      tell(failure ?? new TypeError('the tracer did not run the work'));
+      logError(failure ?? new TypeError('the tracer did not run the work'));
       return work(noSpan);
     },
   };

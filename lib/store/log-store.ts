@@ -282,7 +282,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     await this.#pipeline.drain();
     await this.#maintenance.idle();
     await this.#space.close();
-    if (this.migration) await this.#engine.migrationTold?.().catch(() => undefined); // noted again if that fails
+    if (this.migration) await this.#engine.migrationReported?.().catch(() => undefined); // noted again if that fails
     await this.#engine.close();
   }
 

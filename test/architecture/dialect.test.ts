@@ -24,7 +24,7 @@ const paths = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
   encoding: 'utf8',
 })
   .split('\n')
-  .filter((path) => /\.(ts|mjs|sh|md)$/.test(path))
+  .filter((path) => /\.(ts|mjs|cjs|sh|md)$/.test(path))
   .filter((path) => !/\.test\.ts$|(^|\/)gen\/|^test\//.test(path))
   .filter((path) => path !== 'STYLE.md');
 

@@ -35,7 +35,7 @@ export function subjectPath(scene: Scene): string {
 }
 
 /** All messages of an object: of its conditions, its failure and its last operation. */
-export function toldBy(object: Body | undefined): string {
+export function messagesOf(object: Body | undefined): string {
   if (!object) return '';
   const { status, reason, failureMessage, lastOperation, conditions } = object;
   const last = lastOperation as { outcome?: string; message?: string } | undefined;
@@ -97,27 +97,27 @@ export async function whileBroken(scene: Scene, deed: Deed): Promise<string | un
   if (!isThere) return goes ? undefined : 'it was deleted without a request';
   const deleting = (object['metadata'] as { deletionRequestedAt?: string }).deletionRequestedAt;
   if (!deleting && endsAs(scene).includes(String(object['status']))) return undefined;
-  const told = toldBy(object);
-  const known = recipeOf(scene).says?.test(told) ?? false;
-  if (known || names.some((name) => told.includes(name))) return undefined;
-  return `it is ${deleting ? 'being deleted, ' : ''}and reports neither what it waits for (${names.join(', ')}) nor a remedy: ${told}`;
+  const messages = messagesOf(object);
+  const known = recipeOf(scene).says?.test(messages) ?? false;
+  if (known || names.some((name) => messages.includes(name))) return undefined;
+  return `it is ${deleting ? 'being deleted, ' : ''}and reports neither what it waits for (${names.join(', ')}) nor a remedy: ${messages}`;
 }
 
 /** The violation after the repair; undefined if there is none. */
 export async function afterHealing(scene: Scene, deed: Deed): Promise<string | undefined> {
   const object = await scene.world.get(subjectPath(scene));
   const leaves = deed.leaves && !comesAgain(scene);
-  if (leaves) return object ? `it still exists: ${toldBy(object)}` : undefined;
+  if (leaves) return object ? `it still exists: ${messagesOf(object)}` : undefined;
   if (!object) return 'it was deleted without a request';
   const status = String(object['status']);
   const wanted = endsAs(scene);
   if (wanted.includes(status)) return undefined;
-  const told = toldBy(object);
+  const messages = messagesOf(object);
   // Its source has been replaced: a copy of the new one was not requested.
   const { from, broken } = scene.one;
   const sourceGone = from === 'Snapshot' && broken.to === 'Volume' && !isBefore(broken);
-  if (sourceGone && told.includes('delete this snapshot')) return undefined;
-  return `it is ${status} instead of ${wanted.join(' or ')}: ${told}`;
+  if (sourceGone && messages.includes('delete this snapshot')) return undefined;
+  return `it is ${status} instead of ${wanted.join(' or ')}: ${messages}`;
 }
 
 /** Statuses of volumes and snapshots with data. */

@@ -8,7 +8,7 @@ import {
   prepareMore,
   retrySnapshot,
 } from './dependencies.js';
-import { afterHealing, type Deed, leaks, subjectPath, toldBy, whileBroken } from './judge.js';
+import { afterHealing, type Deed, leaks, subjectPath, messagesOf, whileBroken } from './judge.js';
 import { recastService, recipeOf } from './phases.js';
 import { Scene } from './scene.js';
 import { afterRemedy, isHomeGone, withoutHome } from './without-home.js';
@@ -150,7 +150,7 @@ async function bring(world: World, runs: readonly Run[]): Promise<void> {
     const object = await world.get(subjectPath(scene));
     const status = String(object?.['status']);
     if (status !== scene.one.phase)
-      problems.push(`it did not reach the phase, it is ${status}: ${toldBy(object)}`);
+      problems.push(`it did not reach the phase, it is ${status}: ${messagesOf(object)}`);
   });
 }
 

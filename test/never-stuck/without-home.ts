@@ -1,4 +1,4 @@
-import { type Deed, subjectPath, toldBy } from './judge.js';
+import { type Deed, subjectPath, messagesOf } from './judge.js';
 import type { Scene } from './scene.js';
 
 /** The required state of a subject if the node with its data does not return. */
@@ -64,18 +64,19 @@ function endOf(scene: Scene, leaves: boolean): End {
 export async function withoutHome(scene: Scene, { leaves }: Deed): Promise<string | undefined> {
   const end = endOf(scene, leaves);
   const object = await scene.world.get(subjectPath(scene));
-  const told = toldBy(object);
+  const messages = messagesOf(object);
   switch (end.type) {
     case 'gone':
-      return object && `it still exists: ${told}`;
+      return object && `it still exists: ${messages}`;
     case 'is':
-      return object?.['status'] === end.status ? undefined : `it is not ${end.status}: ${told}`;
+      return object?.['status'] === end.status ? undefined : `it is not ${end.status}: ${messages}`;
     case 'says':
-      return end.message.test(told)
+      return end.message.test(messages)
         ? undefined
-        : `it does not report ${end.message.source}: ${told}`;
+        : `it does not report ${end.message.source}: ${messages}`;
     case 'goesWithRetain':
-      if (!told.includes('set reclaimPolicy to retain')) return `it names no remedy: ${told}`;
+      if (!messages.includes('set reclaimPolicy to retain'))
+        return `it names no remedy: ${messages}`;
       return retain(scene);
   }
 }
@@ -90,5 +91,5 @@ async function retain(scene: Scene): Promise<string | undefined> {
 export async function afterRemedy(scene: Scene, { leaves }: Deed): Promise<string | undefined> {
   if (endOf(scene, leaves).type !== 'goesWithRetain') return undefined;
   const object = await scene.world.get(subjectPath(scene));
-  return object && `it still exists with its policy retain: ${toldBy(object)}`;
+  return object && `it still exists with its policy retain: ${messagesOf(object)}`;
 }

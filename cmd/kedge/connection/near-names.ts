@@ -28,7 +28,7 @@ function classesText(names: readonly string[]): string {
   return `storage classes: ${names.slice(0, classesMax).join(', ')}${more}`;
 }
 
-async function lookFor(
+async function suggestion(
   client: ApiClient,
   kinds: readonly AnyKind[],
   { namespace = '', name }: { readonly namespace?: string; readonly name: string },
@@ -61,7 +61,7 @@ export async function nearNames(error: StatusError): Promise<string> {
   try {
     const client = await connect();
     try {
-      return await lookFor(client, kinds, error.resource);
+      return await suggestion(client, kinds, error.resource);
     } finally {
       client.close();
     }

@@ -78,7 +78,7 @@ export class ContainerRuntime implements Runtime, Holders {
   readonly #refusals: StartRefusals;
   readonly #waits: ChangeWaits;
   /** Shared, because every reconcile of a container checks the availability. */
-  readonly #availability = new SharedCall(() => this.#lookForEngine());
+  readonly #availability = new SharedCall(() => this.#probeEngine());
   #listener: (id: string) => void = () => undefined;
 
   constructor(options: ContainerRuntimeOptions) {
@@ -126,7 +126,7 @@ export class ContainerRuntime implements Runtime, Holders {
     return this.#availability.ask();
   }
 
-  async #lookForEngine(): Promise<Availability> {
+  async #probeEngine(): Promise<Availability> {
     try {
       await this.#options.engine.version(this.#closing.signal, availabilityMs);
     } catch (error) {

@@ -217,10 +217,10 @@ export class ProcessRuntime implements Runtime {
     const message = abandonedBecause(directory);
     if (message === '') return { state: 'absent' };
     if (message !== undefined) return { state: 'startFailed', run: n, message };
-    const keeper = readProcessId(join(claimed, 'supervisor'));
+    const supervisor = readProcessId(join(claimed, 'supervisor'));
     const claimedAt = (await stat(claimed)).mtimeMs;
-    const young = !keeper && this.#options.clock.now() - claimedAt < startMsMax;
-    if (young || (keeper && isAlive(keeper))) {
+    const young = !supervisor && this.#options.clock.now() - claimedAt < startMsMax;
+    if (young || (supervisor && isAlive(supervisor))) {
       this.#watches.watch(id, directory);
       return { state: 'starting', run: n };
     }
@@ -235,7 +235,7 @@ export class ProcessRuntime implements Runtime {
         );
     }
     const exitCode = exit === undefined ? undefined : Number(exit.trim());
-    if (!workload && !keeper) return { state: 'absent' };
+    if (!workload && !supervisor) return { state: 'absent' };
     return this.#ends.read(id, { directory, n, exitCode });
   }
 

@@ -63,8 +63,8 @@ async function abandon(directory: string, message: string): Promise<void> {
     await mkdir(claimed);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    const keeper = readProcessId(join(claimed, 'supervisor'));
-    if (keeper && isAlive(keeper)) return;
+    const supervisor = readProcessId(join(claimed, 'supervisor'));
+    if (supervisor && isAlive(supervisor)) return;
   }
   await writeFile(join(claimed, 'abandoned'), message);
 }

@@ -489,9 +489,9 @@ hides_programs() {
   fail "a volume at $place would hide programs of the machine; choose another mountPath"
 }
 
-# Shows directory $2, or $4 inside it, at $3; $1 is rw or ro. A source may come from a secret: it is
-# not told.
-# Descriptors are mounted, never a path that was looked at before. What the daemon's directory is below would show it.
+# Shows directory $2, or $4 inside it, at $3; $1 is rw or ro. A source may come from a secret: it
+# is not printed.
+# Descriptors are mounted, never a path that was checked before. A path through the daemon directory would show it.
 mount_volume() {
   provide "$3" || fail "$3"
   open_target "$3"
@@ -601,7 +601,7 @@ case $1 in
 esac
 exec 8>&-
 # Process 1 is a shell that runs from the new root: this one's program and script are files of the host's mounts.
-# Before $1, its identity, is told nobody sends it a signal; one with its default action does nothing to it.
+# No process signals it before $1, its identity, is written; a signal with its default action has no effect on it.
 # The rest of its arguments is the workload.
 # shellcheck disable=SC2016
 first='
@@ -621,8 +621,8 @@ while :; do
   code=$?
   kill -0 "$workload" || break
 done
-# A wait that a signal ended tells the signal. The shell may have seen the end of the workload since, while it passed the
-# signal on: then the next wait tells it, or 127 where it was told before.
+# A wait that a signal interrupted returns the signal. The shell may have reaped the workload since, while it forwarded
+# the signal: then the next wait returns its code, or 127 if it was returned before.
 wait "$workload"
 ended=$?
 [ "$ended" = 127 ] || code=$ended

@@ -13,7 +13,7 @@ function openLog(path) {
   throw new Error(`${path} is not a regular file`);
 }
 
-function launch({ files, args, env, logFile }, tell) {
+function launch({ files, args, env, logFile }, report) {
   for (const { path, text } of files) {
     writeFileSync(`${path}.new`, text, { mode: 0o600 });
     renameSync(`${path}.new`, path);
@@ -26,9 +26,9 @@ function launch({ files, args, env, logFile }, tell) {
       env,
       cwd: '/',
     });
-    child.once('spawn', () => tell({ type: 'started' }));
-    child.once('error', ({ message }) => tell({ type: 'failed', message }));
-    child.once('exit', (code) => tell({ type: 'ended', code }));
+    child.once('spawn', () => report({ type: 'started' }));
+    child.once('error', ({ message }) => report({ type: 'failed', message }));
+    child.once('exit', (code) => report({ type: 'ended', code }));
   } finally {
     closeSync(log);
   }
@@ -36,10 +36,10 @@ function launch({ files, args, env, logFile }, tell) {
 
 process.on('disconnect', () => process.exit());
 process.on('message', ({ id, ...request }) => {
-  const tell = (outcome) => process.connected && process.send({ id, ...outcome });
+  const report = (outcome) => process.connected && process.send({ id, ...outcome });
   try {
-    launch(request, tell);
+    launch(request, report);
   } catch ({ message }) {
-    tell({ type: 'failed', message });
+    report({ type: 'failed', message });
   }
 });

@@ -12,7 +12,7 @@ directory=$1
 mode=$2
 shift 2
 
-# Sets $started to when a process started, in clock ticks since boot: tells it from a later one of its number.
+# Sets $started to when a process started, in clock ticks since boot: distinguishes it from a later one with its pid.
 find_start() {
   started=0
   read -r line <"/proc/$1/stat" || return
@@ -41,8 +41,8 @@ user) set -- --user --map-current-user --keep-caps --propagation slave -- /bin/s
 *) exit 2 ;;
 esac
 
-# It tells its pid itself, once it takes signals, and is gone when the program that waits for it is.
-# What it says about the end of a killed process is for nobody's log.
+# This subshell writes its pid once it handles signals, and ends with the program that waits for it.
+# Its messages about the end of a killed process are in no log.
 # It joins the control groups of its limits first: this script, which records its end, is in none of them.
 (
   if [ -f "$directory/groups" ]; then
@@ -76,7 +76,7 @@ if [ ! -s "$directory/pid" ]; then
   cat "$directory/errors" >&2
   exit "$code"
 fi
-# Releases of unshare(1) differ in how they tell that their process was killed. Who was killed wrote no code.
+# Releases of unshare(1) differ in how they report that their process was killed. A killed process wrote no code.
 code=137
 read -r code <"$directory/code" || code=${code:-137}
 echo "$code" >"$directory/exit.new"

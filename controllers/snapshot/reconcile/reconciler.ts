@@ -75,12 +75,12 @@ export class SnapshotReconciler {
       case 'probe':
         return this.#probe(situation, request);
       case 'startDeleting':
-        this.#forgetLooks(snapshot);
+        this.#forgetProbes(snapshot);
         return this.#removal.start(situation, action.status, request);
       case 'delete':
         return this.#removal.delete(situation, request);
       case 'forget':
-        this.#forgetLooks(snapshot);
+        this.#forgetProbes(snapshot);
         return this.#removal.forget(snapshot, request);
     }
   }
@@ -119,7 +119,7 @@ export class SnapshotReconciler {
     return this.#probes.untilNext(snapshot.metadata.uid);
   }
 
-  #forgetLooks({ metadata: { uid } }: Snapshot): void {
+  #forgetProbes({ metadata: { uid } }: Snapshot): void {
     this.#probes.forget(uid);
     this.#missing.delete(uid);
   }

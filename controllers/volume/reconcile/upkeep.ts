@@ -65,8 +65,8 @@ export class Upkeep {
     } catch (thrown) {
       const error = driverErrorOf(thrown);
       if (error.kind === 'NotFound') {
-        const looked = await this.probe(situation, request);
-        if (looked.type !== 'done') return looked;
+        const probed = await this.probe(situation, request);
+        if (probed.type !== 'done') return probed;
       }
       const has = BigInt(volume.sizeBytes ?? '0');
       const cancelHint =

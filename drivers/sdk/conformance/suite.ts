@@ -153,14 +153,14 @@ export function driverConformance(options: ConformanceOptions): readonly Conform
  */
 export async function runConformance(
   options: ConformanceOptions,
-  tell: (report: CheckReport) => void = () => undefined,
+  onReport: (report: CheckReport) => void = () => undefined,
 ): Promise<readonly CheckReport[]> {
   const reports: CheckReport[] = [];
   for (const { name, topic, behaviour, run } of driverConformance(options)) {
     const outcome = await run().catch((error: unknown) => ({ type: 'failed', error }) as const);
     const report = { name, topic, behaviour, outcome };
     reports.push(report);
-    tell(report);
+    onReport(report);
   }
   return reports;
 }

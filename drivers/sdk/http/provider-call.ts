@@ -18,7 +18,7 @@ export interface ProviderCall {
   readonly body?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly token: string;
-  /** Further secrets of the request. Like the token, they are not told in errors and in the journal. */
+  /** Further secrets of the request. Like the token, they are masked in errors and in the journal. */
   readonly secrets?: readonly string[];
   /** Identifies the credential of the request budget if its tokens change; default: the token. */
   readonly credential?: string;

@@ -44,11 +44,11 @@ export interface ProviderInterface {
     readonly requestId: readonly string[];
     readonly limit: string;
     readonly remaining: string;
-    /** When a refused request may be repeated, in seconds since the epoch; absent: no header tells it. */
+    /** When a refused request may be repeated, in seconds since the epoch; absent: no header contains it. */
     readonly reset?: string;
   };
   /** Writes the message of a refusal from the provider's words in `said`. Undefined selects the usual message. */
-  readonly tell?: (
+  readonly messageOf?: (
     refusal: Refusal,
     call: ProviderCall,
     said: string,
@@ -207,7 +207,7 @@ export class ProviderClient {
   }
 
   #refused(reply: TransportReply, call: ProviderCall, budget: RequestBudget): DriverError {
-    const { provider, errors, refusal: read, tell } = this.#of;
+    const { provider, errors, refusal: read, messageOf } = this.#of;
     const refusal = read(reply.status, jsonOf(reply.text), reply.text);
     const row = rowOf(errors, refusal);
     const kind = row?.kind ?? kindByStatus(refusal.status);
@@ -216,7 +216,8 @@ export class ProviderClient {
     const words = refusal.message === '' ? 'no message' : refusal.message;
     const request = id === undefined ? '' : `, request ${id}`;
     const said = `${words} (HTTP ${refusal.status}${code}${request})`;
-    const plain = tell?.(refusal, call, said, kind) ?? `${provider} refused ${call.name}: ${said}`;
+    const plain =
+      messageOf?.(refusal, call, said, kind) ?? `${provider} refused ${call.name}: ${said}`;
     const message = row?.remedy === undefined ? plain : `${plain}; ${row.remedy}`;
     const isRate = refusal.status === 429 || row?.rateLimit === true;
     const rate = isRate ? this.#retryAfter(reply, row?.retryAfterMs) : undefined;

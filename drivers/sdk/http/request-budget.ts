@@ -21,7 +21,7 @@ const furtherWaitMsMax = 10_000;
 /** Usual number of requests of a driver call. The retry times of two callers are that many slots apart. */
 const requestsOfCall = 2;
 /** Maximum `retryAfterMs` of an error, milliseconds. */
-const toldMsMax = 60_000;
+const retryMsMax = 60_000;
 const hourMs = 3_600_000;
 /** Step of a sequence modulo 1 whose elements are spread evenly between 0 and 1. */
 const spread = 0.618;
@@ -41,7 +41,7 @@ export class RequestBudget {
   /** No request is made before this monotonic time, because the provider has refused one. */
   #closedUntil = 0;
   /** The earliest monotonic time for the retry of the next refused call. */
-  #toldUntil = 0;
+  #nextRetryAt = 0;
   #later = 0;
 
   constructor(clock: ProviderClock, { perHour, burstShare }: BudgetRates) {
@@ -99,12 +99,12 @@ export class RequestBudget {
   }
 
   #throttled(now: number, slot: number): DriverError {
-    const at = Math.max(slot, this.#toldUntil);
-    this.#toldUntil = Math.min(at + requestsOfCall * this.#intervalMs, now + toldMsMax);
+    const at = Math.max(slot, this.#nextRetryAt);
+    this.#nextRetryAt = Math.min(at + requestsOfCall * this.#intervalMs, now + retryMsMax);
     // Calls without a slot within the maximum are retried at different times between a half and the whole of it.
     this.#later = (this.#later + spread) % 1;
-    const laterMs = (toldMsMax * (1 + this.#later)) / 2;
-    const retryAfterMs = Math.ceil(at - now < toldMsMax ? at - now : laterMs);
+    const laterMs = (retryMsMax * (1 + this.#later)) / 2;
+    const retryAfterMs = Math.ceil(at - now < retryMsMax ? at - now : laterMs);
     return new DriverError(
       'Throttled',
       `the request budget of this credential is spent; the next request is due in ${retryAfterMs} ms`,

@@ -8,7 +8,7 @@ export class ReceiveWindow {
   readonly #push: (frame: Buffer) => void;
   #size = initialWindow;
   #left = initialWindow;
-  /** Bytes that may be sent again, of which the client has not been told yet. */
+  /** Bytes that may be sent again, that no WINDOW_UPDATE has announced yet. */
   #credit = 0;
 
   constructor(push: (frame: Buffer) => void) {

@@ -39,7 +39,7 @@ export async function sendStream(stream: RestStream): Promise<void> {
     }
     reply.raw.end();
   } catch (error) {
-    // Headers are already sent: only closing the connection tells the client that the body is incomplete.
+    // Headers are already sent: only closing the connection shows the client that the body is incomplete.
     stream.report(error);
     reply.raw.destroy();
   }

@@ -103,7 +103,7 @@ export interface Engine {
    */
   confirm?(revision: number): Promise<void>;
   /** Confirms that {@link EngineState.migration} was reported: later openings do not return it again. */
-  migrationTold?(): Promise<void>;
+  migrationReported?(): Promise<void>;
   /** Bytes that can still be written; undefined if there is no such limit. */
   freeBytes?(): Promise<number | undefined>;
   /** Present if the engine can reserve space. */

@@ -270,7 +270,7 @@ export class LevelEngine implements ReplaceableEngine {
     return replaceStore({ files: this.#files, lock, directory, existing, engineAt }, fill);
   }
 
-  migrationTold(): Promise<void> {
+  migrationReported(): Promise<void> {
     return forgetMigration(this.#files, this.#options.directory);
   }
 

@@ -1,6 +1,6 @@
 import { type Clock, type Logger, messageOf, StatusError, type Timer } from '../../base/index.js';
 import type { Engine } from '../engine/engine.js';
-import { ReserveKeeper } from './reserve-keeper.js';
+import { DiskReserve } from './disk-reserve.js';
 import type { Change } from '../index/selection.js';
 import type { Operation } from '../contract/operations.js';
 import type { WriteSet } from './write-set.js';
@@ -54,7 +54,7 @@ export class SpaceGuard {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #floor: number;
-  readonly #reserve: ReserveKeeper | undefined;
+  readonly #reserve: DiskReserve | undefined;
   /** Free bytes below which only final deletions are accepted. */
   readonly #finalBytes: number;
   readonly #workingBytes: number;
@@ -80,7 +80,7 @@ export class SpaceGuard {
     this.#finalBytes = reserveBytes / 4;
     const keepFreeBytes = floor - reserveBytes;
     const bounds = { wholeBytes: reserveBytes, keepFreeBytes };
-    this.#reserve = new ReserveKeeper({ reserve, ...bounds, location, logger });
+    this.#reserve = new DiskReserve({ reserve, ...bounds, location, logger });
     void this.#ask();
   }
 
@@ -130,7 +130,7 @@ export class SpaceGuard {
     await this.#reserve?.close();
   }
 
-  async #release(reserve: ReserveKeeper, bytes: number): Promise<void> {
+  async #release(reserve: DiskReserve, bytes: number): Promise<void> {
     await this.#ask();
     if (this.#free < bytes && (await reserve.release(bytes))) await this.#ask();
   }

@@ -155,21 +155,21 @@ class ContainerCommand implements ExecProcess {
    */
   async #exit(closed: Promise<void>): Promise<ExecExit> {
     const { clock } = this.#options;
-    const looked = new AbortController();
+    const ended = new AbortController();
     const watched = (async () => {
       for (;;) {
-        await sleep(clock, watchMs, looked.signal);
-        if (looked.signal.aborted) return;
+        await sleep(clock, watchMs, ended.signal);
+        if (ended.signal.aborted) return;
         const { running } = await this.#inspect();
         if (!running) break;
       }
-      await sleep(clock, lingerMs, looked.signal);
-      if (!looked.signal.aborted) this.#socket.destroy();
+      await sleep(clock, lingerMs, ended.signal);
+      if (!ended.signal.aborted) this.#socket.destroy();
     })();
     try {
       await Promise.race([closed, watched]);
     } finally {
-      looked.abort();
+      ended.abort();
       watched.catch(() => undefined);
     }
     for (let tries = 0; ; tries += 1) {

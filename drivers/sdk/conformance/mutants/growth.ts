@@ -53,7 +53,7 @@ export const growthMutants: readonly Mutant[] = [
     }),
   },
   {
-    name: 'expand-only-tells',
+    name: 'expand-does-nothing',
     breaks: 'Expand does nothing and returns the requested size; observe repeats it.',
     silent: false,
     killedBy: 'expanded-sizes-are-real',

@@ -246,7 +246,7 @@ export const lifecycleMutants: readonly Mutant[] = [
     }),
   },
   {
-    name: 'sizes-are-only-told',
+    name: 'sizes-are-halved',
     breaks: 'Provision creates half of the size and returns the requested size.',
     silent: false,
     killedBy: 'sizes-are-real',

@@ -107,7 +107,7 @@ export const snapshotMutants: readonly Mutant[] = [
     }),
   },
   {
-    name: 'restored-sizes-are-only-told',
+    name: 'restored-sizes-are-halved',
     breaks:
       'Restore creates a volume with the size of the snapshot and returns the requested size.',
     silent: false,

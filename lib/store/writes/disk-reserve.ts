@@ -1,8 +1,8 @@
 import { type Logger, messageOf } from '../../base/index.js';
 import type { Reserve } from '../engine/engine.js';
 
-/** Options of a {@link ReserveKeeper}. */
-export interface ReserveKeeperOptions {
+/** Options of a {@link DiskReserve}. */
+export interface DiskReserveOptions {
   readonly reserve: Reserve;
   readonly wholeBytes: number;
   /** Bytes that stay free for other programs while the reserve is allocated. */
@@ -13,15 +13,15 @@ export interface ReserveKeeperOptions {
 }
 
 /** Keeps the reserve of a store at its target size, and logs when it is smaller. */
-export class ReserveKeeper {
-  readonly #options: ReserveKeeperOptions;
+export class DiskReserve {
+  readonly #options: DiskReserveOptions;
   #heldBytes = 0;
   #laying: Promise<boolean> | undefined;
   #closed = false;
   /** Whether the reserve was complete at the last report; undefined before the first report. */
   #reported: boolean | undefined;
 
-  constructor(options: ReserveKeeperOptions) {
+  constructor(options: DiskReserveOptions) {
     this.#options = options;
   }
 
