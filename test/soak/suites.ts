@@ -86,6 +86,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/emulators/sweep/random-schedules.test.js'],
     environment: { KEDGE_CLOUD_SCHEDULES: '500' },
   },
+  'cloud-clusters': {
+    summary: 'two kedged with one credential of each cloud provider under its rate limit',
+    specs: ['test/dist/emulators/stories/two-daemons.test.js'],
+    environment: { KEDGE_CLOUD_CLUSTERS: 'all' },
+  },
   'cloud-mutants': {
     summary: 'every faulty driver around each cloud driver, on loop devices',
     specs: ['test/dist/emulators/mutants/mutants.test.js'],

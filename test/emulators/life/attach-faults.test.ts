@@ -6,6 +6,7 @@ import { actionOf, type WireRequest } from '../core/wire.js';
 import type { ProviderName } from '../index.js';
 import { CloudMachine, providers, secrets, sizes } from './cloud-machine.js';
 import { WrittenVolume } from './written-volume.js';
+import { driverNames } from '../sweep/emulated-cloud.js';
 
 const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const whole = process.env['KEDGE_CLOUD_LIFE'] === 'all';
@@ -41,7 +42,7 @@ function changes(
 for (const provider of providers) {
   const cases = chosen.filter((one) => one.provider === provider);
   if (cases.length === 0) continue;
-  describe(`attach and detach of ${provider}-volume that fail once under a container, ${chosen.length} of ${all.length} cases, seed ${seed}`, function () {
+  describe(`attach and detach of ${driverNames[provider]} that fail once under a container, ${chosen.length} of ${all.length} cases, seed ${seed}`, function () {
     this.timeout(300_000);
     let machine: CloudMachine;
     let data: WrittenVolume;

@@ -6,6 +6,7 @@ import { requireDevices } from '../../drivers/devices.js';
 import { CloudMachine, providers, secrets, sizes } from './cloud-machine.js';
 import { growsExt4Online } from './ext4-growth.js';
 import { WrittenVolume } from './written-volume.js';
+import { driverNames } from '../sweep/emulated-cloud.js';
 
 const base = '/v1/namespaces/default';
 const gib = 2 ** 30;
@@ -18,7 +19,7 @@ const whole = process.env['KEDGE_CLOUD_LIFE'] === 'all';
 const chosen = all.filter((_, index) => whole || index === seed % all.length);
 
 for (const { provider, fsType } of chosen)
-  describe(`a container writes through a volume of ${provider}-volume with ${fsType} at every step of its life, ${chosen.length} of ${all.length} combinations, seed ${seed}`, function () {
+  describe(`a container writes through a volume of ${driverNames[provider]} with ${fsType} at every step of its life, ${chosen.length} of ${all.length} combinations, seed ${seed}`, function () {
     this.timeout(600_000);
     let machine: CloudMachine;
     let data: WrittenVolume;

@@ -4,6 +4,7 @@ import { requireEngine } from '../../containers/engine.js';
 import { requireDevices } from '../../drivers/devices.js';
 import { CloudMachine, providers, sizes } from './cloud-machine.js';
 import { WrittenVolume } from './written-volume.js';
+import { driverNames } from '../sweep/emulated-cloud.js';
 
 const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const whole = process.env['KEDGE_CLOUD_LIFE'] === 'all';
@@ -11,7 +12,7 @@ const chosen = providers.filter((_, index) => whole || index === seed % provider
 const deviceMs = 2_000;
 
 for (const provider of chosen)
-  describe(`the link of a device of ${provider}-volume, seed ${seed}`, function () {
+  describe(`the link of a device of ${driverNames[provider]}, seed ${seed}`, function () {
     this.timeout(600_000);
     let machine: CloudMachine;
     let data: WrittenVolume;

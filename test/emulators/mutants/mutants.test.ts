@@ -13,8 +13,10 @@ import type { StorageSettings } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { cleanUp, requireDevices } from '../../drivers/devices.js';
 import { clockOfShortPolls, parametersOf, ServedCloud } from '../drivers/served-cloud.js';
+import { withShortPolls } from '../drivers/short-polls.js';
 import type { ProviderName } from '../index.js';
 import { EmulatedSubject } from '../sweep/emulated-subject.js';
+import { driverNames } from '../sweep/emulated-cloud.js';
 
 const whole = process.env['KEDGE_CLOUD_MUTANTS'] === 'all';
 const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
@@ -44,7 +46,7 @@ const providers = ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const;
 const minGib = { cloud1: 2n, cloud2: 20n, cloud3: 2n, cloud4: 20n } as const;
 
 for (const provider of providers)
-  describe(`mutants around ${provider}-volume`, function () {
+  describe(`mutants around ${driverNames[provider]}`, function () {
     this.timeout(whole ? 0 : 300_000);
     let folder: string;
     /** Mutants that the double of devices shows. */
@@ -120,7 +122,7 @@ function onLoopDevices(cloud: ServedCloud): ConformanceOptions {
     providers: { clock: clockOfShortPolls },
   };
   return {
-    driver: async () => (await builtinDrivers(settings).get(driverName))!,
+    driver: async () => withShortPolls((await builtinDrivers(settings).get(driverName))!),
     parameters: { fsType: 'ext4', ...parametersOf(provider, token) },
     sizeBytes: minGib[provider] * 1024n ** 3n,
     otherNode: 'other',

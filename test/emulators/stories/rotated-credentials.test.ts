@@ -3,8 +3,6 @@ import type { LoggedRequest } from '../core/requests.js';
 import { driverNames } from '../sweep/emulated-cloud.js';
 import { CloudWorld, tokens } from './cloud-world.js';
 
-const secretOf = (name: string) => ({ apiToken: `secret:${name}.shop.svc/token` });
-
 /** Names of the tokens of requests, each once. */
 function tokensOf(requests: readonly LoggedRequest[]): readonly string[] {
   return [...new Set(requests.map(({ token = 'none' }) => token))];
@@ -101,34 +99,60 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
     });
   });
 
-for (const provider of ['cloud1', 'cloud2'] as const)
-  describe(`several credentials of ${provider}-volume`, function () {
+/** Two places of each provider, as the parameters of a class. */
+const twoPlaces = {
+  cloud1: [{ region: 'fra1' }, { region: 'nyc3' }],
+  cloud2: [{ region: 'fsn1' }, { region: 'hel1' }],
+  cloud3: [
+    { region: 'eu-central-1', availabilityZone: 'eu-central-1a' },
+    { region: 'eu-west-1', availabilityZone: 'eu-west-1b' },
+  ],
+  cloud4: [{ zone: 'europe-west3-a' }, { zone: 'us-central1-b' }],
+} as const;
+
+/** The place in which a request creates a volume; undefined for another request. */
+function createdIn({ method, path, body, action }: LoggedRequest): string | undefined {
+  if (action !== undefined)
+    return action === 'CreateVolume'
+      ? (new URLSearchParams(body).get('AvailabilityZone') ?? 'none')
+      : undefined;
+  if (method !== 'POST') return undefined;
+  const [, zone] = /\/zones\/([^/]+)\/disks$/.exec(path) ?? [];
+  if (zone !== undefined || !path.endsWith('/volumes')) return zone;
+  const { region, location } = JSON.parse(body) as Readonly<Record<string, string>>;
+  return region ?? location;
+}
+
+for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
+  describe(`several credentials of ${driverNames[provider]}`, function () {
     this.timeout(180_000);
     let cloud: CloudWorld;
     afterEach(() => cloud.stop());
 
     it('several regions with several secrets: each volume is made with the token and in the place of its class', async () => {
       cloud = await CloudWorld.start(provider);
-      const places = { cloud1: ['fra1', 'nyc3'], cloud2: ['fsn1', 'hel1'] }[provider];
       const names = ['first', 'second'] as const;
       for (const [n, name] of names.entries()) {
-        await cloud.secret(name, tokens[name]);
-        await cloud.storageClass({ ...secretOf(name), region: places[n] }, name);
+        await cloud.secret(name, cloud.credential(name));
+        const parameters = cloud.parametersOf(`secret:${name}.shop.svc/token`);
+        await cloud.storageClass({ ...parameters, ...twoPlaces[provider][n] }, name);
         await cloud.volume(name, name);
       }
       for (const name of names) await cloud.volumeIn('Available', name);
-      const made = cloud.emulator.requests
-        .filter(({ method, path }) => method === 'POST' && path.endsWith('/volumes'))
-        .map(({ token, body }) => {
-          const { region, location } = JSON.parse(body) as Record<string, string>;
-          return `${token} ${region ?? location}`;
-        });
-      expect(made.sort()).to.deep.equal([`first ${places[0]}`, `second ${places[1]}`]);
+      const made = cloud.emulator.requests.flatMap((request) => {
+        const place = createdIn(request);
+        return place === undefined ? [] : [`${request.token} ${place}`];
+      });
+      const wanted = names.map(
+        (name, n) => `${cloud.logged(name)} ${Object.values(twoPlaces[provider][n]!).at(-1)}`,
+      );
+      expect(made).to.have.members(wanted);
       const requests = await cloud.requestsDuring(async () => {
         await cloud.remove('/namespaces/shop/volumes/second');
         await cloud.gone('/namespaces/shop/volumes/second');
       });
-      expect(tokensOf(requests)).to.deep.equal(['second']);
+      expect(tokensOf(requests)).to.deep.equal([cloud.logged('second')]);
+      expect(await cloud.existing('volume')).to.have.length(1);
     });
   });
 

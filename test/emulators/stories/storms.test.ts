@@ -1,15 +1,30 @@
 import { expect } from 'chai';
+import { askCloud3 } from '../cloud3/client.js';
 import { ask } from '../core/client.js';
+import { driverNames, places } from '../sweep/emulated-cloud.js';
 import { CloudWorld, tokens } from './cloud-world.js';
 
 const count = 200;
 const minuteMs = 60_000;
-/** Requests that another program makes each minute with the same token. */
-const foreign = { cloud1: 230, cloud2: 1_500 } as const;
-const lists = { cloud1: 'GET /v2/volumes', cloud2: 'GET /v1/volumes' } as const;
+/** A list that another program makes with the same token; that of cloud3 creates volumes, without success. */
+const lists = {
+  cloud1: 'GET /v2/volumes',
+  cloud2: 'GET /v1/volumes',
+  cloud4: `GET /compute/v1/projects/emulated-project/zones/${places.cloud4}/disks`,
+} as const;
+const stormMs = 5 * minuteMs;
+const elsewhere = { AvailabilityZone: 'eu-central-1x', Size: 1, ClientToken: 'foreign' };
+/** Requests of that program in each interval, and the status with which the provider refuses for the rate. */
+const providers = {
+  cloud1: { foreign: 230, everyMs: minuteMs, status: 429 },
+  cloud2: { foreign: 1_500, everyMs: minuteMs, status: 429 },
+  // Each of its actions has a bucket, which is full again within seconds.
+  cloud3: { foreign: 20, everyMs: 1_000, status: 503 },
+  cloud4: { foreign: 1_500, everyMs: minuteMs, status: 403 },
+} as const;
 
-for (const provider of ['cloud1', 'cloud2'] as const)
-  describe(`a storm of 429 over ${count} volumes of ${provider}-volume`, function () {
+for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
+  describe(`a storm of refusals for the rate over ${count} volumes of ${driverNames[provider]}`, function () {
     this.timeout(600_000);
     let cloud: CloudWorld;
     afterEach(() => cloud.stop());
@@ -17,15 +32,25 @@ for (const provider of ['cloud1', 'cloud2'] as const)
     it('delays them, and fails none of them: all become Available without a failed attempt', async () => {
       cloud = await CloudWorld.start(provider, { volumesMax: count });
       const { emulator, world } = cloud;
-      await cloud.secret('cloud', tokens.first);
+      const { foreign, everyMs, status } = providers[provider];
+      await cloud.secret('cloud', cloud.credential('first'));
       await cloud.storageClass();
+      const { accessKeyId = '' } = cloud.literalsOf('first');
+      const key = { name: 'first', keyId: accessKeyId, secret: tokens.first };
+      const list = () =>
+        provider === 'cloud3'
+          ? askCloud3(emulator, { action: 'CreateVolume', key, form: elsewhere })
+          : ask(emulator, { call: lists[provider], token: tokens.first });
+      // The accounts of cloud4 sign their tokens; the limit is that of the project.
+      if (provider === 'cloud4') emulator.addToken({ name: 'foreign', secret: tokens.first });
+      let foreignRefused = 0;
       const spend = async (): Promise<void> => {
-        for (let n = 0; n < foreign[provider]; n += 1)
-          await ask(emulator, { call: lists[provider], token: tokens.first });
+        for (let n = 0; n < foreign; n += 1)
+          if ((await list()).status === status) foreignRefused += 1;
       };
       await spend();
-      for (let minute = 1; minute < 5; minute += 1)
-        world.clock.setTimer(() => void spend(), minute * minuteMs);
+      for (let ms = everyMs; ms < stormMs; ms += everyMs)
+        world.clock.setTimer(() => void spend(), ms);
       const names = Array.from({ length: count }, (_, n) => `v${n}`);
       for (const name of names) await cloud.volume(name);
       const failed = new Set<string>();
@@ -36,7 +61,8 @@ for (const provider of ['cloud1', 'cloud2'] as const)
         for (const { name, status } of found) if (status === 'Failed') failed.add(String(name));
         return found.every(({ status }) => status === 'Available') && found;
       });
-      const refused = emulator.requests.filter(({ status }) => status === 429).length;
+      const allRefused = emulator.requests.filter((one) => one.status === status).length;
+      const refused = allRefused - foreignRefused;
       const tookS = (world.clock.now() - began) / 1_000;
       console.log(`      ${refused} requests refused, all volumes after ${tookS} s`);
       expect(refused).to.be.above(0);
