@@ -103,6 +103,45 @@ describe('sinks of a watch in process', () => {
 });
 
 describe('batches of a watch', () => {
+  it('begin behind the writes of other kinds, however many there were: the log is not read', async () => {
+    const rooms = defineKind<ApiObject>({
+      kind: 'Room',
+      plural: 'rooms',
+      scope: 'Cluster',
+      statusFields: [],
+    });
+    const engine = new MemoryEngine();
+    await using store = await openStore({ engine });
+    const stop = new AbortController();
+    const found: unknown[] = [];
+    const follow = async (): Promise<void> => {
+      const options = { fromRevision: store.revision, signal: stop.signal };
+      for await (const { revision, events } of store.watch(rooms, options))
+        found.push([revision, events.map(({ object }) => object.name)]);
+    };
+    const over = follow();
+    await settle();
+    engine.scan = () => {
+      throw new Error('the log is read');
+    };
+    // Few transactions: the ring counts events.
+    const perTransaction = limits.transactionOperationsMax;
+    for (let done = 0; done <= limits.watchRingEvents; done += perTransaction)
+      await store.transact(
+        Array.from({ length: perTransaction }, (_, n) => ({
+          op: 'create' as const,
+          kind: lamps,
+          object: { name: `n-${done + n}` },
+        })),
+      );
+    const { revision } = store;
+    await store.create(rooms, { name: 'a' });
+    await settle();
+    expect(found).to.deep.equal([[revision + 1, ['a']]]);
+    stop.abort();
+    await over;
+  });
+
   it('have few large objects, in memory and in the log, so that a watcher that is not read keeps little', async () => {
     const engine = new MemoryEngine();
     const bytes = 60_000;

@@ -66,7 +66,7 @@ export class WatchHub {
   constructor(options: WatchHubOptions) {
     this.#options = options;
     this.#clock = options.clock;
-    this.#wakes = new WatchWakes(options.clock);
+    this.#wakes = new WatchWakes(options.clock, options.revision);
     this.#revision = options.revision;
     this.#ring = new WatchRing(options.revision);
     this.#compacted = options.compacted;
@@ -99,7 +99,7 @@ export class WatchHub {
         subscriber.fail(error);
       }
     }
-    this.#wakes.published();
+    this.#wakes.published(batch);
   }
 
   setCompacted(revision: number): void {
@@ -150,7 +150,7 @@ export class WatchHub {
     const { signal, bookmarkMs, withPrevious = false } = options;
     this.#check(options.fromRevision);
     // Bookmarks are for other processes. Watchers of this one, such as those of rights, are few, and wait for nobody.
-    using waiter = this.#wakes.join(signal, bookmarkMs === undefined);
+    using waiter = this.#wakes.join(kind, signal, bookmarkMs === undefined);
     const selection = new Selection(options);
     const scope = scopeKey({ ...options, kind, withPrevious });
     let cursor = options.fromRevision;
@@ -178,7 +178,8 @@ export class WatchHub {
         yield { revision: cursor, events: [] };
         continue;
       }
-      await waiter.wait(bookmarkAt);
+      // Of what was published meanwhile, nothing up to there concerns this watcher.
+      cursor = Math.max(cursor, await waiter.wait(bookmarkAt));
     }
   }
 

@@ -44,17 +44,23 @@ async function settled(): Promise<void> {
 /** Watchers as the hub runs them, of which each may be held up by its reader. */
 class World {
   readonly clock = new StepClock();
-  readonly wakes = new WatchWakes(this.clock);
+  readonly wakes = new WatchWakes(this.clock, 0);
   readonly watchers: Watcher[] = [];
   revision = 0;
+  readonly #revisions = new Map<string, number[]>();
 
-  join(count: number, isPrompt = false): void {
-    for (let n = 0; n < count; n += 1) this.watchers.push(new Watcher(this, isPrompt));
+  join(count: number, isPrompt = false, kind = 'Lamp'): void {
+    for (let n = 0; n < count; n += 1) this.watchers.push(new Watcher(this, isPrompt, kind));
   }
 
-  publish(): void {
+  publish(...kinds: readonly string[]): void {
     this.revision += 1;
-    this.wakes.published();
+    for (const kind of kinds) this.#revisions.set(kind, [...this.revisionsOf(kind), this.revision]);
+    this.wakes.published([{ revision: this.revision, changes: kinds.map((kind) => ({ kind })) }]);
+  }
+
+  revisionsOf(kind: string): readonly number[] {
+    return this.#revisions.get(kind) ?? [];
   }
 
   /** Lets passes and rests go on, without a further publication. */
@@ -73,22 +79,31 @@ class World {
 
   /** Watchers that could have read the last revision, and have not. */
   late(only: (watcher: Watcher) => boolean): number {
-    return this.watchers.filter((w) => w.isReading && w.cursor < this.revision && only(w)).length;
+    return this.watchers.filter((w) => w.isReading && w.isBehind && only(w)).length;
   }
 }
 
 class Watcher {
+  readonly #world: World;
   readonly isPrompt: boolean;
+  readonly #kind: string;
   readonly stop = new AbortController();
   cursor: number;
   #goOn: (() => void) | undefined;
   isHeld = false;
 
-  constructor(world: World, isPrompt: boolean) {
+  constructor(world: World, isPrompt: boolean, kind: string) {
+    this.#world = world;
     this.isPrompt = isPrompt;
+    this.#kind = kind;
     this.cursor = world.revision;
     setMaxListeners(0, this.stop.signal);
     void this.#run(world);
+  }
+
+  /** Whether it has not read the last publication of its kind. */
+  get isBehind(): boolean {
+    return this.cursor < (this.#world.revisionsOf(this.#kind).at(-1) ?? 0);
   }
 
   get isReading(): boolean {
@@ -103,12 +118,19 @@ class Watcher {
 
   async #run(world: World): Promise<void> {
     const { signal } = this.stop;
-    using waiter = world.wakes.join(signal, this.isPrompt);
+    using waiter = world.wakes.join(this.#kind, signal, this.isPrompt);
+    let seen = this.cursor;
     while (!signal.aborted) {
       if (this.isHeld) await new Promise<void>((resolve) => (this.#goOn = resolve));
-      else if (this.cursor < world.revision) this.cursor = world.revision;
-      // Far away: no watcher may depend on its next bookmark.
-      else await waiter.wait(this.isPrompt ? undefined : 1e9);
+      else if (this.cursor < world.revision) seen = this.cursor = world.revision;
+      else {
+        // Far away: no watcher may depend on its next bookmark.
+        const unchangedTo = await waiter.wait(this.isPrompt ? undefined : 1e9);
+        this.cursor = Math.max(this.cursor, unchangedTo);
+        if (signal.aborted) continue;
+        const skipped = world.revisionsOf(this.#kind).filter((r) => r > seen && r <= unchangedTo);
+        expect(skipped, 'publications that a watcher was told to skip').to.deep.equal([]);
+      }
     }
   }
 }
@@ -118,13 +140,21 @@ const at = (world: World, n: number): Watcher | undefined =>
   world.watchers[n % Math.max(1, world.watchers.length)];
 
 const steps: fc.Arbitrary<readonly [name: string, step: Step]> = fc.oneof(
-  { arbitrary: fc.constant(['publish', (w: World) => w.publish()] as const), weight: 6 },
+  {
+    arbitrary: fc
+      .constantFrom(['Lamp'], ['Room'], ['Room', 'Lamp'], ['Wall'])
+      .map((kinds) => [`publish ${kinds.join()}`, (w: World) => w.publish(...kinds)] as const),
+    weight: 6,
+  },
   { arbitrary: fc.constant(['turn', (w: World) => w.clock.turn()] as const), weight: 6 },
   { arbitrary: fc.constant(['settle', settled] as const), weight: 6 },
   fc.nat({ max: 60 }).map((ms) => [`${ms} ms`, (w: World) => w.clock.advance(ms)] as const),
   fc
-    .tuple(fc.constantFrom(1, 5, 300), fc.boolean())
-    .map(([n, prompt]) => [`join ${n} ${prompt}`, (w: World) => w.join(n, prompt)] as const),
+    .tuple(fc.constantFrom(1, 5, 300), fc.boolean(), fc.constantFrom('Lamp', 'Room'))
+    .map(
+      ([n, prompt, kind]) =>
+        [`join ${n} ${kind} ${prompt}`, (w: World) => w.join(n, prompt, kind)] as const,
+    ),
   fc.nat().map((n) => [`abort ${n}`, (w: World) => at(w, n)?.stop.abort()] as const),
   fc.nat().map((n) => [`toggle ${n}`, (w: World) => at(w, n)?.toggle()] as const),
   fc.constant(['all', (w: World) => w.wakes.all()] as const),

@@ -35,12 +35,14 @@ class WorkClock implements Clock {
 describe('waking of watchers', () => {
   let clock: WorkClock;
   let wakes: WatchWakes;
+  let revision: number;
   let woken: number;
   let stop: AbortController;
 
   beforeEach(() => {
     clock = new WorkClock();
-    wakes = new WatchWakes(clock);
+    wakes = new WatchWakes(clock, 0);
+    revision = 0;
     woken = 0;
     stop = new AbortController();
     setMaxListeners(0, stop.signal);
@@ -49,7 +51,7 @@ describe('waking of watchers', () => {
   /** Watchers of which each takes `ms` for a publication, and waits again. */
   function watchers(count: number, ms: number): void {
     for (let n = 0; n < count; n += 1) {
-      const waiter = wakes.join(stop.signal);
+      const waiter = wakes.join('Lamp', stop.signal);
       void (async () => {
         while (!stop.signal.aborted) {
           await waiter.wait(1_000_000);
@@ -60,6 +62,10 @@ describe('waking of watchers', () => {
       })();
     }
   }
+  function publish(...kinds: readonly string[]): void {
+    const changes = (kinds.length === 0 ? ['Lamp'] : kinds).map((kind) => ({ kind }));
+    wakes.published([{ revision: (revision += 1), changes }]);
+  }
   const settled = async (): Promise<void> => {
     for (let n = 0; n < 20; n += 1) await Promise.resolve();
   };
@@ -67,19 +73,69 @@ describe('waking of watchers', () => {
   it('is at once for few of them, publication by publication', async () => {
     watchers(3, 0.02);
     for (let n = 1; n <= 5; n += 1) {
-      wakes.published();
+      publish();
       await settled();
       expect(woken).to.equal(3 * n);
     }
     expect(clock.deferred).to.have.lengthOf(0);
   });
 
+  it('is for a publication of the kind that a watcher waits for, and tells what it needs not read', async () => {
+    for (const isPrompt of [false, true]) {
+      const waiter = wakes.join('Lamp', stop.signal, isPrompt);
+      const found: number[] = [];
+      const began = revision;
+      void waiter.wait(1_000_000).then((unchangedTo) => found.push(unchangedTo));
+      publish('Room');
+      publish();
+      publish('Room', 'Wall');
+      await settled();
+      expect(found, 'the first publication of the kind').to.deep.equal([began + 1]);
+      void waiter.wait(1_000_000).then((unchangedTo) => found.push(unchangedTo));
+      publish('Wall');
+      await settled();
+      expect(found, 'a publication of another kind').to.have.lengthOf(1);
+      publish('Room', 'Lamp');
+      await settled();
+      expect(found).to.deep.equal([began + 1, began + 4]);
+      waiter[Symbol.dispose]();
+    }
+  });
+
+  it('tells the last revision when the time has come and nothing of the kind was published', async () => {
+    const waiter = wakes.join('Lamp', stop.signal);
+    const found: number[] = [];
+    void waiter.wait(100).then((unchangedTo) => found.push(unchangedTo));
+    for (let n = 0; n < 3; n += 1) publish('Room');
+    clock.takes(100);
+    await clock.due();
+    await settled();
+    expect(found).to.deep.equal([3]);
+  });
+
+  it('tells a watcher whose time comes during the rest what was published of its kind', async () => {
+    watchers(100, 0.04);
+    publish();
+    await settled();
+    clock.turn();
+    const waiter = wakes.join('Lamp', stop.signal);
+    const found: number[] = [];
+    void waiter.wait(1).then((unchangedTo) => found.push(unchangedTo));
+    publish('Room');
+    publish();
+    publish();
+    clock.takes(1);
+    await clock.due();
+    await settled();
+    expect(found).to.deep.equal([2]);
+  });
+
   it('is one pass for many, after which the next one rests as long, with all that came meanwhile', async () => {
     watchers(100, 0.04);
-    wakes.published();
+    publish();
     await settled();
     expect(woken, 'the first publication').to.equal(100);
-    for (let n = 0; n < 10; n += 1) wakes.published();
+    for (let n = 0; n < 10; n += 1) publish();
     await settled();
     clock.turn();
     expect(woken, 'before the rest is over').to.equal(100);
@@ -93,13 +149,13 @@ describe('waking of watchers', () => {
   it('is at once for a prompt watcher, also while a pass is in progress', async () => {
     watchers(100, 0.04);
     let prompt = 0;
-    const waiter = wakes.join(stop.signal, true);
+    const waiter = wakes.join('Lamp', stop.signal, true);
     const follow = async (): Promise<void> => {
       for (; !stop.signal.aborted; prompt += 1) await waiter.wait(undefined);
     };
     void follow();
     for (let n = 1; n <= 3; n += 1) {
-      wakes.published();
+      publish();
       await settled();
       expect(prompt).to.equal(n);
     }
@@ -108,7 +164,7 @@ describe('waking of watchers', () => {
 
   it('counts no other work of the turn as its own', async () => {
     watchers(100, 0.001);
-    wakes.published();
+    publish();
     await settled();
     clock.takes(500);
     clock.turn();
@@ -118,7 +174,7 @@ describe('waking of watchers', () => {
 
   it('holds no turn of the event loop for thousands', async () => {
     watchers(1_000, 0);
-    wakes.published();
+    publish();
     await settled();
     expect(woken).to.equal(256);
     for (let n = 0; n < 4; n += 1) {
@@ -130,7 +186,7 @@ describe('waking of watchers', () => {
 
   it('rests a bounded time after a long pass', async () => {
     watchers(2_000, 0.05);
-    wakes.published();
+    publish();
     for (let n = 0; n < 8; n += 1) {
       await settled();
       clock.turn();
@@ -142,12 +198,12 @@ describe('waking of watchers', () => {
   });
 
   it('is not before the time that a watcher waits until, although its timer is an earlier one', async () => {
-    const waiter = wakes.join(stop.signal);
+    const waiter = wakes.join('Lamp', stop.signal);
     let count = 0;
     const wait = (untilMs: number | undefined): void =>
       void waiter.wait(untilMs).then(() => (count += 1));
     wait(100);
-    wakes.published();
+    publish();
     await settled();
     expect(count).to.equal(1);
     wait(250);
@@ -162,18 +218,18 @@ describe('waking of watchers', () => {
   });
 
   it('leaves no timer while a watcher without an end does not wait', async () => {
-    const waiter = wakes.join(stop.signal);
+    const waiter = wakes.join('Lamp', stop.signal);
     void waiter.wait(undefined);
     expect(clock.timers).to.have.lengthOf(1);
-    wakes.published();
+    publish();
     await settled();
     expect(clock.timers).to.have.lengthOf(0);
   });
 
   it('is at once for a signal that was aborted before the wait, and a watcher leaves no listener', async () => {
-    const waiter = wakes.join(stop.signal);
+    const waiter = wakes.join('Lamp', stop.signal);
     stop.abort();
-    await waiter.wait(1_000_000);
+    expect(await waiter.wait(1_000_000)).to.equal(0);
     waiter[Symbol.dispose]();
     expect(getEventListeners(stop.signal, 'abort')).to.have.lengthOf(0);
     expect(wakes.size).to.equal(0);

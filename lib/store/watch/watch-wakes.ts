@@ -10,67 +10,101 @@ const restMsMax = 50;
 /** A pass that took less needs no rest. */
 const restMsMin = 1;
 
-/** A watcher that waits for the next publication. */
+/** A watcher that waits for the next publication of its kind. */
 export interface Waiter {
-  /** Resolves at the next publication, when `untilMs` of the monotonic clock has come, or when the signal aborts. */
-  wait(untilMs: number | undefined): Promise<void>;
+  /**
+   * Resolves at the next publication of its kind, when `untilMs` of the monotonic clock has come, or when the signal
+   * aborts; then to a revision up to which nothing of its kind was published since the call.
+   */
+  wait(untilMs: number | undefined): Promise<number>;
   [Symbol.dispose](): void;
 }
 
+/** What of a publication concerns watchers. */
+export interface Publication {
+  readonly revision: number;
+  readonly changes: readonly { readonly kind: string }[];
+}
+
+/** A wait of a watcher. */
+interface Waiting {
+  readonly isPrompt: boolean;
+  /** The revision before the first publication of its kind since the wait began; undefined without one. */
+  unchangedTo: number | undefined;
+  wake(): void;
+}
+
 /**
- * Wakes watchers after publications, all of them in one pass. A pass to few watchers starts at once. After one to many
- * watchers, the next rests as long as it took: meanwhile writes go on, and the next pass has all their events in
- * one message for each watcher.
+ * Wakes the watchers of a kind after its publications, all of them in one pass. A pass to few watchers starts at once.
+ * After one to many watchers, the next rests as long as it took: meanwhile writes go on, and the next pass has all
+ * their events in one message for each watcher.
  */
 export class WatchWakes {
   readonly #clock: Clock;
-  readonly #prompt = new Set<() => void>();
-  readonly #waiting = new Set<() => void>();
+  /** The watchers that wait and of whose kind nothing was published since, by kind. */
+  readonly #waiting = new Map<string, Set<Waiting>>();
+  /** Those that the next pass wakes. */
+  readonly #touched = new Set<Waiting>();
+  /** The last published revision. */
+  #revision: number;
   /** The watchers of the pass in progress; one that has ended no longer waits. */
-  #toWake: (() => void)[] = [];
+  #toWake: readonly Waiting[] = [];
   #busy = false;
-  /** Whether there was a publication since the pass in progress began. */
-  #again = false;
 
-  constructor(clock: Clock) {
+  /** @param revision the last published one */
+  constructor(clock: Clock, revision: number) {
     this.#clock = clock;
+    this.#revision = revision;
   }
 
   /** Number of waiting watchers. */
   get size(): number {
-    return this.#waiting.size + this.#prompt.size;
+    let size = this.#touched.size;
+    for (const watchers of this.#waiting.values()) size += watchers.size;
+    return size;
   }
 
-  /** Wakes the prompt watchers, and starts a pass to the others, or has one follow the pass in progress. */
-  published(): void {
-    for (const wake of [...this.#prompt]) wake();
-    if (this.#busy) this.#again = true;
-    else if (this.#waiting.size > 0) this.#pass();
+  /**
+   * Wakes the prompt watchers of the published kinds, and starts a pass to the others of these kinds, or has one follow
+   * the pass in progress.
+   */
+  published(batch: readonly Publication[]): void {
+    const before = this.#revision;
+    this.#revision = batch.at(-1)?.revision ?? before;
+    for (const { changes } of batch)
+      for (const { kind } of changes) {
+        const watchers = this.#waiting.get(kind);
+        if (watchers && watchers.size > 0) this.#touch(watchers, before);
+      }
+    if (!this.#busy && this.#touched.size > 0) this.#pass();
   }
 
   /** Wakes every watcher at once. */
   all(): void {
-    for (const wake of [...this.#prompt, ...this.#waiting]) wake();
+    for (const watchers of this.#waiting.values()) for (const one of [...watchers]) one.wake();
+    for (const one of [...this.#touched]) one.wake();
   }
 
   /**
    * A watcher. Waiting keeps the process running.
-   * @param isPrompt whether it is woken by each publication at once, whatever the others take
+   * @param isPrompt whether it is woken by each publication of its kind at once, whatever the others take
    */
-  join(signal: AbortSignal, isPrompt = false): Waiter {
-    const waiting = isPrompt ? this.#prompt : this.#waiting;
+  join(kind: string, signal: AbortSignal, isPrompt = false): Waiter {
+    const watchers = this.#watchersOf(kind);
     const clock = this.#clock;
-    let resolve: (() => void) | undefined;
+    let resolve: ((unchangedTo: number) => void) | undefined;
     let timer: Timer | undefined;
     let until: number | undefined;
     const wake = (): void => {
-      waiting.delete(wake);
+      watchers.delete(waiting);
+      this.#touched.delete(waiting);
       const done = resolve;
       resolve = undefined;
-      done?.();
+      done?.(waiting.unchangedTo ?? this.#revision);
       // Without a waiting watcher, a timer without an end would keep the process running.
       if (until === undefined) disarm();
     };
+    const waiting: Waiting = { isPrompt, unchangedTo: undefined, wake };
     const disarm = (): void => {
       timer?.cancel();
       timer = undefined;
@@ -88,10 +122,11 @@ export class WatchWakes {
     signal.addEventListener('abort', wake);
     return {
       wait: (untilMs) => {
-        if (signal.aborted) return Promise.resolve();
+        if (signal.aborted) return Promise.resolve(0);
         until = untilMs;
         arm();
-        waiting.add(wake);
+        waiting.unchangedTo = undefined;
+        watchers.add(waiting);
         return new Promise((done) => {
           resolve = done;
         });
@@ -104,19 +139,39 @@ export class WatchWakes {
     };
   }
 
+  #watchersOf(kind: string): Set<Waiting> {
+    let watchers = this.#waiting.get(kind);
+    if (!watchers) this.#waiting.set(kind, (watchers = new Set()));
+    return watchers;
+  }
+
+  #touch(watchers: Set<Waiting>, before: number): void {
+    for (const one of [...watchers]) {
+      one.unchangedTo = before;
+      if (one.isPrompt) one.wake();
+      else {
+        watchers.delete(one);
+        this.#touched.add(one);
+      }
+    }
+  }
+
   #pass(): void {
-    if (this.#waiting.size <= fewMax) return this.all();
+    const toWake = [...this.#touched];
+    if (toWake.length <= fewMax) {
+      for (const one of toWake) one.wake();
+      return;
+    }
     this.#busy = true;
-    this.#toWake = [...this.#waiting];
+    this.#toWake = toWake;
     this.#some(0, this.#clock.monotonic());
   }
 
   #some(from: number, beganAt: number): void {
-    const waiting = this.#waiting;
     const end = Math.min(from + turnMax, this.#toWake.length);
     for (let at = from; at < end; at += 1) {
-      const wake = this.#toWake[at];
-      if (wake && waiting.has(wake)) wake();
+      const one = this.#toWake[at];
+      if (one && this.#touched.has(one)) one.wake();
     }
     // The watchers run after this turn's callback.
     this.#clock.defer(() => {
@@ -136,8 +191,6 @@ export class WatchWakes {
 
   #next(): void {
     this.#busy = false;
-    if (!this.#again) return;
-    this.#again = false;
-    if (this.#waiting.size > 0) this.#pass();
+    if (this.#touched.size > 0) this.#pass();
   }
 }
