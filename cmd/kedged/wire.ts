@@ -140,6 +140,7 @@ async function assemble(
           scope: config.audit === 'all' ? 'all' : 'writes',
           logger,
           metrics,
+          clock,
         });
   const manager = new Manager({ store, clock, random, logger, metrics });
   const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);

@@ -11,8 +11,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { silentLogger } from 'kedge';
+import { type Clock, silentLogger, systemClock } from 'kedge';
 import type { AuditEntry } from 'kedge/server';
+import { eventually, FakeClock } from 'kedge/testing';
 import { AuditLog, auditFileAt, type AuditLogOptions } from './audit-log.js';
 import { PrometheusMetrics } from './prometheus-metrics.js';
 
@@ -51,6 +52,7 @@ describe('audit log', () => {
     warnings: unknown[] = [],
     onRefused = () => {},
     openedBy?: AuditLogOptions['openFile'],
+    clock: Clock = systemClock,
   ): AuditLog =>
     new AuditLog({
       ...(openedBy && { openFile: openedBy }),
@@ -65,6 +67,7 @@ describe('audit log', () => {
         },
       },
       metrics,
+      clock,
       waitingMax: 100,
     });
   const lines = async (file: string): Promise<readonly Line[]> =>
@@ -142,6 +145,37 @@ describe('audit log', () => {
     const found = await lines('turn.jsonl');
     expect(found.map(({ name }) => name)).to.deep.equal(['first', 'second', 'third']);
     expect(appends).to.equal(1);
+  });
+
+  it('the entries of ten milliseconds share one append, and the close waits for no rest', async () => {
+    const clock = new FakeClock();
+    const appended: string[] = [];
+    const openedBy: AuditLogOptions['openFile'] = async (file) => {
+      const handle = await openFile(file, 'a+');
+      handle.appendFile = (text) => {
+        const names = String(text).matchAll(/"name":"(\w+)"/g);
+        appended.push([...names].map(([, name]) => name).join(' '));
+        return Promise.resolve();
+      };
+      return handle;
+    };
+    const log = open('rate.jsonl', [], undefined, openedBy, clock);
+    const resting = (): Promise<boolean> =>
+      eventually('the rest after an append', () => clock.pending === 1);
+    log.record(entry('ann', 'first'));
+    await resting();
+    for (const name of ['second', 'third']) {
+      log.record(entry('ann', name));
+      await clock.advance(4);
+    }
+    expect(appended, 'an entry alone is not held up').to.deep.equal(['first']);
+    await clock.advance(2);
+    await resting();
+    expect(appended).to.deep.equal(['first', 'second third']);
+    log.record(entry('ann', 'fourth'));
+    await log.close();
+    expect(appended).to.deep.equal(['first', 'second third', 'fourth']);
+    expect(clock.pending).to.equal(0);
   });
 
   it('every refused entry is counted, also those that arrived during a failed write', async () => {
