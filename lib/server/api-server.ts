@@ -201,7 +201,10 @@ export class ApiServer {
     });
   }
 
-  /** Binds both transports; port 0 picks a free port. Resolves to the ports. */
+  /**
+   * Binds both transports; port 0 picks a free port. Resolves to the ports.
+   * @throws the system's error if an address can't be used; neither transport listens then
+   */
   async listen(addresses: ListenAddresses): Promise<{ grpc: number; rest: number }> {
     // Grants are bound before clients can call.
     await this.#builtIn?.bindGrants();

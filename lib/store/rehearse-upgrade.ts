@@ -92,13 +92,13 @@ function aboutStore(error: unknown, copy: string, directory: string): unknown {
  *
  * Guarantees:
  * - The store is not changed. It must not be open in any process.
- * - It fails where the upgrade of the store would fail: on damage, an unknown schema version, or too little room
- *   for the copy in the data directory.
+ * - It fails where the upgrade of the store would fail: on damage, an unknown schema version, or too little room for
+ *   the copy in the data directory.
  *
  * Caveat: a process that is killed leaves its copy, `<scratch>/kedge-upgrade-<id>`.
  * @param work is called with the upgraded copy, for example to run the start of a program.
  * @throws StatusError FailedPrecondition (DirectoryLocked, SchemaVersion), ResourceExhausted (NoRoomForCopy),
- * Unavailable (LockUnavailable, ScratchUnwritable), DataLoss
+ * Unavailable (LockUnavailable, ScratchUnwritable), DataLoss; errors of `work`
  * @example
  * const report = await rehearseUpgrade('./data', { scratch: tmpdir() });
  * console.log(report.from, report.to, report.removedRecords);

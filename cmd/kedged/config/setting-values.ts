@@ -55,10 +55,10 @@ export const map = (value: unknown): Readonly<Record<string, string>> | undefine
   return entries.every(([, v]) => typeof v === 'string') ? Object.fromEntries(entries) : undefined;
 };
 
-/** The name of the lowest level of lines that are logged. */
+/** The level of the least important lines that are logged: debug, info, warn, error or silent. */
 export const level = (value: unknown): string | undefined =>
   ['debug', 'info', 'warn', 'error', 'silent'].includes(String(value)) ? String(value) : undefined;
 
-/** The name of the set of calls that are audited. */
+/** The calls that are audited: writes, all or off. */
 export const auditScope = (value: unknown): string | undefined =>
   ['writes', 'all', 'off'].includes(String(value)) ? String(value) : undefined;

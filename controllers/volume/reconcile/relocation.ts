@@ -32,7 +32,7 @@ type Exhausted = NonNullable<Volume['exhaustedTopologies']>;
 
 /** The consequence of a refusal for lack of capacity. */
 export interface Refused {
-  /** The refusal with what follows from it. */
+  /** The refusal, with the next step in its message. */
   readonly error: DriverError;
   /** Fields to write. */
   readonly status: Pick<VolumeStatus, 'exhaustedTopologies'>;

@@ -66,8 +66,8 @@ export class Admission {
 
   /**
    * Validates one write on top of the staged writes of `validation`, and stages it.
-   * @throws StatusError InvalidArgument with every violation, NotFound for an update of a missing object; errors of the
-   * rules
+   * @throws StatusError InvalidArgument with every violation, NotFound for an update of a missing object, AlreadyExists
+   * for a creation; errors of the rules
    */
   async prepareNext(validation: Validation, request: WriteRequest): Promise<PreparedWrite> {
     const { object, found: misshapen } = this.#shape(request);
@@ -86,7 +86,8 @@ export class Admission {
 
   /**
    * Validates all writes as one set: each sees the others as stored. It runs in slices, because a set may be large.
-   * @throws StatusError InvalidArgument with every violation of every object.
+   * @throws StatusError InvalidArgument with every violation of every object; NotFound and errors of the rules of the
+   * first object that has one
    */
   async prepare(
     validation: Validation,

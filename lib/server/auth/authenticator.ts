@@ -92,7 +92,8 @@ export class Authenticator implements Authentication {
   /**
    * Authenticates a caller by a bearer token, and records the use of the token.
    * @param header the value of `authorization`, `Bearer <token>`
-   * @throws StatusError Unauthenticated, with one message for every kind of wrong token
+   * @throws StatusError Unauthenticated: TokenRequired without a token, NodeGone for the account of a deleted node, and
+   * one message for every other invalid token
    */
   async authenticate(header: string | undefined): Promise<Identity> {
     if (header === undefined || header === '')

@@ -3,7 +3,10 @@ import { type AnyKind, isDeleting } from '../../object/index.js';
 import type { StoreReader } from '../../store/index.js';
 import { policies, tokens, users } from './kinds.js';
 
-/** Yields after every change that may revoke a right: a deleted token or node, a changed user or policy. */
+/**
+ * Yields after every change that may revoke a right: a deleted token or node, a changed user or policy.
+ * @throws StatusError of a watch that failed
+ */
 export async function* rightsChanges(
   store: Pick<StoreReader, 'watch' | 'revision'>,
   signal: AbortSignal,

@@ -33,7 +33,9 @@ export class ProvenTokens {
     return this.#proofs.get(key);
   }
 
-  /** Keeps a proof, unless a grant is not bound yet, which its next use does, or the account belongs to a node. */
+  /**
+   * Keeps a proof. No-op while a grant is not bound to a uid (the next use binds it), and for the account of a node.
+   */
   note(key: string, proof: Proof): void {
     if (!proof.tokens.every(isBound) || !proof.users.every(isSettled)) return;
     this.#proofs.delete(key);

@@ -14,8 +14,8 @@ export interface StreamGuard<T> {
 
 /**
  * The values of a source until a signal ends them. The source may ignore signals: one that is waiting is abandoned, and
- * its remaining values are dropped. It is no generator, because a value of a watch passes here for every watcher, and
- * each generator around another one costs several turns of the queue of promises.
+ * its remaining values are dropped. It is not a generator, because each nested generator costs several microtasks for
+ * every value of every watcher.
  */
 export class GuardedStream<T> implements AsyncIterableIterator<T> {
   readonly #guard: StreamGuard<T>;
@@ -37,7 +37,10 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
     return this;
   }
 
-  /** @throws the reason of the signal, regardless of how the source ends; errors of the source */
+  /**
+   * Resolves to the next value.
+   * @throws the reason of the signal, regardless of how the source ends; errors of the source
+   */
   next(): Promise<IteratorResult<T, undefined>> {
     if (this.#isOver) return Promise.resolve({ done: true, value: undefined });
     const iterator = this.#iterator;
@@ -58,7 +61,10 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
     });
   }
 
-  /** Ends the stream. A source that was not ended by the signal is awaited. */
+  /**
+   * Ends the stream. A source that was not ended by the signal is awaited.
+   * @throws the error with which the source ends
+   */
   async return(): Promise<IteratorResult<T, undefined>> {
     if (this.#isOver || !this.#iterator) {
       this.#isOver = true;

@@ -45,7 +45,7 @@ export class MethodRights {
     return custom.access.type === 'policy' ? custom.access.scope : undefined;
   }
 
-  /** The access of a normalized request. Undefined: a valid token is enough. */
+  /** The access of a normalized request. Undefined: a valid token is enough. @throws StatusError Unimplemented */
   accessOf(method: MethodInfo, request: JsonObject): Access | undefined {
     const custom = this.#custom.get(method.id);
     if (custom) {
@@ -72,7 +72,7 @@ export class MethodRights {
     return [{ resource, verb: done, namespace: textOf(request, 'namespace'), name }];
   }
 
-  /** The resource and the verb of a method, for rights and records. */
+  /** The resource and the verb of a method, for rights and records. @throws StatusError Unimplemented */
   named(method: MethodInfo): Named {
     let named = this.#named.get(method);
     if (!named) this.#named.set(method, (named = this.#nameOf(method)));

@@ -53,13 +53,13 @@ export class GrpcCall implements StreamEvents {
     return this.#isFinished || this.#stream.closed;
   }
 
-  /** The first header with a name. */
+  /** The first header with a name, which is in lower case; undefined if there is none. */
   header(name: string): string | undefined {
     for (const header of this.headers) if (header[0] === name) return header[1];
     return undefined;
   }
 
-  /** Calls back when the stream is over: after the answer, or when it was cut, or the client is gone. */
+  /** Calls `callback` when the stream is over: after the answer, or when it was cut, or the client is gone. */
   whenOver(callback: () => void): void {
     if (this.#stream.closed) callback();
     else this.#whenOver.push(callback);
@@ -90,7 +90,7 @@ export class GrpcCall implements StreamEvents {
     return true;
   }
 
-  /** A caller of the connection is known. */
+  /** Enlarges the window of the connection, because a caller of it was authenticated. */
   trust(): void {
     this.#stream.trust();
   }
@@ -115,7 +115,7 @@ export class GrpcCall implements StreamEvents {
     if (this.#hasEnded) this.#reader.end();
   }
 
-  /** Whether the client may send more: not while it has sent messages that were not taken. */
+  /** Whether the client may send more; false while its messages wait for their handler. */
   set flowing(isFlowing: boolean) {
     this.#isFlowing = isFlowing;
     if (this.#reader) this.#reader.paused = !isFlowing;
@@ -165,7 +165,7 @@ export class GrpcCall implements StreamEvents {
     this.#over();
   }
 
-  /** Ends the call and drops what was not sent of its answer. */
+  /** Resets the stream; the unsent part of the answer is dropped. */
   drop(): void {
     this.#stream.reset(errorCodes.enhanceYourCalm);
   }

@@ -24,7 +24,7 @@ export interface AuthenticatedCall {
   readonly method: MethodInfo;
   readonly caller: RequestCaller;
   readonly identity: Identity;
-  /** Call it when the request has arrived; of a client stream, its first message. */
+  /** To be called when the request has arrived, or the first message of a client stream. */
   readonly arrived: () => void;
 }
 

@@ -18,13 +18,16 @@ export class MessageQueue {
     this.#wake?.();
   }
 
-  /** The client has ended its stream. */
+  /** Ends the queue after the messages that were pushed. */
   end(): void {
     this.#isOver = true;
     this.#wake?.();
   }
 
-  /** The call is over. A stream that the client has not ended is incomplete. */
+  /**
+   * Ends the queue because the call is over. If the client has not ended its stream, {@link taken} throws, and the
+   * remaining messages are dropped.
+   */
   abandon(): void {
     this.#isAbandoned = !this.#isOver;
     this.end();

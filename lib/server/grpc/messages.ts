@@ -72,7 +72,7 @@ export class MessageReader {
     if (!isPaused && this.#waiting && !this.#isDecompressing) this.#proceed();
   }
 
-  /** Drops what waits: the call is over. No further event follows. */
+  /** Drops waiting messages, because the call is over. No further event follows. */
   stop(): void {
     this.#failed = true;
     this.#waiting &&= [];
@@ -100,7 +100,7 @@ export class MessageReader {
     }
   }
 
-  /** The data has ended. */
+  /** Ends the data; an incomplete message fails the call. */
   end(): void {
     const isWhole = this.#missing === undefined && this.#head.length === 0;
     this.#inOrder(() => {

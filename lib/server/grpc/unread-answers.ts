@@ -31,7 +31,7 @@ export class UnreadAnswers {
   }
 
   /**
-   * An answer begins to wait.
+   * Counts an answer that waits for its client. Beyond the limit, drops the oldest ones that have waited for 2 s.
    * @param drop frees the answer
    * @returns a function to call when it was read or the call is over; undefined if the answer is not counted
    */

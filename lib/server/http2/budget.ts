@@ -15,7 +15,7 @@ export class Budget {
     this.#what = what;
   }
 
-  /** @throws ConnectionError beyond the budget */
+  /** Counts one. @throws ConnectionError beyond the budget */
   spend(): void {
     if (this.#bucket.take()) return;
     throw new ConnectionError(errorCodes.enhanceYourCalm, `too many ${this.#what}`);

@@ -14,7 +14,7 @@ export interface LifeOptions {
   readonly keepaliveMs: number;
   readonly idleMs: number;
   readonly streams: Streams;
-  /** The socket is closed. */
+  /** Called when the socket is closed. */
   closed(): void;
 }
 
@@ -54,8 +54,8 @@ export class ConnectionLife {
   }
 
   /**
-   * The client has sent a frame, so it is alive. Its answer to a ping may take long: over a slow network the ping waits
-   * behind the data that was written before it.
+   * Notes a frame of the client, which is therefore alive. Its answer to a ping may take long: over a slow network the
+   * ping waits behind the data that was written before it.
    */
   heard(): void {
     this.#awaitsFrame = false;

@@ -34,13 +34,13 @@ export interface Http2ConnectionOptions {
   readonly streamsMax: number;
   /** Interval of pings; a client that sends nothing between one and the next is disconnected. */
   readonly keepaliveMs: number;
-  /** A connection without a stream is closed after this many milliseconds, and an answer ended that is not read. */
+  /** Time after which a connection without streams is closed, and an answer that is not read is ended, milliseconds. */
   readonly idleMs: number;
   /** Takes a new stream, whose `events` it sets. */
   accept(stream: Http2Stream, request: StreamRequest): void;
-  /** The socket is closed, and so are all streams. */
+  /** Called when the socket and all streams are closed. */
   closed(): void;
-  /** The connection ends because of an error that is not one of its client. */
+  /** Called when the connection ends because of an error that its client did not cause. */
   broken(error: unknown): void;
 }
 
@@ -99,7 +99,7 @@ export class Http2Connection implements StreamCarrier {
     this.#life.drain();
   }
 
-  /** Enlarges the window of the connection, once a caller of it is known. */
+  /** Enlarges the window of the connection, because a caller of it was authenticated. */
   trust(): void {
     this.#window.trust();
   }

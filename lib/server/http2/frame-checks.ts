@@ -21,7 +21,7 @@ export function requirePlace(type: number, stream: number, incomplete: number | 
     throw new ConnectionError(errorCodes.protocol, 'a frame has an invalid stream');
 }
 
-/** @throws ConnectionError if a frame has another length */
+/** Checks the length of a payload. @throws ConnectionError if it has another length */
 export function requireLength(payload: Buffer, length: number): void {
   if (payload.length !== length)
     throw new ConnectionError(errorCodes.frameSize, 'a frame has an invalid length');

@@ -19,7 +19,10 @@ export class FrameReader {
     this.#sink = sink;
   }
 
-  /** @throws ConnectionError if the bytes are not HTTP/2; nothing must be read after it */
+  /**
+   * Reads further bytes, and passes complete frames to the sink.
+   * @throws ConnectionError if the bytes are not HTTP/2; nothing must be read after it
+   */
   read(chunk: Buffer): void {
     const bytes = this.#prefaceLeft > 0 ? this.#afterPreface(chunk) : chunk;
     if (this.#held > 0) {

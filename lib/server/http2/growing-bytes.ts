@@ -9,7 +9,7 @@ export class GrowingBytes {
     return this.#length;
   }
 
-  /** @param lengthMax the length that all parts have together, if it is known */
+  /** Appends a copy of a part. @param lengthMax the length that all parts have together, if it is known */
   append(part: Buffer, lengthMax = Infinity): void {
     const length = this.#length + part.length;
     const roomFor = (bytes: number): Buffer =>

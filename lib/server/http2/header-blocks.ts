@@ -25,12 +25,15 @@ export class HeaderBlocks {
     this.#sink = sink;
   }
 
-  /** The stream whose headers are incomplete: no other frame may come before the rest of them. */
+  /**
+   * The stream whose headers are incomplete; undefined if there is none. No other frame may come before the rest of
+   * them.
+   */
   get incomplete(): number | undefined {
     return this.#block?.stream;
   }
 
-  /** Takes a HEADERS frame. */
+  /** Takes a HEADERS frame. @throws ConnectionError */
   begin(stream: number, flags: number, payload: Buffer): void {
     let block = flags & flag.padded ? unpadded(payload) : payload;
     if (flags & flag.priority) {
@@ -43,7 +46,7 @@ export class HeaderBlocks {
     else this.#block = { stream, isEnd, parts: [Buffer.from(block)], bytes: block.length };
   }
 
-  /** Takes a CONTINUATION frame. */
+  /** Takes a CONTINUATION frame. @throws ConnectionError without incomplete headers, and beyond the limits */
   proceed(flags: number, payload: Buffer): void {
     const block = this.#block;
     if (!block) throw new ConnectionError(errorCodes.protocol, 'no headers are incomplete');
@@ -57,7 +60,7 @@ export class HeaderBlocks {
   }
 }
 
-/** The payload of a frame with padding. */
+/** The payload of a frame with padding. @throws ConnectionError if the padding is longer than the payload */
 export function unpadded(payload: Buffer): Buffer {
   const padding = payload[0] ?? 0;
   if (padding >= payload.length)

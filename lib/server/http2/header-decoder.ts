@@ -25,7 +25,7 @@ const forbiddenEntry = staticTable.find(([name]) => forbidden.has(name));
 /** The headers of a call. */
 export interface DecodedHeaders {
   readonly headers: readonly Header[];
-  /** Whether a header is one that HTTP/2 forbids. */
+  /** Whether a header is invalid, or one that HTTP/2 forbids. */
   readonly malformed: boolean;
   /** Whether the headers are beyond the limits; then the later ones are missing. */
   readonly tooLarge: boolean;
@@ -45,7 +45,10 @@ export class HeaderDecoder {
   #at = 0;
   #malformed = false;
 
-  /** @throws ConnectionError for bytes that can't be decoded; nothing must be decoded after it */
+  /**
+   * Decodes one block of headers.
+   * @throws ConnectionError for bytes that can't be decoded; nothing must be decoded after it
+   */
   decode(bytes: Buffer): DecodedHeaders {
     this.#bytes = bytes;
     this.#at = 0;

@@ -18,7 +18,7 @@ export class ReadPace {
     this.#clock = clock;
   }
 
-  /** Bytes were read in this turn. */
+  /** Counts bytes that were read in this turn, and pauses the socket beyond the maximum. */
   read(bytes: number): void {
     if (this.#bytes === 0) this.#clock.defer(() => this.#nextTurn());
     this.#bytes += bytes;

@@ -8,14 +8,14 @@ export class ReceiveWindow {
   readonly #push: (frame: Buffer) => void;
   #size = initialWindow;
   #left = initialWindow;
-  /** Bytes that may be sent again, that no WINDOW_UPDATE has announced yet. */
+  /** Bytes that may be sent again, but that no WINDOW_UPDATE has announced yet. */
   #credit = 0;
 
   constructor(push: (frame: Buffer) => void) {
     this.#push = push;
   }
 
-  /** @throws ConnectionError if the client has sent more than it may */
+  /** Counts received bytes. @throws ConnectionError if the client has sent more than it may */
   received(bytes: number): void {
     this.#left -= bytes;
     if (this.#left < 0)
@@ -27,7 +27,7 @@ export class ReceiveWindow {
     if (this.#credit >= this.#size / 2) this.#update();
   }
 
-  /** Enlarges the window, once a caller of the connection is known. */
+  /** Enlarges the window, because a caller of the connection was authenticated. */
   trust(): void {
     if (this.#size === trustedBytes) return;
     this.#credit += trustedBytes - this.#size;

@@ -2,12 +2,12 @@ import type { RecurringHeaders } from './header-encoder.js';
 import { initialWindow } from './frames.js';
 import type { Header } from './static-table.js';
 
-/** A call as its client began it. */
+/** The request of a stream. */
 export interface StreamRequest {
   readonly method: string;
   readonly path: string;
   readonly authority: string | undefined;
-  /** The headers that are no pseudo-headers. */
+  /** Headers other than pseudo-headers. */
   readonly headers: readonly Header[];
 }
 
@@ -80,7 +80,7 @@ export class Http2Stream {
     return this.#queuedBytes;
   }
 
-  /** The headers that end the answer, once all data was sent. */
+  /** The headers that end the answer; undefined while data waits to be sent, or the answer has not ended. */
   get finalHeaders(): StreamHeaders | undefined {
     return this.#queuedBytes === 0 ? this.#trailers : undefined;
   }
@@ -124,7 +124,7 @@ export class Http2Stream {
     if (!this.closed) this.#carrier.reset(this, code);
   }
 
-  /** A caller of the connection is known: the client may send more at once. */
+  /** Enlarges the window of the connection, because a caller of it was authenticated. */
   trust(): void {
     this.#carrier.trust();
   }

@@ -33,7 +33,7 @@ export class Streams {
   }
 
   /**
-   * The client begins a stream. Returns false if it has begun it, or a later one, before.
+   * Notes that the client begins a stream. Returns false if it began this stream or a later one before.
    * @throws ConnectionError for a number that a client must not use
    */
   begin(id: number): boolean {
@@ -61,10 +61,7 @@ export class Streams {
     this.#open.delete(stream.id);
   }
 
-  /**
-   * A stream with this number, which may be over.
-   * @throws ConnectionError if the client has not begun it
-   */
+  /** The stream with this number; undefined if it is over. @throws ConnectionError if the client has not begun it */
   begun(id: number): Http2Stream | undefined {
     if (id > this.#lastBegun || id % 2 === 0)
       throw new ConnectionError(errorCodes.protocol, 'a frame of a stream that was not begun');
@@ -72,7 +69,7 @@ export class Streams {
   }
 
   /**
-   * The client changes the initial window, also of open streams.
+   * Changes the window with which streams begin to send, also for open streams.
    * @throws ConnectionError if a window becomes too large
    */
   resize(sendWindow: number): void {

@@ -151,7 +151,12 @@ export class ResourceReads {
     return reveal ? this.show(served, object, true) : this.#seen(served, object);
   }
 
-  /** @param asStored whether items keep the form of the store; see {@link hasStoredItems} */
+  /**
+   * The answer of a List method.
+   * @param asStored whether items keep the form of the store; see {@link hasStoredItems}
+   * @throws StatusError InvalidArgument for an invalid limit, selector or page token; PermissionDenied for an index
+   * without the right to its values
+   */
   async list(
     served: ServedKind,
     context: CallContext,

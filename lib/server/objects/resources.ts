@@ -64,7 +64,10 @@ export class Resources {
     return this.#reads.list(served, context, request, false);
   }
 
-  /** The answer of a method of the kind's service, for the transport of the call; see {@link hasStoredItems}. */
+  /**
+   * The answer of a method of the kind's service, for the transport of the call; see {@link hasStoredItems}.
+   * @throws StatusError of the read or the write
+   */
   async unary(
     verb: Exclude<StandardVerb, 'Watch'>,
     served: ServedKind,

@@ -36,7 +36,7 @@ function isOmitted({ field, rules }: CleanedField, value: unknown): boolean {
   return rules.outputOnly || isUnset(field, value);
 }
 
-/** What the cleaning of a field needs. */
+/** The inputs of the cleaning of a field. */
 interface CleanedField {
   readonly field: DescField;
   readonly rules: FieldRules;

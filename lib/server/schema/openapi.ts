@@ -14,7 +14,7 @@ import { errorSchemas, refusal } from './openapi-errors.js';
 import { lineStream, messageStream, watchStream } from './openapi-streams.js';
 import { summaryOf } from './openapi-summary.js';
 
-/** The path of the document. */
+/** The path of the OpenAPI document. */
 export const openApiPath = '/v1/openapi.json';
 
 /** The comments of methods, messages, fields and enum values, by full name. */

@@ -114,6 +114,7 @@ export interface RestoreOptions {
    * same number of objects, with distinct keys.
    */
   readonly rewrite?: (content: BackedUpObject) => readonly BackedUpObject[];
+  /** Source of ids; default: the system's. */
   readonly random?: Random;
 }
 
@@ -177,9 +178,9 @@ function restoredRecord(
  * Restores a backup, all or nothing: after a crash at any moment the directory has the previous or the complete
  * restored store. The backup is read twice, so that a damaged one changes nothing.
  *
- * The restored store has a new store id, and its revision is 2^32 above those of the backup and of the replaced store.
- * All its objects have that revision, and everything before counts as compacted: earlier cursors and resourceVersions
- * are invalid.
+ * The restored store has a new store id, and its revision is 2^32 above the highest of the backup, the replaced store
+ * and `afterRevision`. All its objects have that revision, and everything before counts as compacted: earlier cursors
+ * and resourceVersions are invalid.
  * @throws StatusError DataLoss (BackupDamaged), FailedPrecondition (BackupFormat, BackupUnreadable, NotEmpty,
  * RevisionUnknown, RevisionsExhausted, DirectoryLocked), InvalidArgument for an invalid `afterRevision`; errors of
  * `rewrite`

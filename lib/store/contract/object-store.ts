@@ -37,7 +37,10 @@ export interface StoreReader {
   source<T extends ApiObject>(kind: Kind<T>): ListWatch<T>;
 }
 
-/** Writes. A resolved promise means durable. */
+/**
+ * Writes. A resolved promise means durable. Each write also rejects with InvalidArgument for an invalid object, and
+ * Unavailable while the store accepts no writes.
+ */
 export interface StoreWriter {
   /** Creates an object and returns it as stored. @throws StatusError AlreadyExists */
   create<T extends ApiObject, N extends Scope, C>(
@@ -99,7 +102,7 @@ export interface StoreWriter {
 /** Whether reads and writes are possible. */
 export type StoreHealth =
   | { readonly state: 'serving' }
-  /** The disk is nearly full: only steps of deletions, and kinds with `takenWhenFull`, are written. */
+  /** The disk is nearly full: only steps of deletions, smaller objects, and kinds with `takenWhenFull` are written. */
   | { readonly state: 'full'; readonly error: Error }
   /** A write failed: reads continue, writes are refused, and the store reopens itself when it can. */
   | { readonly state: 'poisoned'; readonly error: Error }

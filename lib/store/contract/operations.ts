@@ -84,7 +84,7 @@ export type ObjectOperation =
       readonly precondition?: Precondition;
     }
   | {
-      /** A check without a write: the transaction is committed only if the object has this version. */
+      /** A check without a write: the transaction is committed only if `precondition` holds. */
       readonly op: 'check';
       readonly kind: AnyKind;
       readonly key: ObjectKey;

@@ -24,8 +24,9 @@ export interface StoreOptions {
    */
   readonly historyBytesMax?: number;
   /**
-   * Free bytes on the disk below which only steps of deletions, and kinds with `takenWhenFull`, are written; below
-   * half of it only final deletions. Default `limits.freeBytesFloor`.
+   * Free bytes on the disk below which only steps of deletions, writes that make an object smaller, and kinds with
+   * `takenWhenFull` are written; below half of it (with a reserve: a quarter of the reserve) only final deletions.
+   * Default `limits.freeBytesFloor`.
    */
   readonly freeBytesFloor?: number;
   /**

@@ -155,7 +155,7 @@ export const nodeFileSystem: FileSystem = {
  */
 const lockName = 'LOCK';
 
-/** Makes everything in a directory durable, recursively: contents and names. */
+/** Makes everything in a directory durable, recursively: contents and names, except LevelDB's file `LOCK`. */
 export async function syncTree(files: FileSystem, directory: string): Promise<void> {
   for (const { name, type } of await files.readDirectory(directory)) {
     const path = join(directory, name);
@@ -174,7 +174,7 @@ export async function syncTree(files: FileSystem, directory: string): Promise<vo
   await files.syncDirectory(directory);
 }
 
-/** Copies a directory recursively and makes the copy durable, except its own name. */
+/** Copies a directory recursively, without LevelDB's file `LOCK`. The copy is durable, except its own name. */
 export async function copyTree(files: FileSystem, from: string, to: string): Promise<void> {
   await copyUnsynced(files, from, to);
   await syncTree(files, to);

@@ -107,8 +107,9 @@ export class ReserveFolder implements Reserve {
 }
 
 /**
- * Takes the lock of a directory. If the disk is full, it releases the reserve and retries, because the lock's files
- * need space. Another holder is reported before any space is needed.
+ * Takes the lock of a directory. If the lock can't be created, it releases the reserve and retries, because the lock's
+ * files need space. Another holder is reported before any space is needed.
+ * @throws errors of `lock`
  */
 export async function lockWithReserve<T>(lock: () => Promise<T>, reserve: Reserve): Promise<T> {
   try {

@@ -69,6 +69,7 @@ export interface Reserve {
   /**
    * Releases pieces until `freeBytes` are free, or none is left.
    * @returns released bytes
+   * @throws system errors
    */
   release(freeBytes: number): Promise<number>;
 }

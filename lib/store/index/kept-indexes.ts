@@ -78,7 +78,10 @@ export class KeptIndexes {
     for (const index of indexes.values()) if (index.floor === revision - 1) index.floor = revision;
   }
 
-  /** Returns the index of a kind by its name. @throws StatusError InvalidArgument if the kind does not have it */
+  /**
+   * Returns the index of a kind by its name.
+   * @throws StatusError InvalidArgument if the kind does not have it, or declared it with another function
+   */
   require(kind: AnyKind, name: string): KeptIndex {
     const index = this.#kinds.get(kind.kind)?.indexes.get(name);
     if (index && index.of === kind.indexes[name]) return index;

@@ -66,7 +66,7 @@ export interface Salvaged {
 
 /** Dependencies of {@link salvageStore}. */
 export interface SalvageOptions {
-  /** Directory for a temporary copy of the database, outside the store's directory and with as much free space. */
+  /** Directory for a temporary copy of the database, outside the store's directory. */
   readonly scratch: string;
   readonly clock?: Clock;
   readonly random?: Random;

@@ -7,7 +7,7 @@ const bytesMax = 16_777_216;
 /** The assumed bytes of an event of unknown size. */
 const sizeGuess = 512;
 
-/** What a watch selects; see WatchOptions. */
+/** The selection of a watch; see WatchOptions. */
 export interface WatchScope extends SelectionOptions {
   readonly kind: string;
   readonly withPrevious: boolean;

@@ -149,7 +149,7 @@ export class WatchHub {
   async *watch(kind: string, options: HubWatch): AsyncIterable<WatchBatch<ApiObject>> {
     const { signal, bookmarkMs, withPrevious = false } = options;
     this.#check(options.fromRevision);
-    // Bookmarks are for other processes. Watchers of this one, such as those of rights, are few, and wait for nobody.
+    // Bookmarks are for other processes. Watchers of this one, such as those of rights, are few, and are woken at once.
     using waiter = this.#wakes.join(kind, signal, bookmarkMs === undefined);
     const selection = new Selection(options);
     const scope = scopeKey({ ...options, kind, withPrevious });

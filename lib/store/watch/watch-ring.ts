@@ -56,8 +56,8 @@ export class WatchRing {
   }
 
   /**
-   * The revisions after `revision`, which must be at least `start`: at most `count` and `bytes`, but always the first
-   * one. Revisions are dense.
+   * The revisions after `revision`, which must be at least `start`: at most `count` revisions and `bytes` bytes, but at
+   * least one revision. Revisions are dense.
    */
   after(revision: number, count = Infinity, bytes = Infinity): readonly Published[] {
     const from = this.#head + revision - this.#start;

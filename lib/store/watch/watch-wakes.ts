@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '../../base/index.js';
 
-/** A pass to so many watchers is not worth a rest. */
+/** A pass to at most this many watchers needs no rest. */
 const fewMax = 16;
 /** Watchers that are woken in one turn of the event loop: each sends a message of its own. */
 const turnMax = 256;
-/** The most time that one watcher's share of a pass is taken to last, and the longest rest after a pass. */
+/** Assumed maximum duration of one watcher's part of a pass, and the maximum rest after a pass, milliseconds. */
 const shareMs = 0.05;
 const restMsMax = 50;
 /** A pass that took less needs no rest. */
@@ -20,7 +20,7 @@ export interface Waiter {
   [Symbol.dispose](): void;
 }
 
-/** What of a publication concerns watchers. */
+/** The part of a publication that watchers need. */
 export interface Publication {
   readonly revision: number;
   readonly changes: readonly { readonly kind: string }[];
@@ -36,7 +36,7 @@ interface Waiting {
 
 /**
  * Wakes the watchers of a kind after its publications, all of them in one pass. A pass to few watchers starts at once.
- * After one to many watchers, the next rests as long as it took: meanwhile writes go on, and the next pass has all
+ * After one to many watchers, the next rests as long as it took: meanwhile writes continue, and the next pass has all
  * their events in one message for each watcher.
  */
 export class WatchWakes {
@@ -87,7 +87,7 @@ export class WatchWakes {
 
   /**
    * A watcher. Waiting keeps the process running.
-   * @param isPrompt whether it is woken by each publication of its kind at once, whatever the others take
+   * @param isPrompt whether it is woken by each publication of its kind at once, also during a rest
    */
   join(kind: string, signal: AbortSignal, isPrompt = false): Waiter {
     const watchers = this.#watchersOf(kind);

@@ -44,7 +44,8 @@ export interface SpaceGuardOptions {
  *
  * Below the floor only writes that free space are accepted: marking for deletion, finalizer removal and status of
  * objects in deletion, final deletions, their bookkeeping, and writes that make an object smaller. Below half of it
- * only final deletions are accepted, so that other writes can't use up the rest.
+ * (with a reserve: a quarter of the reserve) only final deletions are accepted, so that other writes can't use up the
+ * rest.
  *
  * Other programs write to the same disk. A part of the floor, the reserve, is therefore kept allocated: it counts as
  * free, and is released piece by piece for accepted writes.

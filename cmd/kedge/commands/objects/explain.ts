@@ -116,7 +116,7 @@ class Explanation {
       ...(rules.defaultJson === undefined ? [] : [['Default:', rules.defaultJson]]),
       ['Immutable:', rules.immutable ? "yes: it can't be changed after the creation" : 'no'],
       ['Status:', rules.outputOnly ? 'yes: the server sets it' : 'no: users set it'],
-      ...(rules.sensitive ? [['Sensitive:', 'yes: its value is never shown']] : []),
+      ...(rules.sensitive ? [['Sensitive:', 'yes: its value is masked']] : []),
       ...(rules.format === '' ? [] : [['Format:', rules.format]]),
       ...(bounds.length === 0 ? [] : [['Bounds:', bounds.join(', ')]]),
       ...(rules.pattern === undefined ? [] : [['Pattern:', rules.pattern]]),
