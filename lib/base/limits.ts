@@ -48,8 +48,8 @@ export const limits = {
   /** Share of the time that a compaction may work while the history is within its byte limit. */
   compactionTimeShare: 0.5,
   /**
-   * Free bytes below which the store accepts only writes that free space, and below half of which only final
-   * deletions.
+   * Free bytes below which the store accepts only writes that free space, and below half of which (with a reserve: a
+   * quarter of the reserve) only final deletions.
    */
   freeBytesFloor: 67_108_864,
   /** Bytes that kedged keeps allocated on its disk as a reserve for a full disk. */

@@ -18,7 +18,7 @@ import { type ApiObject, defineKind, keyString, type Kind, keyOf } from '../obje
 import { modify, type ObjectStore } from '../store/index.js';
 import { TokenBucket } from '../workqueue/index.js';
 
-/** Something that happened to an object, for people. Kubernetes' Event in our flat shape. */
+/** An occurrence about an object, for people. Kubernetes' Event in our flat shape. */
 export interface Event extends ApiObject {
   readonly type: 'Normal' | 'Warning';
   /** A CamelCase word. */
@@ -135,7 +135,7 @@ export class EventRecorder {
     this.#newPace();
     this.#dropped = metrics.counter({
       name: 'events_dropped_total',
-      help: 'Events that were dropped by the rate limit of their reason',
+      help: 'Events that were not written: dropped by the rate limit of their reason, or failed',
       labels: ['source', 'reason'],
     });
   }

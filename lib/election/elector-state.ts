@@ -25,7 +25,7 @@ export type Phase =
  * | `idle`      | `run` was not called yet                         | `standby`: by `run`                      |
  * | `standby`   | tries to take the lease                          | `leading`: took it; `stopped`: aborted   |
  * | `leading`   | holds the lease and renews it                    | `resigning`: aborted, lost, not renewed in time, or the work failed |
- * | `resigning` | the work is being stopped; then the lease is released | `standby`, or `stopped` when aborted |
+ * | `resigning` | the work is being stopped; then the lease is released | `standby`                                |
  * | `stopped`   | `run` has resolved                               | `standby`: by `run`                      |
  */
 export type ElectorState = Phase['state'];

@@ -50,7 +50,7 @@ export class Handlers<T extends ApiObject> implements Iterable<HandlerBuffer<T>>
   /**
    * Adds a handler that gets `content` first.
    * @param handlerOf creates the handler for its subscription
-   * @param listed whether `content` is the first list, or nothing was listed yet
+   * @param listed whether `content` is the first list; false: nothing was listed yet
    */
   add(
     handlerOf: (subscription: HandlerSubscription) => NotificationHandler<T>,

@@ -11,8 +11,8 @@ export interface LeaderElection
     'name' | 'identity' | 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'
   > {
   /**
-   * Leadership was lost or its work could not be started, and the manager stopped: end the process or create a new
-   * manager. Called once, also if hanging parts were abandoned.
+   * Called once, after the manager stopped because leadership was lost or its work could not be started; also if
+   * hanging parts were abandoned. End the process or create a new manager.
    */
   readonly onLost?: () => void;
 }

@@ -68,8 +68,8 @@ export interface TokenBucketOptions {
 }
 
 /**
- * Limits the rate of retries of all keys: a burst, then a rate per second. client-go's defaults are 10 per second and
- * 100.
+ * Limits the rate of retries of all keys: a burst, then a rate per second. client-go's defaults are 10 per second and a
+ * burst of 100.
  */
 export class TokenBucket<K> implements RateLimiter<K> {
   readonly #clock: Clock;

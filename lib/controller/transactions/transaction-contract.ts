@@ -39,8 +39,9 @@ import type { ReadSelection, Watching } from './transaction-reads.js';
  */
 export interface Transaction {
   /**
-   * Reads the stored object. The commit fails if the object was replaced, if its watched part changed, or if an
-   * absent object exists by then. Reading an object again returns the first read and extends the watched part.
+   * Reads the stored object. The commit fails if the object was replaced, if its watched part changed, or if an absent
+   * object exists by then. Default of `watching`: `version`. Reading an object again returns the first read and extends
+   * the watched part.
    *
    * @example
    * // A heartbeat of the node does not make the work run again.

@@ -87,7 +87,7 @@ export class ConnectionLife {
     this.#end();
   }
 
-  /** What was received is read to the end: closing before that would discard the answers that were sent. */
+  /** Received data is read to the end: closing before that would discard the answers that were sent. */
   #end(): void {
     if (this.isOver) return;
     this.isOver = true;
