@@ -21,7 +21,7 @@ function keyOfClaim(claim: string): ObjectKey {
   return { namespace, name };
 }
 
-/** The storage class of the first volume of an instance; empty without one. */
+/** Returns a function for the storage class of the first volume of an instance; empty without one. */
 export function classOfInstance(manager: Manager): (key: ObjectKey) => string {
   const all = manager.informer(instances).lister;
   const mounted = manager.informer(volumes).lister;

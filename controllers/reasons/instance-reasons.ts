@@ -198,9 +198,9 @@ export const instanceReasons = {
     'the container engine was restarted and ended the workload',
     passing('its workload', 'once the workload has run for minReadySeconds'),
   ),
-  Paused: unmet('somebody paused the container of the instance', ofInstance(paused)),
+  Paused: unmet('another user of the engine paused the container of the instance', ofInstance(paused)),
   NetworkLost: unmet(
-    'somebody disconnected the container of the instance from the network of the cluster',
+    'another user of the engine disconnected the container of the instance from the network of the cluster',
     ofInstance((about) =>
       run(
         command('restart', 'instance', about.object),
@@ -213,7 +213,7 @@ export const instanceReasons = {
     ofInstance(limitsNotEnforced),
   ),
   LimitsChanged: unmet(
-    'somebody changed the limits of the container of the instance',
+    'another user of the engine changed the limits of the container of the instance',
     ofInstance((about) =>
       run(
         command('restart', 'instance', about.object),

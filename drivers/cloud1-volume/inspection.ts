@@ -19,7 +19,7 @@ import { allScopes } from './credentials.js';
 import { markOf } from './names.js';
 import { classCallerOf } from './requests.js';
 
-const nobody = '00000000-0000-0000-0000-000000000000';
+const absentId = '00000000-0000-0000-0000-000000000000';
 const noToken = 'it needs a token';
 
 /** Calls by scope that show without a change whether a token has the scope. Other scopes have no such call. */
@@ -29,10 +29,10 @@ function probes(
   node: string,
 ): Readonly<Record<string, () => Promise<unknown>>> {
   return {
-    'block_storage:read': () => api.volume(caller, nobody),
+    'block_storage:read': () => api.volume(caller, absentId),
     'droplet:read': () => api.dropletsNamed(caller, node),
     'actions:read': () => api.actionState(caller, '1'),
-    'block_storage_snapshot:read': () => api.snapshot(caller, nobody),
+    'block_storage_snapshot:read': () => api.snapshot(caller, absentId),
   };
 }
 
@@ -66,7 +66,7 @@ export async function checkScopes(
   } catch (thrown) {
     return withoutCredential('apiToken', thrown, allScopes.map(scopeRow), noToken);
   }
-  const unreachable = await endpointReport(endpoint, () => api.volume(caller, nobody));
+  const unreachable = await endpointReport(endpoint, () => api.volume(caller, absentId));
   if (unreachable.state !== 'ok') {
     const message = 'the endpoint did not answer';
     return [unreachable, ...allScopes.map((row) => ({ ...scopeRow(row), message }))];

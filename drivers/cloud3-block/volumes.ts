@@ -162,7 +162,7 @@ export class Cloud3Volumes {
   ): Promise<ProvisionResult | Pending> {
     const { operations } = request;
     if (gone.includes(found.state)) {
-      // The token belongs to a volume that somebody else has deleted.
+      // The token belongs to a volume that another program has deleted.
       await storeAttempt(operations, { epoch: attempt.epoch + 1, at: 0 });
       return notYet(pollMs);
     }

@@ -36,7 +36,7 @@ export class Cloud4Attachments {
       seen = await this.#disks.require(request);
       const { status, users } = seen;
       if (users.includes(instance)) {
-        // A disk that somebody else attached may have another link, or be writable where others read it.
+        // A disk that another program attached may have another link, or be writable where others read it.
         if (!isOurs) await this.#requireOwn(caller, seen, instance, mode);
         return done({ devicePath: link });
       }

@@ -31,7 +31,7 @@ import { ifFound, type Requests } from './requests.js';
 import type { Caller } from './session.js';
 
 /** The name of resources that do not exist, for reads that show a permission. */
-const nobody = 'kedge-check-no-such-resource';
+const absentName = 'kedge-check-no-such-resource';
 
 const row = (
   { permission, needed }: Permission,
@@ -71,7 +71,7 @@ export async function checkPermissions(
   if (zone === '')
     return unknown('the class names no zone: the zones are those of the nodes; check it with one');
   const place = { project, zone };
-  const read = (): Promise<unknown> => requests.api.disk(caller, { ...place, name: nobody });
+  const read = (): Promise<unknown> => requests.api.disk(caller, { ...place, name: absentName });
   const reached = await endpointReport(endpoint, read);
   if (reached.state !== 'ok') return [reached, ...unknown('the endpoint did not answer')];
   return [reached, ...(await testPermissions(requests, caller, place, request.node))];
@@ -84,29 +84,29 @@ async function testPermissions(
   node: string,
 ): Promise<readonly PermissionReport[]> {
   const { project, zone } = place;
-  const operations = `projects/${project}/zones/${zone}/operations/${nobody}`;
-  const globals = `projects/${project}/global/operations/${nobody}`;
+  const operations = `projects/${project}/zones/${zone}/operations/${absentName}`;
+  const globals = `projects/${project}/global/operations/${absentName}`;
   let instance: CloudInstance | undefined;
   const found = await probed(readPermissions.instance, async () => {
-    const name = isResourceName(node) ? node : nobody;
+    const name = isResourceName(node) ? node : absentName;
     instance = await api.instance(caller, place, name);
   });
   const instances = await testedOn(instancePermissions, instance?.name, (name, permissions) =>
     api.instancePermissions(caller, place, name, permissions),
   );
   const [boot] = instance?.disks ?? [];
-  const disk = diskPathOf(boot?.source ?? '') ?? { ...place, name: nobody };
+  const disk = diskPathOf(boot?.source ?? '') ?? { ...place, name: absentName };
   return [
     ...(await diskReports(
       (permissions) => api.diskPermissions(caller, disk, permissions),
-      disk.name !== nobody,
-      () => api.disk(caller, { ...place, name: nobody }),
+      disk.name !== absentName,
+      () => api.disk(caller, { ...place, name: absentName }),
     )),
     ...instances,
     found,
     await probed(readPermissions.zoneOperation, () => api.operationState(caller, operations)),
     await probed(readPermissions.globalOperation, () => api.operationState(caller, globals)),
-    await probed(readPermissions.snapshot, () => api.snapshot(caller, { project, name: nobody })),
+    await probed(readPermissions.snapshot, () => api.snapshot(caller, { project, name: absentName })),
     ...unprovenPermissions.map((each) =>
       row(each, 'unknown', 'only a snapshot shows it: the provider has no test without a change'),
     ),

@@ -106,7 +106,7 @@ export function changedLimits({
     : 'a restart of the instance restores them';
   // An engine creates a container without the limits that its kernel does not have.
   const cause = changed.some((field) => found[field] === 0)
-    ? 'because the engine does not enforce them, or somebody removed them'
+    ? 'because the engine does not enforce them, or another user removed them'
     : 'and not by Kedge';
   return `container ${id.slice(0, 12)} runs with ${differences.join(', ')}, ${cause}; ${restores}`;
 }

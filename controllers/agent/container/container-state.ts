@@ -9,7 +9,7 @@ export function isRunning({ state }: Pick<ContainerInspection, 'state'>): boolea
   return state === 'running' || state === 'paused' || state === 'restarting';
 }
 
-/** What a user of the engine did to a running container that keeps it from its work; undefined if nothing. */
+/** The change by a user of the engine that keeps a running container from its work; undefined if there is none. */
 function impairmentOf(
   { state, id, name, networkMode, addresses }: ContainerInspection,
   network: string,

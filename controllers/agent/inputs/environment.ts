@@ -34,6 +34,7 @@ function dataOf(
 /**
  * Returns the environment of a workload. Precedence: `env`, a later entry of `envFrom`, an earlier one, then the
  * variables that every workload has: its name, service, namespace and ordinal.
+ * @throws StatusError Internal if a value of a secret can't be opened
  */
 export function environmentOf(instance: Instance, sources: EnvironmentSources): EnvironmentOutcome {
   const { namespace, name, service, ordinal, template } = instance;

@@ -73,7 +73,7 @@ export function wasHealthy(
   return exited.exitedAt - exited.startedAt >= policy.restartHealthyMs;
 }
 
-/** Whether a run ended unrequested soon after its start. */
+/** Whether a run ended soon after its start, neither requested nor by a restart of the engine. */
 export function wasCrash(
   policy: ControllerPolicy,
   exited: Extract<WorkloadState, { state: 'exited' }>,

@@ -78,7 +78,10 @@ export class StartBackoff {
     return { ...backoff, run, crashes: healthy ? 0 : crashes + 1 };
   }
 
-  /** Returns the backoff to store for a running workload: without failed starts, but with short runs. */
+  /**
+   * Returns the backoff to store for a running workload: without failed starts, but with short runs; undefined without
+   * one.
+   */
   running({ backoff }: Instance): InstanceBackoff | undefined {
     if (backoff?.failedStarts === undefined) return backoff;
     const { crashes, run, engineEnds, failedPulls } = backoff;

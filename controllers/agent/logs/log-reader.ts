@@ -217,7 +217,10 @@ async function* aside(lines: AsyncIterable<ReadLine>): AsyncIterable<ReadLine> {
   for await (const line of lines) yield { ...line, isAside: true };
 }
 
-/** Lines of a growing file. A file that was truncated (rotated) is read from its start. */
+/**
+ * Lines of a growing file. A file that was truncated (rotated) is read from its start. None if the file does not exist;
+ * with `follow` until the signal aborts.
+ */
 export async function* readLines(path: string, options: LogOptions): AsyncIterable<ReadLine> {
   const { signal, follow, after } = options;
   let file = await openLogToRead(path);

@@ -89,7 +89,7 @@ export type WorkloadState =
       readonly unenforced?: string;
       /** How the limits of a container differ from those of its service; absent if they do not. */
       readonly changedLimits?: string;
-      /** Why a running container can't work: somebody paused it, or disconnected it from the network of the cluster. */
+      /** Why a running container can't work: another user of the engine paused it, or disconnected it from the network of the cluster. */
       readonly impaired?: { readonly reason: 'Paused' | 'NetworkLost'; readonly message: string };
       /** Milliseconds since the epoch. */
       readonly startedAt: number;

@@ -76,7 +76,7 @@ export async function execInContainer(
     try {
       await firstSize(options, running, terminal);
     } catch (error) {
-      // Nobody gets this command.
+      // No caller gets this command.
       running.kill();
       throw error;
     }

@@ -9,8 +9,8 @@ const longestWaitMs = 60_000;
 const triesMax = 11;
 
 /**
- * Kills a command whose start the engine did not answer: it may start it later, and nothing would read its output.
- * Returns whether the command has ended; false if it was not seen to start, or the signal aborts.
+ * Kills a command whose start the engine did not answer: the engine may start it later, and nothing would read its
+ * output. Returns whether the command has ended; false if it was not seen to start, or the signal aborts.
  */
 export async function endUnanswered(
   {

@@ -16,7 +16,10 @@ const versionMs = 20_000;
 /** A call without the version in its path. */
 export type ApiCall = EngineCall;
 
-/** Calls of the engine in the newest version of its API that both sides support. */
+/**
+ * Calls of the engine in the newest version of its API that both sides support. Failed calls reject with {@link
+ * EngineError}.
+ */
 export class EngineApi {
   readonly #transport: EngineTransport;
   /** Path prefix of the API version; read again after the engine was unavailable. */

@@ -77,7 +77,7 @@ export interface LogQuery {
 /** Time limit of a call in addition to its grace period, milliseconds. */
 const afterGraceMs = 30_000;
 
-/** `/containers` of the engine. */
+/** `/containers` of the engine. Failed calls reject with {@link EngineError}. */
 export class EngineContainers {
   readonly #api: EngineApi;
 

@@ -13,7 +13,7 @@ export interface ExecInspection {
   readonly pid: number;
 }
 
-/** `/exec` of the engine. */
+/** `/exec` of the engine. Failed calls reject with {@link EngineError}. */
 export class EngineExec {
   readonly #api: EngineApi;
 
@@ -54,7 +54,7 @@ export class EngineExec {
     });
   }
 
-  /** The state of a command. */
+  /** The state of a command. @throws EngineError NotFound if it does not exist */
   async inspect(id: string, signal: AbortSignal): Promise<ExecInspection> {
     const path = `/exec/${encodeURIComponent(id)}/json`;
     const answer = objectOf(await this.#api.call({ method: 'GET', path, signal }), path);

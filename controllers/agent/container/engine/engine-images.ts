@@ -56,7 +56,7 @@ const pullStartMs = 120_000;
 /** Deadline of a list: below that of a caller's request, 30 s, so that the caller learns the cause. */
 const listMs = 20_000;
 
-/** `/images` of the engine. */
+/** `/images` of the engine. Failed calls reject with {@link EngineError}. */
 export class EngineImages {
   readonly #api: EngineApi;
 

@@ -194,7 +194,10 @@ export class WorkloadGroups {
     });
   }
 
-  /** Kills all processes of a workload, including those that left its process group. */
+  /**
+   * Kills all processes of a workload, including those that left its process group. No-op without a control group that
+   * can be killed as a whole.
+   */
   async kill(id: string): Promise<void> {
     for (const name of this.#names(id)) await this.#killGroup(name);
   }
