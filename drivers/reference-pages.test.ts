@@ -70,7 +70,7 @@ function cells(text: string): readonly (readonly string[])[] {
     .map((line) => line.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, '').trim()));
 }
 
-/** Key, whether it is required, and values of each parameter, as the driver judges them. */
+/** Key, whether it is required, and values of each parameter, as the driver validates them. */
 function parametersOf(driver: Driver): readonly (readonly string[])[] {
   const told = (parameters: Readonly<Record<string, string>>) =>
     driver.validateParameters(parameters, { level: 'volume' });
@@ -150,7 +150,7 @@ for (const name of [
       page = readFileSync(fileOf(name), 'utf8');
     });
 
-    it('has each parameter as the driver judges it, and no other, with its meaning', () => {
+    it('has each parameter as the driver validates it, and no other, with its meaning', () => {
       const rows = cells(tableBelow(page, 'Parameters'));
       expect(rows.map((row) => row.slice(0, 3))).to.deep.equal(parametersOf(driver));
       for (const row of rows) expect(row[3], row[0]).to.match(/\w{3}/);

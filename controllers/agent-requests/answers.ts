@@ -9,7 +9,7 @@ import { localLog, localPrevious } from './local-log.js';
 import { agentLost } from './agent-call.js';
 import { cursorOf } from './remote-log.js';
 
-/** What an agent answers requests with. */
+/** The sources of the answers of an agent. */
 export interface AnswerSources {
   readonly node: string;
   readonly runtimes: readonly Runtime[];

@@ -20,7 +20,7 @@ export interface ConnectedAgentsOptions {
 }
 
 /**
- * What a request is about. Each type has its own limit of concurrent requests per node, so that followed logs prevent no
+ * The topic of a request. Each type has its own limit of concurrent requests per node, so that followed logs prevent no
  * commands.
  */
 export type RequestType = 'exec' | 'log' | 'image';
@@ -38,7 +38,7 @@ export interface NodeRequest {
   readonly type: RequestType;
   /** The message with the request. */
   readonly opening: JsonObject;
-  /** What the caller wants, such as "the images of node far", and what to type on that node. For errors. */
+  /** For errors: the requested data, such as "the images of node far", and the command for it on that node. */
   readonly what: string;
   readonly remedy: string;
   readonly signal: AbortSignal;

@@ -25,7 +25,7 @@ export function targetOf({
 /** Time in which a command must start. Each call of a container engine has a deadline of its own, which is as long. */
 const startMs = 30_000;
 
-/** What is needed to start a command. */
+/** The arguments and dependencies of the start of a command. */
 export interface CommandStarter {
   readonly runtimes: readonly Runtime[];
   readonly clock: Clock;

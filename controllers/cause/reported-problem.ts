@@ -91,8 +91,8 @@ function failedAttachment(object: Volume | Snapshot): ReportedProblem | undefine
 }
 
 /**
- * The cause in the status of a volume or snapshot: its failure, else the error of its driver, else the reason
- * of its wait.
+ * The cause in the status of a volume or snapshot: its failure, else the error of its driver, else the reason of its
+ * wait. ; undefined without one.
  */
 export function problemOfStorage(object: Volume | Snapshot): ReportedProblem | undefined {
   const { status, conditions, failureMessage = '', lastOperation } = object;

@@ -19,7 +19,7 @@ function byType(conditions: readonly Condition[] | undefined): ReadonlyMap<strin
   return new Map((conditions ?? []).map((condition) => [condition.type, condition]));
 }
 
-/** Whether a condition changed. Messages may contain counters, so a different message alone is no transition. */
+/** Whether a condition changed. Messages may contain counters, so a different message alone is not a transition. */
 function differs(before: Condition | undefined, after: Condition): boolean {
   return before?.status !== after.status || before.reason !== after.reason;
 }
@@ -48,7 +48,7 @@ export function transitionsOf(
     if (!found.some((t) => t.reason === reason && t.message === text))
       found.push({ type, reason, message: text });
   }
-  // The initial state of a new object is no transition.
+  // The initial state of a new object is not a transition.
   const moved = before !== undefined && status !== '' && status !== before.status;
   if (found.length === 0 && (moved || failedAnew)) {
     const reason = after.reason || status || 'Failed';

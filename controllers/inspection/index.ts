@@ -1,3 +1,3 @@
-/** What drivers say about a class: its needs. Never changes anything at a provider. */
+/** The reports of drivers on the needs of a class. Changes nothing at a provider. */
 export { type InspectionOptions } from './class-call.js';
 export { inspectionVerbs } from './verbs.js';

@@ -17,7 +17,7 @@ export interface LogSources {
   readonly agents: ConnectedAgents;
 }
 
-/** What to read, and how to go on without the agent of another node. */
+/** The request of a log, and its behaviour without the agent of another node. */
 export interface LogReading {
   readonly request: LogRequest;
   /** Whether an agent that is not connected is an error: for a single instance that has not been read yet. */

@@ -18,7 +18,7 @@ import type { CallingProcess } from './calling-process.js';
 
 /**
  * The failure of a driver call, for reports.
- * @throws StatusError of the store, which is no failure of the volume: the controller's backoff applies
+ * @throws StatusError of the store, which is not a failure of the volume: the controller's backoff applies
  */
 export function driverErrorOf(thrown: unknown): DriverError {
   if (thrown instanceof StatusError) throw thrown;

@@ -15,7 +15,7 @@ export function namedVolumes(message: string): readonly string[] {
   return words.filter((word) => word.includes('/'));
 }
 
-/** The volume or snapshot of a remedy. For an instance, one of its mounted volumes. */
+/** The volume or snapshot of a remedy; for an instance, one of its mounted volumes. Undefined if there is none. */
 export function storageOf(about: About): Storage | undefined {
   if (about.kind === 'Volume' || about.kind === 'Snapshot') return about;
   for (const key of namedVolumes(about.message)) {

@@ -54,7 +54,10 @@ export type About<K extends SubjectKind = SubjectKind> = SubjectOf<K> & {
   readonly world: World;
 };
 
-/** An object of a list by `<namespace>/<name>`, or by name for a kind without namespaces. */
+/**
+ * An object of a list by `<namespace>/<name>`, or by name for a kind without namespaces; undefined if it is not in the
+ * list.
+ */
 export function findByKey<T extends { readonly name: string; readonly namespace?: string }>(
   list: readonly T[],
   key: string,

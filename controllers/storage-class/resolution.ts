@@ -2,8 +2,8 @@ import type { AdmissionContext, Seen } from 'kedge/server';
 import { type StorageClass, storageClasses } from './kind.js';
 
 /**
- * The class of a volume without one: the default class, else the node configuration's
- * [storage].defaultStorageClass.
+ * The class of a volume without one: the default class, else the node configuration's [storage].defaultStorageClass, if
+ * any.
  */
 export async function defaultClassName(
   context: AdmissionContext,

@@ -173,7 +173,7 @@ export class PlayedDriver {
     };
   }
 
-  /** The token of the last call of a name. */
+  /** The token of the last call of a name; undefined without one. */
   tokenOf(name: string): string | undefined {
     return this.tokens.findLast(([call]) => call === name)?.[1];
   }

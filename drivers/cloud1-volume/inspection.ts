@@ -54,7 +54,7 @@ async function dropletReport(
   return { ...row, state: 'missing', message };
 }
 
-/** What the token of a class permits, by reads alone. */
+/** Reports the scopes of a class's token, by reads alone. */
 export async function checkScopes(
   api: Cloud1Api,
   endpoint: string,

@@ -106,7 +106,7 @@ export class Cloud3Api {
     return volume(await this.client.call(caller, 'CreateVolume', input));
   }
 
-  /** Makes a call whose answer is of no interest. */
+  /** Makes a call and ignores its answer. */
   async make(
     caller: Ec2Caller,
     action: Action,

@@ -125,7 +125,7 @@ export class Cloud3Attachments {
     if (held.state === 'busy')
       throw new DriverError(
         'InUse',
-        `volume ${request.handle} is still used by instance ${instance ?? ''} (attachment busy); it is detached once the instance lets it go`,
+        `volume ${request.handle} is still used by instance ${instance ?? ''} (attachment busy); it is detached once the instance releases it`,
       );
     if (held.state === 'detaching') return notYet(pollMs);
     try {

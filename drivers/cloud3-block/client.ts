@@ -176,6 +176,7 @@ export class Ec2Client {
   /**
    * Makes a call and returns the fields of its answer.
    * @param about the volumes and snapshots of the call, for the journal; default: that of the caller
+   * @throws DriverError
    */
   async call(
     caller: Ec2Caller,

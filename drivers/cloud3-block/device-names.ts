@@ -23,7 +23,10 @@ export class DeviceNames {
     this.#clock = clock;
   }
 
-  /** @throws DriverError QuotaExceeded if all names are in use */
+  /**
+   * Returns a free device name of an instance, and reserves it for a minute.
+   * @throws DriverError QuotaExceeded if all names are in use
+   */
   next({ id, devices }: CloudInstance): string {
     const now = this.#clock.monotonic();
     const chosen = this.#chosen.get(id) ?? new Map<string, number>();

@@ -23,7 +23,7 @@ import { Ec2Client, elementText, isAnswerTo } from './client.js';
 import { attachLimit, cloud3Errors } from './errors.js';
 import { checkPermissions, findVolume, listResources } from './inspection.js';
 import { Cloud3Instances } from './instances.js';
-import { cloud3Parameters, judgeCombinations, regionLabel, zoneLabel } from './parameters.js';
+import { cloud3Parameters, combinationViolations, regionLabel, zoneLabel } from './parameters.js';
 import { VolumeReads } from './reads.js';
 import { loadSdk, loadSdkInTurns } from './sdk.js';
 import { Cloud3Snapshots } from './snapshots.js';
@@ -95,7 +95,7 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
     requiredTopologyKeys: [zoneLabel],
     attachLimit,
     parameters: cloud3Parameters,
-    validate: judgeCombinations,
+    validate: combinationViolations,
     create: (request) => inTurn(request, () => volumes.provision(request)),
     observe: (request) => volumes.observe(request),
     delete: (request) => inTurn(request, () => volumes.delete(request)),

@@ -195,7 +195,7 @@ export const cloud3Errors: readonly ErrorRow[] = [
     ),
   },
   {
-    // It is no use of the volume, for which an attachment would wait without an error.
+    // The refusal concerns the instance: as InUse, an attachment would wait without an error.
     code: ['IncorrectState', 'IncorrectInstanceState'],
     message: /^Instance .* is not 'running'/,
     kind: 'Unavailable',

@@ -40,7 +40,7 @@ async function tried(
   const { parameters } = request;
   const created = action === 'CreateVolume' ? createFields(parameters) : {};
   const zone = parameters['availabilityZone'] ?? '';
-  // Without a zone the provider judges the zone first.
+  // Without a zone the provider refuses the zone first.
   if (action === 'CreateVolume' && zone === '')
     return { ...row, message: 'the class names no availabilityZone to ask for' };
   const input = { ...dryRun, ...created, DryRun: true };
@@ -75,7 +75,7 @@ async function instanceReport(
   return { ...row, state: 'missing', message };
 }
 
-/** What the credentials of a class permit, by reads and by dry runs. */
+/** Reports the permissions of a class's credentials, by reads and by dry runs. */
 export async function checkPermissions(
   api: Cloud3Api,
   endpoint: string,

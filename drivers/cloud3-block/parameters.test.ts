@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import type { DriverError, Parameters } from '@kedge/driver-sdk';
-import { createFields, judgeCombinations, requireSize, zoneOf } from './parameters.js';
+import { createFields, combinationViolations, requireSize, zoneOf } from './parameters.js';
 
 const gib = 1024n ** 3n;
 const said = (parameters: Parameters, level: 'class' | 'volume' | 'resolved' = 'class') =>
-  judgeCombinations(parameters, { level }).map(({ key, description }) => `${key} ${description}`);
+  combinationViolations(parameters, { level }).map(
+    ({ key, description }) => `${key} ${description}`,
+  );
 
 describe('the parameters of cloud3-block', () => {
   it('refuse at the class what the provider always refuses, with the way out', () => {
@@ -31,7 +33,7 @@ describe('the parameters of cloud3-block', () => {
       'eu-',
     ])
       expect(said({ region }), region).to.deep.equal([
-        'region has the form of no region; give a name such as eu-central-1',
+        'region is not the name of a region; give a name such as eu-central-1',
       ]);
     expect(said({ region: 'secret:a.b.svc/region' })).to.deep.equal([]);
     expect(said({ region: 'a b' }, 'resolved')).to.have.length(1);
@@ -39,7 +41,7 @@ describe('the parameters of cloud3-block', () => {
       expect(said({ region })).to.deep.equal([]);
   });
 
-  it('are judged after the resolution of references, without quoting values', () => {
+  it('are validated after the resolution of references, without quoting values', () => {
     const referenced = { volumeType: 'secret:a.b.svc/type', iops: '4000' };
     expect(said(referenced)).to.deep.equal([]);
     expect(said({ volumeType: 'sc1', iops: '4000' }, 'resolved')).to.deep.equal([

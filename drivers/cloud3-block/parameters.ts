@@ -21,7 +21,7 @@ export const cloud3Parameters: readonly ParameterRule[] = [
   { key: 'throughput', wholeNumber: true },
   { key: 'encrypted', values: ['true', 'false'] },
   { key: 'kmsKeyId' },
-  // It is no secret, but names the credential: a new key never goes with an old id.
+  // It is not a secret, but names the credential: a new key never goes with an old id.
   { key: 'accessKeyId', credential: true },
   { key: 'secretAccessKey', sensitive: true },
   { key: 'sessionToken', sensitive: true },
@@ -61,8 +61,8 @@ function given(parameters: Parameters, key: string): string | undefined {
 /** A part of a host name: the SDK refuses other regions, after the class was accepted. */
 const regionForm = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
 
-/** Finds regions and combinations of parameters that the provider always refuses. References are not judged before they are known. */
-export function judgeCombinations(
+/** Finds regions and combinations of parameters that the provider always refuses. References are validated once they are resolved. */
+export function combinationViolations(
   parameters: Parameters,
   { level }: ParameterContext,
 ): readonly ParameterViolation[] {
@@ -77,7 +77,7 @@ export function judgeCombinations(
   if (region !== undefined && !regionForm.test(region))
     violations.push({
       key: 'region',
-      description: 'has the form of no region; give a name such as eu-central-1',
+      description: 'is not the name of a region; give a name such as eu-central-1',
     });
   const name = given(parameters, 'volumeType') === undefined ? defaultType : known('volumeType');
   const type =
@@ -101,12 +101,12 @@ export function judgeCombinations(
       key: 'kmsKeyId',
       description: 'is not possible with encrypted false; omit it, or set encrypted to true',
     });
-  if (level !== 'class') violations.push(...judgeKeys(parameters));
+  if (level !== 'class') violations.push(...keyViolations(parameters));
   return violations;
 }
 
 /** A half credential would make the provider's chain of default credentials be used in its place. */
-function judgeKeys(parameters: Parameters): readonly ParameterViolation[] {
+function keyViolations(parameters: Parameters): readonly ParameterViolation[] {
   const [id, secret, token] = ['accessKeyId', 'secretAccessKey', 'sessionToken'].map((key) =>
     given(parameters, key),
   );
@@ -128,7 +128,7 @@ function judgeKeys(parameters: Parameters): readonly ParameterViolation[] {
 
 /** The credentials that the parameters name; undefined: the provider's chain of default credentials. */
 function keysOf(parameters: Parameters): AwsKeys | undefined {
-  const [violation] = judgeKeys(parameters);
+  const [violation] = keyViolations(parameters);
   if (violation)
     throw new DriverError(
       'InvalidParameters',
@@ -158,7 +158,10 @@ function callerWith(parameters: Parameters, about: string, signal: AbortSignal):
   return { region, keys: keysOf(parameters), about, signal };
 }
 
-/** @throws DriverError InvalidParameters for a half credential */
+/**
+ * Returns the context of the provider calls for a driver call.
+ * @throws DriverError InvalidParameters for a half credential, or without a region
+ */
 export function callerOf({
   parameters,
   volume,
@@ -167,7 +170,7 @@ export function callerOf({
   return callerWith(parameters, volume.uid, signal);
 }
 
-/** @throws DriverError InvalidParameters for a half credential */
+/** Like {@link callerOf}, for a call for a snapshot. @throws DriverError InvalidParameters as there */
 export function snapshotCallerOf({
   parameters,
   snapshot,
@@ -176,7 +179,7 @@ export function snapshotCallerOf({
   return callerWith(parameters, snapshot.uid, signal);
 }
 
-/** @throws DriverError InvalidParameters for a half credential */
+/** Like {@link callerOf}, for a call for a class. @throws DriverError InvalidParameters as there */
 export function classCallerOf({ parameters, signal }: ClassRequest): Ec2Caller {
   return callerWith(parameters, 'check', signal);
 }

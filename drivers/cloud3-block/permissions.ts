@@ -3,7 +3,7 @@ import type { Action } from './sdk.js';
 /** A permission of the provider that the driver needs. */
 export interface Permission {
   readonly action: Action;
-  /** What does not work without it. */
+  /** The operations that need it. */
   readonly needed: string;
   /** The input with which `kedge driver check` asks for it. It names no resource that exists. */
   readonly dryRun: Readonly<Record<string, unknown>>;

@@ -97,8 +97,8 @@ export class VolumeReads {
   }
 
   /**
-   * The volume that a deletion finds. A region without a host does not exist, so it has no volume whose creation was
-   * not sent: a class with a misspelled region leaves nothing behind.
+   * The volume that a deletion finds; undefined if there is none. A region without a host does not exist, so it has no
+   * volume whose creation was not sent: a class with a misspelled region leaves nothing behind.
    */
   async toDelete(request: DeleteRequest, isSent: boolean): Promise<CloudVolume | undefined> {
     try {

@@ -64,7 +64,7 @@ export interface SdkHandler {
   ): Promise<{ response: SdkResponse }>;
 }
 
-/** Where the SDK writes warnings. */
+/** The logger of the SDK. */
 export interface SdkLogger {
   trace(...content: unknown[]): void;
   debug(...content: unknown[]): void;

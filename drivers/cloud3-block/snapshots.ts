@@ -26,7 +26,7 @@ function result({ id, sizeGib, state }: CloudSnapshot): SnapshotResult {
   return { handle: id, restoreSizeBytes: bytesOf(sizeGib), ready: state === 'completed' };
 }
 
-/** What the snapshots need of the driver. */
+/** The parts of the driver that its snapshots use. */
 export interface SnapshotParts {
   readonly driver: string;
   readonly api: Cloud3Api;
@@ -78,7 +78,7 @@ export class Cloud3Snapshots implements BlockSnapshots {
       const [first, ...further] = await this.#named(asked);
       // Made by calls without an answer that lists did not show in time.
       for (const { id } of further) await this.#remove(asked, id);
-      if (first) return this.#judged(asked, first);
+      if (first) return this.#completed(asked, first);
       await reads.require(request);
       const sentAt = Number(await operations.get('createSnapshot'));
       if (sentAt > 0 && clock.now() - sentAt < listLagMs)
@@ -99,7 +99,7 @@ export class Cloud3Snapshots implements BlockSnapshots {
     });
   }
 
-  async #judged(request: SnapshotHandleRequest, found: CloudSnapshot): Promise<SnapshotResult> {
+  async #completed(request: SnapshotHandleRequest, found: CloudSnapshot): Promise<SnapshotResult> {
     if (found.state !== 'error') {
       await request.operations.clear('createSnapshot');
       return result(found);

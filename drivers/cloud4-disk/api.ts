@@ -68,7 +68,10 @@ export class Cloud4Api {
     );
   }
 
-  /** The device has the name of the disk: its link on the node is `google-<name>`. */
+  /**
+   * Starts the attachment of a disk, and returns the text of the operation. The device has the name of the disk: its
+   * link on the node is `google-<name>`.
+   */
   async attachDisk(
     caller: Caller,
     { project, zone, name }: DiskPath,

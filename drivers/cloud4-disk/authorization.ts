@@ -14,7 +14,7 @@ export interface Authorization {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Where an {@link Authorizations} gets the SDK, and how long it waits. */
+/** Dependencies of {@link Authorizations}. */
 export interface AuthorizationPorts {
   readonly clock: ProviderClock;
   readonly timeoutMs: number;
@@ -132,7 +132,7 @@ export class Authorizations {
   async projectOfNode(signal: AbortSignal): Promise<string> {
     this.#project ??= await this.#inTime('project of the node', signal, async () => {
       const { gcpMetadata } = this.#ports.sdk();
-      // On an instance of the provider, a metadata server that can't be reached is no missing one.
+      // On an instance of the provider, an unreachable metadata server is not a missing one.
       if (!gcpMetadata.getGCPResidency() && !(await gcpMetadata.isAvailable())) {
         gcpMetadata.resetIsAvailableCache();
         throw new DriverError(

@@ -44,7 +44,7 @@ const row = (
   ...(message === undefined ? {} : { message }),
 });
 
-/** What the credential of a class permits, by reads and by the provider's own tests of permissions. */
+/** Reports the permissions of a class's credential, by reads and by the provider's own tests of permissions. */
 export async function checkPermissions(
   requests: Requests,
   endpoint: string,
@@ -106,7 +106,9 @@ async function testPermissions(
     found,
     await probed(readPermissions.zoneOperation, () => api.operationState(caller, operations)),
     await probed(readPermissions.globalOperation, () => api.operationState(caller, globals)),
-    await probed(readPermissions.snapshot, () => api.snapshot(caller, { project, name: absentName })),
+    await probed(readPermissions.snapshot, () =>
+      api.snapshot(caller, { project, name: absentName }),
+    ),
     ...unprovenPermissions.map((each) =>
       row(each, 'unknown', 'only a snapshot shows it: the provider has no test without a change'),
     ),
@@ -177,7 +179,7 @@ function nodeReport(
 
 /** The message for a node without an instance in the zone of a class (specification section 2.5). */
 export function noInstance(node: string, { project, zone }: Place): string {
-  return `node hostname must equal the instance name in the class's zone: host "${node}" is no instance in zone ${zone} of project ${project}; give [node] name the name of the instance, or use a class of its zone`;
+  return `node hostname must equal the instance name in the class's zone: host "${node}" is not an instance in zone ${zone} of project ${project}; give [node] name the name of the instance, or use a class of its zone`;
 }
 
 function diskResource(disk: CloudDisk): ProviderResource {

@@ -51,7 +51,7 @@ export function operationText({ project, zone, name }: OperationPath): string {
   return `projects/${project}/${scope}/operations/${name}`;
 }
 
-/** Reads what {@link operationText} wrote; undefined for other texts. */
+/** Reads a text of {@link operationText}; undefined for other texts. */
 export function operationPathOf(text: string): OperationPath | undefined {
   const [, project, scope = '', name] =
     /^projects\/([^/]+)\/(global|zones\/[^/]+)\/operations\/([^/]+)$/.exec(text) ?? [];

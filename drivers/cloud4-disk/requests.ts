@@ -48,7 +48,7 @@ export function requireSize(sizeBytes: bigint, diskType: string): number {
   );
 }
 
-/** What the calls of a driver for volumes and snapshots share. */
+/** The common part of the calls of a driver for volumes and snapshots. */
 export class Requests {
   readonly api: Cloud4Api;
   readonly client: ProviderClient;

@@ -54,8 +54,8 @@ async function presentMounts(): Promise<readonly MountEntry[]> {
 }
 
 /**
- * The violation of a directory by the real files of denied paths: links are resolved, and mounts that show a denied
- * directory, a part of it or a directory that contains it are recognized.
+ * The violation of a directory by the real files of denied paths; undefined if there is none: links are resolved, and
+ * mounts that show a denied directory, a part of it or a directory that contains it are recognized.
  * @param real the path with links resolved
  */
 export async function deniedRealProblem(

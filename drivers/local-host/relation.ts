@@ -1,6 +1,6 @@
 import { isWithin } from './within.js';
 
-/** How a directory overlaps with a denied path. */
+/** The overlap of a directory with a denied path. */
 export type Relation = 'is' | 'contains' | 'lies in';
 
 /** The relation of a host path to a denied one; undefined if they do not overlap. */

@@ -51,7 +51,7 @@ function withOwnMounts(): readonly string[] {
 /**
  * Copies a directory recursively and durably, and nothing from outside, even if it changes meanwhile. Blocks are shared
  * if the file system supports it.
- * @throws DriverError QuotaExceeded if the disk is full
+ * @throws DriverError; QuotaExceeded if the disk is full
  */
 export async function copyDirectory(
   run: RunCommand,
@@ -64,7 +64,7 @@ export async function copyDirectory(
   await requireCommand(run, 'sync', ['-f', to], signal);
 }
 
-/** Copies an image file durably; holes stay holes. */
+/** Copies an image file durably; holes stay holes. @throws DriverError; QuotaExceeded if the disk is full */
 export async function copyImage(
   run: RunCommand,
   from: string,

@@ -35,7 +35,10 @@ async function rightsReport({ run }: NodeHost, signal: AbortSignal): Promise<Per
   return { ...row, state: 'missing', message };
 }
 
-/** What volumes of a class need on this node. */
+/**
+ * Reports whether this node has the needs of a class: the storage root, and for images the programs and the rights of
+ * root.
+ */
 export async function checkNode(
   root: StorageRoot,
   host: NodeHost,

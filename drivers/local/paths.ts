@@ -43,7 +43,7 @@ export class LocalPaths {
   }
 }
 
-/** Checks that a handle is that of a place. @throws DriverError InvalidParameters */
+/** Checks that a handle is that of a place. @throws DriverError InvalidParameters if it is not */
 export function requireOwn(place: Place, handle: string | undefined): void {
   // The root may have been moved since: compare only the name.
   const own = [basename(place.directory), basename(place.image)];
@@ -103,7 +103,7 @@ export async function removeWhole({ files }: NodeHost, place: Place): Promise<vo
   for (const name of remains) await files.remove(join(folder, name));
 }
 
-/** Runs a driver call; file system errors are converted to driver errors. */
+/** Runs a driver call; file system errors are converted to driver errors. @throws DriverError */
 export async function attempt<T>(what: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call();

@@ -199,14 +199,14 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
     if (before && (!next || placement === 'last')) this.#pending.delete(key);
     if (next) this.#pending.set(key, next);
     this.#initialLeft += Number(isInitial(next)) - Number(isInitial(before));
-    this.#judgeSync();
+    this.#checkSync();
     if (!this.#running) void this.#drain();
   }
 
   /** Marks the initial list as complete. */
   listed(): void {
     this.#listed = true;
-    this.#judgeSync();
+    this.#checkSync();
   }
 
   /** Removes the handler: it is not called again. */
@@ -226,7 +226,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
     this.#options.faults.report('handler', error, { handler: this.name, key });
   }
 
-  #judgeSync(): void {
+  #checkSync(): void {
     if (!this.#listed || this.#initialLeft > 0 || this.#removed || this.#hasSynced) return;
     this.#hasSynced = true;
     this.#resolveSynced();
@@ -252,7 +252,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
       this.#callSince = undefined;
       if (isInitial(notification)) {
         this.#initialLeft -= 1;
-        this.#judgeSync();
+        this.#checkSync();
       }
       if (slice.due()) await slice.pause();
     }

@@ -61,7 +61,7 @@ export class Lifecycle {
     return this.#ending.signal;
   }
 
-  /** The cause of an involuntary end. */
+  /** The cause of an involuntary end; undefined before one, and after a voluntary end. */
   get failure(): { readonly error: unknown } | undefined {
     return this.#failure;
   }

@@ -46,7 +46,10 @@ export function parseQuantity(text: string): bigint | undefined {
   return scaledQuantity(text, 0);
 }
 
-/** Like {@link parseQuantity}, in thousandths of units, for quantities such as `500m` of processors. */
+/**
+ * Like {@link parseQuantity}, in thousandths of units, for quantities such as `500m` of processors. Undefined for
+ * invalid text.
+ */
 export function parseMilliQuantity(text: string): bigint | undefined {
   return scaledQuantity(text, 3);
 }

@@ -57,7 +57,7 @@ export class FairQueue<T> {
     return this.#items.size;
   }
 
-  /** Adds an item. If the queue was full, returns the item that was removed for it. */
+  /** Adds an item. Returns the item that was removed for it; undefined unless the queue was full. */
   push(owner: string, item: T): T | undefined {
     const lane = this.#laneOf(owner);
     this.#items.set(this.#next, item);

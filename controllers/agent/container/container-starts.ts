@@ -71,7 +71,7 @@ export class ContainerStarts {
    * @param before the runs that have a container, the earlier one first; none of them is running
    * @param onLate called when a start in the background ends
    * @throws Error if the outcome of this start or of the last one is unknown; the next call starts the same run. A lost
-   * connection is no error, because the availability of the engine is reported separately.
+   * connection is not an error, because the availability of the engine is reported separately.
    */
   async start(spec: WorkloadSpec, before: readonly FoundRun[], onLate: () => void): Promise<void> {
     const { id } = spec;

@@ -134,7 +134,7 @@ async function requireUnmanaged(
 ): Promise<void> {
   const [other] = await validation.lookupBy(volumes, 'resource', resourceKey(driver, handle));
   if (other) throw taken(handle, other);
-  // A uid is never given again, so an object that has it is no result of a race.
+  // A uid is never given again, so an object that has it is not the result of a race.
   for (const volume of (await store.list(volumes)).items) {
     if (volume.driver !== undefined && volume.driver !== '' && volume.driver !== driver) continue;
     // A name is unique only in its region, a uid everywhere; in a storage root that was moved it is all that is left.
@@ -143,7 +143,7 @@ async function requireUnmanaged(
   }
 }
 
-/** What provisioning would have recorded. */
+/** The fields that provisioning would have recorded. */
 function recorded(
   { driver, parameters }: ClassCall,
   resource: ProviderResource,

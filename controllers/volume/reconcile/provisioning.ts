@@ -201,8 +201,8 @@ export class Provisioning {
   }
 
   /**
-   * V4, V5, V7, V8 by the class of the error. A store conflict is no failure: retry. Another place without an earlier
-   * refusal is used at once, which is no attempt of the present one.
+   * V4, V5, V7, V8 by the class of the error. A store conflict is not a failure: retry. Another place without an earlier
+   * refusal is used at once, which is not an attempt of the present one.
    */
   async #failed(
     situation: VolumeSituation,
@@ -215,7 +215,7 @@ export class Provisioning {
     request: ReconcileContext,
   ): Promise<Result> {
     const failure = driverErrorOf(thrown);
-    const refused = await this.#relocation.judge(situation, prepared, failure);
+    const refused = await this.#relocation.decide(situation, prepared, failure);
     const { error, status = {} } = refused ?? { error: failure };
     const { volume, inputs } = situation;
     if (refused?.moves) {

@@ -106,7 +106,7 @@ export class Relocation {
    * The error and the status of a call that the provider refused because the place has no capacity. Undefined for other
    * errors, and for a volume that must be in that place.
    */
-  async judge(
+  async decide(
     { volume, storageClass }: VolumeSituation,
     prepared: PreparedCall | undefined,
     error: DriverError,

@@ -19,8 +19,8 @@ const longestPauseMs = 500;
 
 /**
  * Waits for a by-id link to a block device; returns the real path of the device.
- * @throws DriverError Unavailable if it does not appear within `waitMs` (a missed udev event, a
- * device that is not attached), InvalidParameters if it is not a block device.
+ * @throws DriverError Unavailable if it does not appear within `waitMs` (a missed udev event, a device that is not
+ * attached), InvalidParameters if it is not a block device, Timeout when `signal` is aborted.
  */
 export async function waitForDevice(
   host: NodeHost,

@@ -92,7 +92,7 @@ async function requireFileSystem(
 /**
  * Mounts a block device at `target`: waits for it, verifies its identity, formats it only with consent and proof of
  * blankness, checks, mounts and grows it. Idempotent: an existing mount is kept.
- * @throws DriverError; the device is not mounted then
+ * @throws DriverError
  */
 export function mountBlockDevice(
   request: MountRequest,
@@ -197,7 +197,7 @@ async function growNew(
 /**
  * Unmounts `target`; succeeds if it is not mounted. With `device`, only that device is unmounted. The directory is
  * removed once no mount namespace has the mount, because its removal would unmount it there too.
- * @throws DriverError InUse naming the holder or the other mount; `target` stays mounted then.
+ * @throws DriverError; InUse names the holder or the other mount.
  */
 export function unmountTarget(
   target: string,

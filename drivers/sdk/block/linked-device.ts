@@ -41,7 +41,7 @@ export class LinkedDevice {
 
   /**
    * Whether a device is the volume's.
-   * @throws DriverError Unavailable while the kernel still prepares the device
+   * @throws DriverError Unavailable while the kernel still prepares the device, or if it can't be inspected
    */
   async is(device: string): Promise<boolean> {
     const { blockDevices } = this.#links;

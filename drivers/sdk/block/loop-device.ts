@@ -5,7 +5,7 @@ import type { NodeHost } from '../node/node-host.js';
 import { isReadOnly } from './block-device.js';
 import { requireCommand, type RunCommand } from '../node/run-command.js';
 
-/** The loop device of an image file, if it has one. @throws DriverError if it can't be determined */
+/** The loop device of an image file; undefined if it has none. @throws DriverError if it can't be determined */
 export async function loopOf(
   run: RunCommand,
   image: string,
@@ -59,7 +59,7 @@ function unescapeRaw(text: string): string {
 
 /**
  * Attaches an image file to a writable loop device; returns the existing one, if any.
- * @throws DriverError Unavailable while the disk of the image is read-only
+ * @throws DriverError; Unavailable while the disk of the image is read-only
  */
 export function attachLoop(host: NodeHost, image: string, signal: AbortSignal): Promise<string> {
   // Two concurrent calls would each find no device, and create two.
@@ -99,7 +99,7 @@ async function lastingLoopOf(
 
 /**
  * Detaches a loop device and waits until it is removed.
- * @throws DriverError InUse while it is mounted in any mount namespace, or open
+ * @throws DriverError; InUse while it is mounted in any mount namespace, or open
  */
 export async function detachUnused(
   host: NodeHost,

@@ -22,7 +22,10 @@ export function isUsable(state: string): boolean {
   return usable.includes(state);
 }
 
-/** The state of a SCSI or NVMe device; undefined for other devices. */
+/**
+ * The state of a SCSI or NVMe device; undefined for other devices.
+ * @throws DriverError Unavailable if it can't be read
+ */
 export async function scsiState(
   device: string,
   directory = blockDevices,
@@ -64,6 +67,7 @@ const pages = { vpd_pg80: serialOf, vpd_pg83: designatorsOf, serial: nvmeSerialO
 /**
  * Whether a SCSI or NVMe device has this serial. The link to a volume's device is named by the serial, but may still
  * lead to a device that now belongs to another volume. Undefined if the device has no serial.
+ * @throws DriverError Unavailable if the serial can't be read
  */
 export async function hasSerial(
   device: string,

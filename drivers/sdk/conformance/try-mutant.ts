@@ -11,7 +11,7 @@ import { type ConformanceCase, checks, conformanceCase } from './suite.js';
 export type MutantOutcome =
   /** The check `by` failed with `message`. */
   | { readonly type: 'killed'; readonly by: string; readonly message: string }
-  /** The check that should notice it passed: the check does not bite. */
+  /** The check that must detect it passed. */
   | { readonly type: 'survived' }
   /** The check can't be made with this driver on this host, or the mutant changes nothing in it. */
   | { readonly type: 'leftOut'; readonly reason: string };

@@ -249,7 +249,7 @@ export interface Driver extends ClassInspection {
 /** A path of the node that no workload may reach. */
 export interface DeniedPath {
   readonly path: string;
-  /** What is there, for messages: `the data directory of kedged`. */
+  /** The content of the path, for messages: `the data directory of kedged`. */
   readonly name: string;
 }
 

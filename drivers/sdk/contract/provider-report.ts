@@ -1,4 +1,4 @@
-/** A call of {@link ClassInspection}, which concern a class instead of a volume. */
+/** A call of {@link ClassInspection}, which concerns a class instead of a volume. */
 export interface ClassRequest {
   /** Of the class, in plaintext. */
   readonly parameters: Readonly<Record<string, string>>;
@@ -13,7 +13,7 @@ export interface PermissionReport {
   readonly permission: string;
   /** `unknown`: it can't be found out without a change. */
   readonly state: 'ok' | 'missing' | 'unknown';
-  /** What does not work without it. */
+  /** The work that fails without it. */
   readonly needed: string;
   /** The provider's words, and the remedy. */
   readonly message?: string;
@@ -52,13 +52,16 @@ export interface ProviderResource {
 /** The resources at a provider that a class can see. */
 export interface OrphanListing {
   readonly resources: readonly ProviderResource[];
-  /** What could not be listed, and why. */
+  /** The resources that could not be listed, each with the reason. */
   readonly warnings: readonly string[];
 }
 
 /** The optional calls of a driver that concern a class instead of a volume. They change nothing. */
 export interface ClassInspection {
-  /** What a class needs: programs of the node, settings, and what its credential permits. Changes nothing. */
+  /**
+   * Reports the state of each need of a class: programs of the node, settings, and permissions of its credential.
+   * Changes nothing.
+   */
   readonly check?: (request: ClassRequest) => Promise<readonly PermissionReport[]>;
   /** The volumes and snapshots at the provider, for a comparison with objects. Absent: the driver can't list any. */
   readonly orphans?: (request: OrphanRequest) => Promise<OrphanListing>;

@@ -42,7 +42,7 @@ export interface DriverErrorOptions {
   readonly operation?: string;
   /** The provider's id of the request, for its support. */
   readonly requestId?: string;
-  /** What solves the problem; it is part of the message, too. */
+  /** The action that solves the problem; it is part of the message, too. */
   readonly remedy?: string;
   /** QuotaExceeded: another zone or node may have what this one lacks. */
   readonly retryElsewhere?: boolean;

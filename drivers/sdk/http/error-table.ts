@@ -18,7 +18,10 @@ export interface ErrorRow {
   readonly kind: DriverErrorKind;
   /** The action that a user or operator must take; appended to the message. */
   readonly remedy?: string;
-  /** Delay until the call is repeated. With kind Throttled, the call then answers Pending instead of failing. */
+  /**
+   * Delay until the call is repeated, milliseconds. With kind Throttled, the call then answers Pending instead of
+   * failing.
+   */
   readonly retryAfterMs?: number;
   /** The rate limit of the credential was exceeded: no request is made until the delay is over, as after status 429. */
   readonly rateLimit?: boolean;

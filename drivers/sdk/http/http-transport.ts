@@ -36,7 +36,7 @@ export function isHostUnknown(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.cause !== undefined && isHostUnknown(thrown.cause);
 }
 
-/** Sends a request and returns its answer, whatever its status is. @throws TransportError without a complete answer */
+/** Sends a request and returns its answer, of any status. @throws TransportError without a complete answer */
 export type Transport = (request: TransportRequest) => Promise<TransportReply>;
 
 const bodyBytesMax = 1024 * 1024;

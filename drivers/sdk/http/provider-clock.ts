@@ -6,7 +6,7 @@ export interface ProviderClock {
   now(): number;
   /** Monotonic milliseconds; only differences are meaningful. */
   monotonic(): number;
-  /** Runs `callback` once after `delayMs`. */
+  /** Runs `callback` once after `delayMs`, unless it is cancelled before. */
   setTimer(callback: () => void, delayMs: number): { cancel(): void };
 }
 

@@ -56,7 +56,7 @@ const processesWithFiles: Holders = {
   },
 };
 
-/** Whether the kernel has an ext4 or xfs file system of a device in use, in whatever mount namespace it is mounted. */
+/** Whether the kernel has an ext4 or xfs file system of a device in use, in any mount namespace. */
 export async function hasFileSystem(device: string): Promise<boolean> {
   const places = (await partsOf(device)).flatMap((part) =>
     ['ext4', 'xfs'].map((fsType) => `/sys/fs/${fsType}/${part}`),

@@ -73,7 +73,7 @@ export interface NodeHost {
   processMounts(): AsyncIterable<ProcessMounts>;
   /** Number of a device, as in the mount table. @throws Error ENOENT */
   deviceNumber(device: string): Promise<string>;
-  /** Whether the kernel has an ext4 or xfs file system of a device in use, in whatever mount namespace it is mounted. */
+  /** Whether the kernel has an ext4 or xfs file system of a device in use, in any mount namespace. */
   hasFileSystem(device: string): Promise<boolean>;
   /** Opens a directory without following a link. */
   openDirectory(path: string): Promise<OpenedDirectory>;

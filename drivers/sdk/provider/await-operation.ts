@@ -28,8 +28,8 @@ export interface ProviderOperation<R> {
   /** Looks up an existing resource. It must find the result of an ended operation. */
   observe(): Promise<Observed<R>>;
   /**
-   * Starts the operation and returns its id. For a key that it has seen before, a provider returns the operation of
-   * that key again, whatever its outcome. After an error the operation may have started or not.
+   * Starts the operation and returns its id. For a known key, a provider returns the operation of that key again, also
+   * if it failed. After an error the operation may have started or not.
    */
   start(idempotencyKey: string): Promise<string>;
   /**
@@ -96,7 +96,8 @@ export function operationIdOf(kept: string | undefined): string | undefined {
  * the provider has forgotten the id, the resource is looked up by identity; if it is absent, the operation is started
  * again with the same key. A key is cleared after success or a proven failure, because the provider would return the
  * same failure for it forever.
- * @throws DriverError what the calls throw, what the operation failed with; Timeout when the signal is aborted
+ * @throws DriverError of a call or of the failed operation; Internal if it ended without its result; Timeout when the
+ * signal is aborted
  */
 export async function awaitOperation<R>(
   request: AwaitRequest,

@@ -16,7 +16,8 @@ export class InstanceCache {
 
   /**
    * Returns the ids of a node's instances, from the cache or from `find`. Only a single instance is cached. Concurrent
-   * calls wait for the first one's lookup until `signal` is aborted, and look up themselves if it found no single one.
+   * calls wait for the first one's lookup until `signal` is aborted, and look up themselves unless it found exactly
+   * one.
    */
   async of(
     credential: string,

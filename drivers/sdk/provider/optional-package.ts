@@ -15,7 +15,7 @@ export interface OptionalPackage {
   readonly driver: string;
 }
 
-/** Where packages are looked for, and the command that installs one there. */
+/** The place where packages are resolved, and the command that installs one there. */
 export interface PackagePlace {
   /** A path within the place; the modules of Node.js are resolved from there. */
   readonly from: string;

@@ -18,9 +18,10 @@ function laterOf(thrown: unknown): Pending | undefined {
 }
 
 /**
- * A driver over a provider's client. A call that the rate limit or another action delays answers Pending, so that it
- * is repeated at the time of its slot and no attempt is counted: 429 is no failure of a volume. The age of operations
- * in progress is recorded for metrics. Errors and Pending answers have the last calls of the provider.
+ * A driver over a provider's client. A call that the rate limit or another action delays answers Pending, so that it is
+ * repeated at the time of its slot and no attempt is counted: a refusal by the rate limit is not a failure of the
+ * volume. The age of operations in progress is recorded for metrics. Errors and Pending answers have the last calls of
+ * the provider.
  */
 export function providerDriver(driver: Driver, client: ProviderClient): Driver {
   const recent = (uid: string): readonly JournaledCall[] =>

@@ -19,7 +19,10 @@ export class KeyedQueue {
   run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#tails.get(key) ?? Promise.resolve();
     const givenUp = (): DriverError =>
-      new DriverError('Unavailable', 'an earlier call for this volume exceeded its timeout');
+      new DriverError(
+        'Unavailable',
+        'the call was cancelled while it waited for an earlier call for the same resource',
+      );
     let begun = false;
     const turn = async (): Promise<T> => {
       if (signal?.aborted) throw givenUp();

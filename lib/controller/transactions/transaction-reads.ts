@@ -66,7 +66,7 @@ export class TransactionReads {
     return read;
   }
 
-  /** Like {@link find}, only for reads whose whole version is compared. */
+  /** Like {@link find}, for reads whose whole version is compared. */
   versioned(kind: AnyKind, key: ObjectKey): ApiObject | undefined {
     const read = this.#objects.get(objectId(kind, key));
     return read?.version ? read.object : undefined;

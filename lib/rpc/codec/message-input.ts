@@ -1,4 +1,4 @@
-/** What a reader returns for bytes that only the general decoder understands. */
+/** The result of a reader for bytes that only the general decoder understands. */
 export const unread = Symbol('unread');
 
 /** Bytes of a varint that is read here. */

@@ -7,7 +7,7 @@ export const depthMax = 32;
 export const int32Max = 0x7fff_ffff;
 export const uint32Max = 0xffff_ffff;
 
-/** A field with one value that is no message. */
+/** A field with one value that is not a message. */
 export type SingleField = DescField & { fieldKind: 'enum' | 'scalar' };
 
 /** Whether a message with this field is left to the general codec: a prototype has its name too, or it must be set. */

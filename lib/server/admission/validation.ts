@@ -54,7 +54,10 @@ export class Validation implements AdmissionContext {
     this.identity = identity;
   }
 
-  /** A stored object, read once without a check: for the written object itself, which its own operation guards. */
+  /**
+   * A stored object or undefined, read once without a check: for the written object itself, which its own operation
+   * guards.
+   */
   async stored<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
     return (await this.#object(kind, key)).object as T | undefined;
   }

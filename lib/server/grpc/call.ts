@@ -53,7 +53,7 @@ export class GrpcCall implements StreamEvents {
     return this.#isFinished || this.#stream.closed;
   }
 
-  /** The first header with a name, which is in lower case; undefined if there is none. */
+  /** The first header with a name; undefined without one. */
   header(name: string): string | undefined {
     for (const header of this.headers) if (header[0] === name) return header[1];
     return undefined;

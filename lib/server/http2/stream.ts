@@ -80,7 +80,7 @@ export class Http2Stream {
     return this.#queuedBytes;
   }
 
-  /** The headers that end the answer; undefined while data waits to be sent, or the answer has not ended. */
+  /** The headers that end the answer, once all data was sent; undefined before. */
   get finalHeaders(): StreamHeaders | undefined {
     return this.#queuedBytes === 0 ? this.#trailers : undefined;
   }

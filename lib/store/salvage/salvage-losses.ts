@@ -35,7 +35,7 @@ export class LossCount {
   readonly #atMark = new Map<string, number>();
   #found: Checkpoint = { revision: 0, objects: 0, hash: 0 };
   /** Revisions up to this one were checked. */
-  #judged: number;
+  #checkedUntil: number;
   #revision = 0;
   /** Records of `#revision` that are missing. */
   #missing = 0;
@@ -43,7 +43,7 @@ export class LossCount {
   /** @param checkpoint undefined if the revisions that a compaction dropped are unknown */
   constructor(checkpoint: Checkpoint | undefined) {
     this.#checkpoint = checkpoint;
-    this.#judged = checkpoint?.revision ?? 0;
+    this.#checkedUntil = checkpoint?.revision ?? 0;
   }
 
   /** Counts the next readable record. */
@@ -54,8 +54,8 @@ export class LossCount {
     }
     if (record.revision !== this.#revision) {
       this.#endRevision();
-      this.#lose(this.#judged + 1, record.revision - 1);
-      this.#judged = record.revision;
+      this.#lose(this.#checkedUntil + 1, record.revision - 1);
+      this.#checkedUntil = record.revision;
       this.#revision = record.revision;
       this.#missing = record.count;
     }
@@ -66,7 +66,7 @@ export class LossCount {
   end(mark: MarkState): SalvageLosses {
     this.#endRevision();
     const highWater = mark.type === 'mark' ? mark.revision : 0;
-    this.#lose(this.#judged + 1, highWater);
+    this.#lose(this.#checkedUntil + 1, highWater);
     const { objects, hash } = this.#found;
     return {
       revisions: this.#ranges,

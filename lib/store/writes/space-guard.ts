@@ -154,7 +154,7 @@ export class SpaceGuard {
       const free = await this.#engine.freeBytes?.();
       // In this order a piece that is allocated meanwhile is counted twice. In the other order it would not be counted.
       await this.#reserve?.measure();
-      this.#judge(free);
+      this.#compare(free);
       void this.#reserve?.lay().then((laid) => (laid ? this.#ask() : undefined));
     } catch (error) {
       // If the free space is unknown, writes are accepted: their callers handle failed ones.
@@ -170,7 +170,7 @@ export class SpaceGuard {
     this.#timer = this.#clock.setTimer(() => void this.#ask(), recheckMs, { background: true });
   }
 
-  #judge(free = Infinity): void {
+  #compare(free = Infinity): void {
     const held = this.#reserve?.heldBytes ?? 0;
     this.#free = free;
     this.#left = free + held;

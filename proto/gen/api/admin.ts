@@ -344,7 +344,7 @@ export interface FindOrphansRequest {
 
 export interface FindOrphansResponse {
   orphans: FindOrphansResponse_Orphan[];
-  /** What could not be listed, and why. */
+  /** The resources that could not be listed, each with the reason. */
   warnings: string[];
 }
 

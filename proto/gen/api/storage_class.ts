@@ -253,7 +253,7 @@ export interface CheckStorageClassResponse_Requirement {
   /** A scope or permission as the provider names it, a parameter, a program or a setting. */
   name: string;
   state: CheckStorageClassResponse_Requirement_State;
-  /** What does not work without it. */
+  /** The work that fails without it. */
   neededFor: string;
   /** The provider's words, and the remedy. */
   message: string;

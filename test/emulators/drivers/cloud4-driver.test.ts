@@ -116,7 +116,7 @@ describe('cloud4-disk', () => {
       const { kind, message } = await refusalOf(one.attach(node));
       expect(kind).to.equal('InvalidParameters');
       expect(message).to.contain("node hostname must equal the instance name in the class's zone");
-      expect(message).to.contain(`host "${node}" is no instance in zone ${zone}`);
+      expect(message).to.contain(`host "${node}" is not an instance in zone ${zone}`);
     }
   });
 
@@ -289,7 +289,7 @@ describe('cloud4-disk', () => {
     expect(some.get('compute.snapshots.create')?.state).to.equal('unknown');
     const far = (await checked({}, 'far')).get('instance of node far');
     expect(far?.state).to.equal('missing');
-    expect(far?.message).to.contain(`host "far" is no instance in zone ${zone}`);
+    expect(far?.message).to.contain(`host "far" is not an instance in zone ${zone}`);
     const broken = await checked({ credentialsJSON: 'x' });
     expect(broken.get('parameter credentialsJSON')?.state).to.equal('missing');
     expect(broken.get('compute.disks.create')?.state).to.equal('unknown');

@@ -12,7 +12,7 @@ export interface Outage {
   readonly observed: boolean;
 }
 
-/** What later processes of the daemon must know about outages of the engine. */
+/** The outages of the engine, for later processes of the daemon. */
 export interface RecordedOutages {
   /** The last time at which the engine was known to be available, milliseconds since the epoch. */
   readonly seenAt: number;

@@ -93,7 +93,7 @@ export const errors: readonly Check[] = [
     },
   },
   {
-    name: 'resolved-values-are-judged',
+    name: 'resolved-values-are-validated',
     behaviour:
       'provision rejects values that are invalid after references are resolved, and creates no resource',
     needs: ['invalidParameters'],
@@ -103,8 +103,8 @@ export const errors: readonly Check[] = [
         const parameters = { ...trial.parameters, ...invalid };
         const volume = trial.identity();
         const driver = await trial.driver();
-        const judged = driver.validateParameters(parameters, { level: 'resolved' });
-        assert(judged.length > 0, `validateParameters accepts ${what}`);
+        const violations = driver.validateParameters(parameters, { level: 'resolved' });
+        assert(violations.length > 0, `validateParameters accepts ${what}`);
         const made = driver.provision({ ...trial.request(volume), parameters });
         await requireKind(`provision with ${what}`, made, 'InvalidParameters');
         if (!trial.capabilities.ownsData) continue;
@@ -164,7 +164,7 @@ export const errors: readonly Check[] = [
     },
   },
   {
-    name: 'teardown-judges-nothing',
+    name: 'teardown-validates-nothing',
     behaviour:
       'detach and delete of a provisioned volume are not rejected because of its parameters',
     needs: ['ownsData', 'invalidParameters'],

@@ -120,7 +120,7 @@ export const growth: readonly Check[] = [
     },
   },
   {
-    name: 'missing-growth-is-said',
+    name: 'missing-growth-is-reported',
     behaviour: 'expand of a driver without expansion is Unsupported',
     needs: [],
     body: async (trial) => {

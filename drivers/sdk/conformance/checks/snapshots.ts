@@ -273,7 +273,7 @@ export const snapshots: readonly Check[] = [
     },
   },
   {
-    name: 'missing-snapshots-are-said',
+    name: 'missing-snapshots-are-reported',
     behaviour: 'createSnapshot fails with Unsupported if the driver does not support snapshots',
     needs: [],
     body: async (trial) => {

@@ -43,8 +43,8 @@ function credentials(
 
 /** Parameters without those that a driver refuses. */
 function passable(driver: SynchronousDriver, { parameters }: CallContext): Parameters {
-  const judged = driver.validateParameters(parameters, { level: 'resolved' });
-  const refused = new Set(judged.map(({ key }) => key));
+  const violations = driver.validateParameters(parameters, { level: 'resolved' });
+  const refused = new Set(violations.map(({ key }) => key));
   return Object.fromEntries(Object.entries(parameters).filter(([key]) => !refused.has(key)));
 }
 
@@ -108,17 +108,17 @@ export const errorMutants: readonly Mutant[] = [
     }),
   },
   {
-    name: 'resolved-values-are-not-judged',
+    name: 'resolved-values-are-not-validated',
     breaks: 'Values that are invalid after references are resolved are accepted and ignored.',
     silent: true,
-    killedBy: 'resolved-values-are-judged',
+    killedBy: 'resolved-values-are-validated',
     change: (driver) => ({
       provision: (request) =>
         driver.provision({ ...request, parameters: passable(driver, request) }),
     }),
   },
   {
-    name: 'references-are-judged',
+    name: 'references-are-validated',
     breaks: 'References are rejected before they are resolved.',
     silent: false,
     killedBy: 'references-are-accepted',

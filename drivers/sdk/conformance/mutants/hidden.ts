@@ -162,14 +162,14 @@ export const hiddenMutants: readonly Mutant[] = [
     }),
   },
   {
-    name: 'teardown-judges-parameters',
+    name: 'teardown-validates-parameters',
     breaks: 'Delete rejects a volume whose parameters are no longer valid.',
     silent: false,
-    killedBy: 'teardown-judges-nothing',
+    killedBy: 'teardown-validates-nothing',
     change: (driver) => ({
       delete: async (request) => {
-        const judged = driver.validateParameters(request.parameters, { level: 'resolved' });
-        if (judged.length > 0) throw new DriverError('InvalidParameters', 'wrong parameters');
+        const violations = driver.validateParameters(request.parameters, { level: 'resolved' });
+        if (violations.length > 0) throw new DriverError('InvalidParameters', 'wrong parameters');
         await driver.delete(request);
       },
     }),
