@@ -96,7 +96,10 @@ describe('containers that a user of the engine changes by hand', function () {
   });
 
   it('one with other limits stays ready, which is told with the command that restores them', async () => {
-    const resources = { memory: { limit: '64Mi' }, pids: 50, strict: true };
+    const resources = {
+      ...{ cpu: { limit: '500m' }, memory: { limit: '64Mi' } },
+      ...{ pids: 50, strict: true },
+    };
     await create('limited', 'sleep 600', { resources });
     const { containerId } = await becomes('limited-0', 'True', 'Running');
     const container = String(containerId);
@@ -112,9 +115,11 @@ describe('containers that a user of the engine changes by hand', function () {
         30_000,
       );
     for (const restart of [false, true]) {
-      engine.docker('update', '--memory=1g', '--memory-swap=1g', '--pids-limit=99', container);
+      const more = ['--memory=1g', '--memory-swap=1g', '--pids-limit=99', '--cpu-period=50000'];
+      engine.docker('update', ...more, container);
       const message = await limitsAre('False', 'LimitsChanged');
       expect(message).to.contain('memory 1Gi instead of 64Mi').and.contain('pids 99 instead of 50');
+      expect(message).to.contain('cpu 1000m instead of 500m');
       expect(await why('limited')).to.contain('kedge restart instance/limited-0');
       if (restart) await daemon.ok('POST', `${base}/instances/limited-0:restart`);
       else engine.docker(...(/docker (update [^;]*) restores/.exec(message)?.[1] ?? '').split(' '));
