@@ -1,4 +1,4 @@
-import { type Clock, type StatusCode, StatusError } from 'kedge';
+import { type Clock, failedPrecondition, type StatusCode, StatusError, type Timer } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 
 /** Maximum lengths of a failure's message and reason, in characters: an answer's trailer has both. */
@@ -7,9 +7,20 @@ const reasonCharactersMax = 100;
 
 /**
  * Time until the first answer of an agent: longer than that in which a command must start there, so that the agent's
- * own error comes first.
+ * own error comes first. Streams of callers have no deadline.
  */
 const firstAnswerMs = 45_000;
+
+/** How long a caller waits for answers. */
+export interface AnswerPatience {
+  /** Time until the first answer. It starts again with each message for the agent that its stream takes. Default 45 s. */
+  readonly firstMs?: number;
+  /**
+   * Time until each further answer of an agent that has reported `begun`, and after other answers `firstMs`. Default: no
+   * limit.
+   */
+  readonly furtherMs?: number;
+}
 
 /** The error of a request whose agent disconnected. */
 export function agentLost(node: string): StatusError {
@@ -20,12 +31,13 @@ export function agentLost(node: string): StatusError {
   });
 }
 
-function agentSilent(node: string): StatusError {
-  return new StatusError({
-    code: 'DeadlineExceeded',
-    reason: 'AgentSilent',
-    message: `the agent of node ${node} did not answer within ${firstAnswerMs / 1_000} s, although it is connected; check its process on that node, and try again`,
-  });
+/** No retry helps until somebody acts, therefore not DeadlineExceeded, which clients repeat. */
+function agentSilent({ node, remedy }: AgentCallPlace, ms: number): StatusError {
+  return failedPrecondition(
+    'AgentSilent',
+    `the agent of node ${node} did not answer within ${Math.ceil(ms / 1_000)} s, although it is connected: it hangs or is overloaded; restart it on that node, which keeps its workloads running, or on node ${node}, ${remedy}`,
+    { kind: 'Node', name: node },
+  );
 }
 
 /** Codes that an agent can report. Others, such as Unauthenticated, are about the call of the server's own caller. */
@@ -44,6 +56,13 @@ function failureOf(failure: JsonObject): StatusError {
   });
 }
 
+/** The node of a request. */
+export interface AgentCallPlace {
+  readonly node: string;
+  /** What to type on that node instead, for errors. */
+  readonly remedy: string;
+}
+
 /** A message for the agent, with the function to call once it was taken. */
 interface Outgoing {
   readonly message: JsonObject;
@@ -55,24 +74,30 @@ interface Outgoing {
  * and answers are read only on demand: a slow side blocks the other.
  */
 export class AgentCall {
-  readonly node: string;
+  readonly #place: AgentCallPlace;
   readonly #clock: Clock;
   readonly #outgoing: Outgoing[] = [];
   readonly #ended = new AbortController();
   #answers: AsyncIterator<JsonObject> | undefined;
   #opened: () => void = () => undefined;
   #wake: () => void = () => undefined;
+  /** Called when the stream took a message for the agent. */
+  #onTaken: () => void = () => undefined;
   /** Resolves when the agent opened the stream of its answers, or the call ended. */
   readonly opened: Promise<void>;
 
   /** @param opening the message with the request */
-  constructor(node: string, opening: JsonObject, clock: Clock) {
-    this.node = node;
+  constructor(place: AgentCallPlace, opening: JsonObject, clock: Clock) {
+    this.#place = place;
     this.#clock = clock;
     this.#outgoing.push({ message: opening, taken: () => undefined });
     this.opened = new Promise((resolve) => {
       this.#opened = resolve;
     });
+  }
+
+  get node(): string {
+    return this.#place.node;
   }
 
   /** Aborts when the call ended: the caller closed it, or the agent disconnected. */
@@ -95,25 +120,51 @@ export class AgentCall {
   }
 
   /**
-   * The answers until the agent's last one.
-   * @param begins whether the agent answers before its work ends; the call then ends without a first answer in time
-   * @throws StatusError that the agent reported; Unavailable (AgentLost) if it disconnected; DeadlineExceeded
-   * (AgentSilent) without a first answer
+   * The answers until the agent's last one. A call without an answer in time ends.
+   * @throws StatusError that the agent reported; Unavailable (AgentLost) if it disconnected; FailedPrecondition
+   * (AgentSilent) without an answer in time
    */
-  async *answers({ begins = true } = {}): AsyncIterable<JsonObject> {
+  async *answers({
+    firstMs = firstAnswerMs,
+    furtherMs,
+  }: AnswerPatience = {}): AsyncIterable<JsonObject> {
+    let waitMs: number | undefined = firstMs;
+    try {
+      for (;;) {
+        const answer = await this.#nextWithin(waitMs);
+        if (answer === 'silent') throw agentSilent(this.#place, waitMs ?? 0);
+        if (!answer) throw agentLost(this.node);
+        if (isJsonObject(answer.failure)) throw failureOf(answer.failure);
+        if (furtherMs === undefined) waitMs = undefined;
+        // An agent of an earlier release reports no progress of its own.
+        else if (answer.begun === true) waitMs = furtherMs;
+        yield answer;
+      }
+    } finally {
+      this.#onTaken = () => undefined;
+    }
+  }
+
+  /** The next answer; undefined if the call ended. `silent`: there was none in time, and the call was ended. */
+  async #nextWithin(ms: number | undefined): Promise<JsonObject | 'silent' | undefined> {
+    if (ms === undefined) return this.#next();
     let isSilent = false;
-    const onSilence = (): void => {
-      isSilent = true;
-      this.close();
+    const begin = (): Timer =>
+      this.#clock.setTimer(() => {
+        isSilent = true;
+        this.close();
+      }, ms);
+    let silence = begin();
+    this.#onTaken = () => {
+      silence.cancel();
+      silence = begin();
     };
-    const silence = begins ? this.#clock.setTimer(onSilence, firstAnswerMs) : undefined;
-    for (;;) {
+    try {
       const answer = await this.#next();
-      silence?.cancel();
-      if (isSilent) throw agentSilent(this.node);
-      if (!answer) throw agentLost(this.node);
-      if (isJsonObject(answer.failure)) throw failureOf(answer.failure);
-      yield answer;
+      return isSilent ? 'silent' : answer;
+    } finally {
+      this.#onTaken = () => undefined;
+      silence.cancel();
     }
   }
 
@@ -147,6 +198,7 @@ export class AgentCall {
           } finally {
             next.taken();
           }
+          this.#onTaken();
         } else
           await new Promise<void>((resolve) => {
             this.#wake = resolve;

@@ -8,6 +8,7 @@ import { imagePageOf } from './image-pages.js';
 import { localLog, localPrevious } from './local-log.js';
 import { agentLost } from './agent-call.js';
 import { cursorOf } from './remote-log.js';
+import { reported } from './reported-work.js';
 
 /** The sources of the answers of an agent. */
 export interface AnswerSources {
@@ -174,40 +175,13 @@ async function* loadImages(sources: AnswerSources, received: Received): AsyncIte
   const { gone } = received;
   const images = imagesHere(requireImages(sources));
   const tar = Readable.from(archiveIn(sources, received), { objectMode: false });
-  // The engine's messages are kept to the newest: a reader that is slow needs no other.
-  let text = '';
-  let wake: () => void = () => undefined;
-  let outcome: JsonObject | undefined;
-  let failure: StatusError | undefined;
-  const loading = images
-    .load(
-      tar,
-      (progress) => {
-        text = progress;
-        wake();
-      },
-      gone.signal,
-    )
-    .then(
-      (names) => (outcome = { loaded: { images: names } }),
-      (error: unknown) => (failure = StatusError.from(error)),
-    )
-    .finally(() => wake());
   try {
-    while (outcome === undefined && failure === undefined) {
-      if (text === '')
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      const progress = text;
-      text = '';
-      if (progress !== '') yield { progress };
-    }
-    if (failure !== undefined) throw failure;
-    if (outcome) yield outcome;
+    yield* reported(sources.clock, async (onText) => ({
+      loaded: { images: await images.load(tar, onText, gone.signal) },
+    }));
   } finally {
+    // The load ends with its archive.
     tar.destroy();
-    await loading;
   }
 }
 
@@ -221,10 +195,18 @@ function dispatched(sources: AnswerSources, received: Received): AsyncIterable<J
   return (async function* () {
     if (isJsonObject(listImages)) {
       const images = imagesHere(requireImages(sources));
-      yield { images: await images.list(gone.signal, imagePageOf(listImages)) };
+      // A server of an earlier release sends no limit.
+      const isPaged = Number(listImages.limit) > 0;
+      yield {
+        images: await (isPaged
+          ? images.list(gone.signal, imagePageOf(listImages))
+          : images.listWhole(gone.signal)),
+      };
     } else if (isJsonObject(pruneImages)) {
       const images = imagesHere(requireImages(sources));
-      yield { pruned: await images.prune(gone.signal, pruneImages.dryRun === true) };
+      yield* reported(sources.clock, async () => ({
+        pruned: await images.prune(gone.signal, pruneImages.dryRun === true),
+      }));
     } else
       throw new StatusError({
         code: 'Unimplemented',

@@ -148,7 +148,7 @@ export class ConnectedAgents {
       });
     this.#open.set(key, count + 1);
     const id = this.#random.uuid();
-    const call = new AgentCall(node, opening, this.#options.clock);
+    const call = new AgentCall(request, opening, this.#options.clock);
     const end = (): void => call.close();
     signal.addEventListener('abort', end, { once: true });
     call.ended.addEventListener('abort', () => {

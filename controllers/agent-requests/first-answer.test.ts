@@ -18,34 +18,87 @@ describe('the first answer', () => {
     clock = new FakeClock();
   });
 
-  /** A call whose agent opened the stream of its answers, and has sent none. */
-  function silentCall(): AgentCall {
-    const call = new AgentCall('far', { exec: {} }, clock);
-    const never = (async function* (): AsyncIterable<JsonObject> {
+  const place = { node: 'far', remedy: 'do it there' };
+
+  /** A call whose agent opened the stream of its answers and sends those; then it does nothing. */
+  function callOf(...given: readonly JsonObject[]): {
+    readonly call: AgentCall;
+    /** The stream takes the next message for the agent. */
+    readonly take: () => Promise<unknown>;
+  } {
+    const call = new AgentCall(place, { exec: {} }, clock);
+    const answers = (async function* (): AsyncIterable<JsonObject> {
+      yield* given;
       await new Promise(() => undefined);
     })();
-    void call.serve(never, new AbortController().signal)[Symbol.asyncIterator]().next();
-    return call;
+    const served = call.serve(answers, new AbortController().signal)[Symbol.asyncIterator]();
+    void served.next();
+    return { call, take: () => served.next() };
   }
 
   it('of an agent that is connected and does nothing is awaited for 45 s, and then its call ends', async () => {
-    const call = silentCall();
+    const { call } = callOf();
     const first = errorOf(call.answers()[Symbol.asyncIterator]().next());
     await clock.advance(44_999);
     expect(call.ended.aborted).to.equal(false);
     await clock.advance(1);
-    expect(await first).to.deep.include({ code: 'DeadlineExceeded', reason: 'AgentSilent' });
-    expect(String(await first)).to.contain('the agent of node far did not answer within 45 s');
+    // A client repeats a read that is DeadlineExceeded.
+    expect(await first).to.deep.include({ code: 'FailedPrecondition', reason: 'AgentSilent' });
+    expect(String(await first)).to.match(
+      /the agent of node far did not answer within 45 s, .* on node far, do it there/,
+    );
     expect(call.ended.aborted).to.equal(true);
   });
 
-  it('of a request whose work is long is awaited without a limit', async () => {
-    const call = silentCall();
-    const first = errorOf(call.answers({ begins: false })[Symbol.asyncIterator]().next());
-    await clock.advance(3_600_000);
+  it('is followed by others without a limit', async () => {
+    const { call } = callOf({ begun: true });
+    const answers = call.answers()[Symbol.asyncIterator]();
+    await answers.next();
+    const second = errorOf(answers.next());
+    await clock.advance(86_400_000);
     expect(call.ended.aborted).to.equal(false);
     call.close();
-    expect(await first).to.include({ reason: 'AgentLost' });
+    expect(await second).to.include({ reason: 'AgentLost' });
+  });
+
+  it('of long work is awaited longer while the agent takes its input', async () => {
+    const { call, take } = callOf();
+    const patience = { firstMs: 600_000, furtherMs: 90_000 };
+    const first = errorOf(call.answers(patience)[Symbol.asyncIterator]().next());
+    for (let taken = 0; taken < 3; taken += 1) {
+      void call.send({ data: 'YQ==' });
+      await clock.advance(599_999);
+      expect(call.ended.aborted).to.equal(false);
+      await take();
+    }
+    void take();
+    await settle();
+    await clock.advance(600_000);
+    expect(await first).to.include({ reason: 'AgentSilent' });
+  });
+
+  it('of long work, reported by the agent, is followed by its reports', async () => {
+    const { call } = callOf({ progress: 'a' }, { begun: true }, { progress: 'b' });
+    const answers = call.answers({ firstMs: 600_000, furtherMs: 90_000 })[Symbol.asyncIterator]();
+    const before: unknown[] = [];
+    for (let read = 0; read < 3; read += 1) before.push((await answers.next()).value);
+    expect(before).to.deep.equal([{ progress: 'a' }, { begun: true }, { progress: 'b' }]);
+    const last = errorOf(answers.next());
+    await clock.advance(89_999);
+    expect(call.ended.aborted).to.equal(false);
+    await clock.advance(1);
+    expect(String(await last)).to.contain('did not answer within 90 s');
+  });
+
+  it('of an agent that reports no work is awaited after each text as long as the first', async () => {
+    const { call } = callOf({ progress: 'a' });
+    const answers = call.answers({ firstMs: 600_000, furtherMs: 90_000 })[Symbol.asyncIterator]();
+    await answers.next();
+    const last = errorOf(answers.next());
+    await clock.advance(599_999);
+    expect(call.ended.aborted).to.equal(false);
+    await clock.advance(1);
+    expect(await last).to.include({ reason: 'AgentSilent' });
   });
 
   const target = { uid: 'u', namespace: 'default', name: 'web-0', status: 'Running' };

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { failedPrecondition, StatusError } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { EngineError, type NodeImage, type NodeImages } from '../agent/index.js';
-import { fittingImages, imagePage, type ImagePageRequest } from './image-pages.js';
+import { fitting, imagePage, type ImagePageRequest, wholeList } from './image-pages.js';
 
 /** The images of this node or of another one, in the form of the API. Errors are StatusErrors. */
 export interface ImageAccess {
@@ -46,7 +46,13 @@ function engineFailure({ node }: NodeImages, error: unknown): Error {
 }
 
 /** The images of this process's own engine. */
-export function imagesHere(images: NodeImages): ImageAccess {
+export interface OwnImages extends ImageAccess {
+  /** An answer of `ImageService.List` with all images, for a server of an earlier release. */
+  listWhole(signal: AbortSignal): Promise<JsonObject>;
+}
+
+/** The images of this process's own engine. */
+export function imagesHere(images: NodeImages): OwnImages {
   const withNode = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work;
@@ -57,11 +63,13 @@ export function imagesHere(images: NodeImages): ImageAccess {
   return {
     list: (signal, page) =>
       withNode(images.list(signal).then((found) => imagePage(found, shown, page))),
+    listWhole: (signal) =>
+      withNode(images.list(signal).then((found) => wholeList(images.node, found, shown))),
     load: (tar, onText, signal) => withNode(images.load(tar, onText, signal)),
     prune: (signal, dryRun) =>
       withNode(
         images.prune(signal, { dryRun }).then((removed) => ({
-          removed: fittingImages(removed, shown),
+          removed: fitting(removed, shown),
           removedCount: removed.length,
           sizeBytes: `${removed.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)}`,
         })),

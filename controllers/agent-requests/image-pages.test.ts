@@ -4,7 +4,7 @@ import { FakeClock } from 'kedge/testing';
 import type { NodeImage, NodeImages } from '../agent/index.js';
 import { answersTo } from './answers.js';
 import { imagesHere } from './image-access.js';
-import { imagePageOf } from './image-pages.js';
+import { imagePageFields, imagePageOf, pageOfAnswer } from './image-pages.js';
 
 const mebibytes = 2 ** 20;
 
@@ -49,16 +49,21 @@ describe('the images of a node that has more than one answer can hold', () => {
     return { ids, pages };
   }
   const here = (request: JsonObject) => imagesHere(images).list(signal, imagePageOf(request));
-  /** As an agent answers the server, which accepts messages of at most 4 MiB. */
-  async function byAgent(listImages: JsonObject): Promise<JsonObject> {
+  /** The answer of an agent. */
+  async function answered(listImages: JsonObject): Promise<JsonObject> {
     const input = (async function* (): AsyncIterable<JsonObject> {})();
     const received = { request: { listImages }, input, gone: new AbortController() };
     for await (const answer of answersTo(
       { node: 'far', runtimes: [], images, clock: new FakeClock() },
       received,
     ))
-      return answer.images as JsonObject;
+      return (answer.images ?? answer) as JsonObject;
     return {};
+  }
+  /** As the server asks an agent. */
+  async function byAgent(request: JsonObject): Promise<JsonObject> {
+    const page = imagePageOf(request);
+    return pageOfAnswer(await answered(imagePageFields(page)), page);
   }
 
   it('are listed in pages of bounded size, here and by the agent of another node', async () => {
@@ -88,6 +93,35 @@ describe('the images of a node that has more than one answer can hold', () => {
       },
     });
     expect(ids).to.deep.equal(before.filter((_, index) => index !== 15));
+  });
+
+  it('are all in one answer to a server of an earlier release, which asks for no page, or refused', async () => {
+    present = many(2_000);
+    expect(idsOf((await answered({})).items)).to.deep.equal(idsOf(present));
+    expect(await answered({ limit: 0, pageToken: '' })).to.not.have.property('nextPageToken');
+    present = many(20_000);
+    const { failure } = await answered({});
+    expect(failure).to.include({ code: 'FailedPrecondition', reason: 'TooManyImages' });
+    expect((failure as JsonObject).message).to.match(
+      /^node far has 20000 images, .*; upgrade the server, or on node far, list them: docker image ls$/,
+    );
+  });
+
+  it('of an agent of an earlier release, which answers with all of them, are listed in pages', async () => {
+    present = many(2_000);
+    const { items: whole } = await answered({});
+    // In its order of images of the same time.
+    const items = (whole as JsonObject[]).toReversed();
+    const page = (request: JsonObject): Promise<JsonObject> =>
+      Promise.resolve(pageOfAnswer({ items }, imagePageOf(request)));
+    for (const [limit, pages] of [
+      [0, 4],
+      [7, 286],
+    ] as const) {
+      const read = await allPages(page, { limit });
+      expect(read.ids).to.deep.equal(idsOf(present));
+      expect(read.pages).to.equal(pages);
+    }
   });
 
   it('are counted if they were removed and do not fit into the answer', async () => {

@@ -1,5 +1,5 @@
-import { invalid, limits } from 'kedge';
-import { type JsonObject, textOf } from 'kedge/rpc';
+import { failedPrecondition, invalid, limits } from 'kedge';
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { NodeImage } from '../agent/index.js';
 
 /** The page of a list of images to return. */
@@ -39,21 +39,45 @@ function tokenOf({ createdAt, id }: Pick<NodeImage, 'createdAt' | 'id'>): string
   return Buffer.from(`${createdAt} ${id}`).toString('base64url');
 }
 
-/** The first images that fit into one message, like a page of other lists: at least one, if there is any. */
-export function fittingImages(
-  images: Iterable<NodeImage>,
-  shown: (image: NodeImage) => JsonObject,
-  limit = Infinity,
+/** The first items that fit into one message, like a page of other lists: at least one, if there is any. */
+export function fitting<T>(
+  items: Iterable<T>,
+  shown: (item: T) => JsonObject,
+  {
+    limit = Infinity,
+    bytesMax = limits.listMessageBytes,
+  }: { readonly limit?: number; readonly bytesMax?: number } = {},
 ): readonly JsonObject[] {
-  const items: JsonObject[] = [];
+  const fits: JsonObject[] = [];
   let bytes = 0;
-  for (const image of images) {
-    const item = shown(image);
+  for (const each of items) {
+    const item = shown(each);
     bytes += Buffer.byteLength(JSON.stringify(item));
-    if (items.length > 0 && (items.length >= limit || bytes > limits.listMessageBytes)) break;
-    items.push(item);
+    if (fits.length > 0 && (fits.length >= limit || bytes > bytesMax)) break;
+    fits.push(item);
   }
-  return items;
+  return fits;
+}
+
+type Position = Pick<NodeImage, 'createdAt' | 'id'>;
+
+function pageAmong<T>(
+  all: readonly T[],
+  shown: (item: T) => JsonObject,
+  positionOf: (item: T) => Position,
+  { limit, after }: ImagePageRequest,
+): JsonObject {
+  const rest = after ? all.filter((item) => isBehind(positionOf(item), after)) : all;
+  const items = fitting(rest, shown, { limit });
+  const last = rest[items.length - 1];
+  return {
+    items,
+    ...(last && items.length < rest.length && { nextPageToken: tokenOf(positionOf(last)) }),
+  };
+}
+
+function isBehind({ createdAt, id }: Position, after: Position): boolean {
+  return createdAt < after.createdAt || (createdAt === after.createdAt && id > after.id);
 }
 
 /**
@@ -63,18 +87,50 @@ export function fittingImages(
 export function imagePage(
   images: readonly NodeImage[],
   shown: (image: NodeImage) => JsonObject,
-  { limit, after }: ImagePageRequest,
+  page: ImagePageRequest,
 ): JsonObject {
-  const rest = after
-    ? images.filter(
-        ({ createdAt, id }) =>
-          createdAt < after.createdAt || (createdAt === after.createdAt && id > after.id),
-      )
-    : images;
-  const items = fittingImages(rest, shown, limit);
-  const last = rest[items.length - 1];
+  return pageAmong(images, shown, (image) => image, page);
+}
+
+/** Bytes of an answer to a server of an earlier release, which accepts messages of 4 MiB. */
+const wholeBytesMax = 3 * 1_048_576;
+
+/**
+ * All images in one answer, for a server of an earlier release, which asks for no page and would take the first one for
+ * all images.
+ * @throws StatusError FailedPrecondition (TooManyImages) if they do not fit
+ */
+export function wholeList(
+  node: string,
+  images: readonly NodeImage[],
+  shown: (image: NodeImage) => JsonObject,
+): JsonObject {
+  const items = fitting(images, shown, { bytesMax: wholeBytesMax });
+  if (items.length === images.length) return { items };
+  throw failedPrecondition(
+    'TooManyImages',
+    `node ${node} has ${images.length} images, more than a server of an earlier release can receive; upgrade the server, or on node ${node}, list them: docker image ls`,
+    { kind: 'Node', name: node },
+  );
+}
+
+function positionIn(item: JsonObject): Position {
   return {
-    items,
-    ...(last && items.length < rest.length && { nextPageToken: tokenOf(last) }),
+    createdAt: Math.floor(Date.parse(textOf(item, 'createdAt')) / 1_000),
+    id: textOf(item, 'id'),
+  };
+}
+
+/**
+ * The page in the answer of an agent. An agent of an earlier release always answers with all images, in any order among
+ * those of the same time.
+ */
+export function pageOfAnswer(answer: JsonObject, page: ImagePageRequest): JsonObject {
+  const items = (Array.isArray(answer.items) ? answer.items : []).filter(isJsonObject);
+  const sorted = items.toSorted((a, b) => (isBehind(positionIn(b), positionIn(a)) ? -1 : 1));
+  const next = textOf(answer, 'nextPageToken');
+  return {
+    ...(next !== '' && { nextPageToken: next }),
+    ...pageAmong(sorted, (item) => item, positionIn, page),
   };
 }

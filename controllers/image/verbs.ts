@@ -33,7 +33,7 @@ interface Requested {
  * @throws StatusError NotFound if the node does not exist
  */
 async function requestedImages(
-  { store }: ApiParts,
+  { store, clock }: ApiParts,
   { images, agents }: { readonly images: NodeImages; readonly agents: ConnectedAgents },
   request: JsonObject,
   remedy: string,
@@ -43,7 +43,7 @@ async function requestedImages(
   if (node === here) return { node, images: imagesHere(images) };
   if (!(await store.get(nodes, { name: node }))) throw notFound({ kind: 'Node', name: node });
   const what = `the images of node ${node}`;
-  return { node, images: remoteImages(agents, { node, what, remedy }) };
+  return { node, images: remoteImages(agents, { node, what, remedy, clock }) };
 }
 
 async function* load(

@@ -93,6 +93,7 @@ export interface AgentRequest_ReadLog {
 }
 
 export interface AgentRequest_ListImages {
+  /** Absent from a server of an earlier release, which wants all images. */
   limit: number;
   pageToken: string;
 }
@@ -109,7 +110,10 @@ export interface AgentAnswer {
   start?:
     | AgentAnswer_Start
     | undefined;
-  /** The command was started, or the log was found. */
+  /**
+   * The command was started, or the log was found. A load or a prune goes on: sent every 30 s, and the server ends the
+   * request after 90 s without an answer.
+   */
   begun?: boolean | undefined;
   stdout?: Uint8Array | undefined;
   stderr?: Uint8Array | undefined;

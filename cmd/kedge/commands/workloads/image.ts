@@ -12,6 +12,8 @@ interface NodeOptions {
   readonly node?: string;
 }
 
+/** Deadline of a prune: each image that it removes takes the engine a while. */
+const pruneTimeoutMs = 3_600_000;
 /** Bytes of one message. */
 const pieceBytes = 256 * 1024;
 
@@ -73,7 +75,7 @@ function list({ node = '' }: NodeOptions): Promise<void> {
 function prune({ node = '', dryRun }: NodeOptions & { readonly dryRun?: boolean }): Promise<void> {
   return withClient(async (client) => {
     const request = { node, dryRun: dryRun === true };
-    const answer = await client.call('ImageService.Prune', request);
+    const answer = await client.call('ImageService.Prune', request, { timeoutMs: pruneTimeoutMs });
     const removed = imagesOf(answer.removed);
     if (removed.length > 0) print(table([header, ...removed.map(row)]));
     const count = Number(answer.removedCount) || removed.length;

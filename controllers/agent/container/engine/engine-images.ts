@@ -53,8 +53,10 @@ const loadStartMs = 12 * 3_600_000;
 /** Time limit until the answer of a pull begins, which waits for the registry. */
 const pullStartMs = 120_000;
 
-/** Deadline of a list: below that of a caller's request, 30 s, so that the caller learns the cause. */
+/** Deadline of a list for a caller: below that of its request, 30 s, so that the caller learns the cause. */
 const listMs = 20_000;
+/** Deadline of a list that is part of other work, which may keep the engine busy. */
+const innerListMs = 300_000;
 
 /** `/images` of the engine. Failed calls reject with {@link EngineError}. */
 export class EngineImages {
@@ -77,10 +79,14 @@ export class EngineImages {
     }
   }
 
-  /** All images except intermediate ones. */
-  async list(signal: AbortSignal): Promise<readonly EngineImage[]> {
+  /**
+   * All images except intermediate ones.
+   * @param isWaiting whether a caller waits for just this list
+   */
+  async list(signal: AbortSignal, isWaiting = false): Promise<readonly EngineImage[]> {
     const path = '/images/json';
-    const answer = await this.#api.call({ method: 'GET', path, signal, timeoutMs: listMs });
+    const timeoutMs = isWaiting ? listMs : innerListMs;
+    const answer = await this.#api.call({ method: 'GET', path, signal, timeoutMs });
     return listOf(answer, path).map((item) =>
       imageOf(item, numberOf(item, 'Created'), tableOf(item, 'Labels')),
     );

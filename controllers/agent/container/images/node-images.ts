@@ -49,9 +49,13 @@ export class NodeImages {
   }
 
   /** All images, the newest first. @throws EngineError */
-  async list(signal: AbortSignal): Promise<readonly NodeImage[]> {
+  list(signal: AbortSignal): Promise<readonly NodeImage[]> {
+    return this.#list(signal, true);
+  }
+
+  async #list(signal: AbortSignal, isWaiting: boolean): Promise<readonly NodeImage[]> {
     const { images, records, instances } = this.#options;
-    const found = await images.list(signal);
+    const found = await images.list(signal, isWaiting);
     const known = new Map((await records.all()).map((record) => [record.id, record]));
     const here = await instances();
     return found
@@ -102,7 +106,7 @@ export class NodeImages {
   ): Promise<readonly NodeImage[]> {
     const { images, records } = this.#options;
     const removed: NodeImage[] = [];
-    const here = new Map((await this.list(signal)).map((image) => [image.id, image]));
+    const here = new Map((await this.#list(signal, false)).map((image) => [image.id, image]));
     for (const { id, names } of await records.all()) {
       const image = here.get(id);
       if (!image) {
