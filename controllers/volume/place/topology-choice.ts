@@ -45,6 +45,11 @@ export function labelsAt(keys: readonly string[], labels: Labels = {}): Labels {
   );
 }
 
+/** Whether an instance can be placed on a node now. */
+function isOpenTo({ status, unschedulable }: Node): boolean {
+  return status === 'Ready' && unschedulable !== true;
+}
+
 function isAt(node: Node, place: Labels): boolean {
   const labels = labelsOf(node);
   return Object.entries(place).every(([key, value]) => labels[key] === value);
@@ -69,7 +74,7 @@ function chosenFrom(inputs: PlaceInputs, nodes: readonly Node[]): TopologyChoice
 /**
  * The topology of a new volume: the node of its snapshot, else the node of its first attempt or of this process if
  * allowed. Labels that no parameter names come from a node that the users of the volume reach, of the first attempt if
- * possible, and not of a place without capacity if there is another one.
+ * possible, and not of a place without capacity, or in which nothing can run now, if there is another one.
  */
 export function choosePlace(inputs: PlaceInputs, source: Snapshot | undefined): TopologyChoice {
   const { volume, nodes, driver, parameters, exhausted } = inputs;
@@ -81,7 +86,7 @@ export function choosePlace(inputs: PlaceInputs, source: Snapshot | undefined): 
   const free = usable.filter((node) => !exhausted.some((place) => isAt(node, place)));
   const earlier = labelsAt(open, volume.topology);
   const same = Object.keys(earlier).length === 0 ? [] : free.filter((node) => isAt(node, earlier));
-  for (const from of [same, free, usable]) {
+  for (const from of [same, free.filter(isOpenTo), free, usable]) {
     const choice = from.length > 0 ? chosenFrom(inputs, from) : undefined;
     if (choice?.type === 'node') return choice;
   }
@@ -111,11 +116,7 @@ export function otherPlace(
   if (open.length === 0) return undefined;
   const named = namedTopology(parameters, rules.placeParameters).labels;
   const others = reachable(inputs, open).filter(
-    (node) =>
-      node.status === 'Ready' &&
-      node.unschedulable !== true &&
-      isAt(node, named) &&
-      !exhausted.some((place) => isAt(node, place)),
+    (node) => isOpenTo(node) && isAt(node, named) && !exhausted.some((place) => isAt(node, place)),
   );
   const choice = others.length > 0 ? chosenFrom(inputs, others) : undefined;
   return choice?.type === 'node' ? choice : undefined;

@@ -184,6 +184,26 @@ describe('a volume whose class names no zone', () => {
     expect(await world.volume()).to.include({ status: 'Available' });
   });
 
+  it('is made first where something can run now: not where each node is cordoned or not Ready', async () => {
+    const nodeOf = (name: string) => ({ name });
+    await modify(world.store, nodes, nodeOf('in-a'), (found) => ({
+      ...found,
+      unschedulable: true,
+    }));
+    await world.store.updateStatus(nodes, nodeOf('in-b'), { status: 'NotReady' });
+    await settle();
+    await world.createVolume();
+    expect(await zonesMade()).to.deep.equal(['c']);
+  });
+
+  it('is made in any zone if nothing can run anywhere now', async () => {
+    for (const name of ['in-a', 'in-b', 'in-c'])
+      await world.store.updateStatus(nodes, { name }, { status: 'NotReady' });
+    await settle();
+    await world.createVolume();
+    expect(await world.volume()).to.include({ status: 'Available' });
+  });
+
   it('is made where its instance can run', async () => {
     await instance('i', {
       template: {

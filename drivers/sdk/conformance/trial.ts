@@ -35,7 +35,6 @@ const pollsMax = 600;
 export class Trial {
   readonly options: ConformanceOptions;
   readonly capabilities: Capabilities;
-  readonly signal: AbortSignal = new AbortController().signal;
   readonly #volumes: { readonly volume: VolumeIdentity; handle: string | undefined }[] = [];
   readonly #snapshots: SnapshotIdentity[] = [];
   readonly #mounted = new Map<string, Mounted>();
@@ -63,6 +62,11 @@ export class Trial {
     const operations = this.#operations.get(uid) ?? memoryOperations();
     this.#operations.set(uid, operations);
     return operations;
+  }
+
+  /** A new one for each call, as in kedged: each call in progress has listeners on its signal. */
+  get signal(): AbortSignal {
+    return new AbortController().signal;
   }
 
   get sizeBytes(): bigint {

@@ -16,12 +16,12 @@ import { DriverError } from '../../errors/errors.js';
 import { memoryOperations } from '../../contract/operations.js';
 import type { KnownVolume, MutantMemory } from './mutant.js';
 
-/** Never aborted: the calls that a mutant makes itself are not cancelled. */
-const { signal } = new AbortController();
+/** A signal that is never aborted: the calls that a mutant makes itself are not cancelled. */
+const freshSignal = (): AbortSignal => new AbortController().signal;
 
 /** Whether a driver has the volume. @throws every error of `observe` except NotFound */
 export async function exists(driver: SynchronousDriver, context: CallContext): Promise<boolean> {
-  return driver.observe({ ...context, signal, handle: undefined }).then(
+  return driver.observe({ ...context, signal: freshSignal(), handle: undefined }).then(
     () => true,
     (error: unknown) => {
       if (error instanceof DriverError && error.kind === 'NotFound') return false;
@@ -59,7 +59,7 @@ export async function withContent(
     return;
   }
   const { volume, parameters, node, handle, operations } = known;
-  const call = { volume, parameters, node, handle, signal, operations };
+  const call = { volume, parameters, node, handle, signal: freshSignal(), operations };
   const before = memory.attached.has(volume.uid);
   const { devicePath } = await driver.attach(call);
   const folder = await mkdtemp(join(await realpath(tmpdir()), 'kedge-mutant-'));
@@ -94,7 +94,12 @@ export async function makeStray(
 ): Promise<string> {
   const uid = randomUUID();
   const operations = memoryOperations();
-  const stray = { ...request, signal, operations, volume: { ...request.volume, uid } };
+  const stray = {
+    ...request,
+    signal: freshSignal(),
+    operations,
+    volume: { ...request.volume, uid },
+  };
   memory.strays.set(uid, stray);
   return (await driver.provision(stray)).handle;
 }
@@ -104,7 +109,7 @@ export function straySnapshot(memory: MutantMemory, source: HandleRequest): Snap
   const { volume, parameters, node, handle } = source;
   const operations = memoryOperations();
   const snapshot: SnapshotIdentity = { uid: randomUUID(), name: 'stray', namespace: 'default' };
-  const request = { volume, parameters, node, handle, signal, operations, snapshot };
+  const request = { volume, parameters, node, handle, signal: freshSignal(), operations, snapshot };
   memory.straySnapshots.set(snapshot.uid, request);
   return request;
 }
