@@ -198,7 +198,10 @@ export const instanceReasons = {
     'the container engine was restarted and ended the workload',
     passing('its workload', 'once the workload has run for minReadySeconds'),
   ),
-  Paused: unmet('another user of the engine paused the container of the instance', ofInstance(paused)),
+  Paused: unmet(
+    'another user of the engine paused the container of the instance',
+    ofInstance(paused),
+  ),
   NetworkLost: unmet(
     'another user of the engine disconnected the container of the instance from the network of the cluster',
     ofInstance((about) =>
