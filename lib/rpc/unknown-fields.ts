@@ -1,15 +1,24 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { type FieldViolation, invalid } from '../base/index.js';
 import { malformed, requireWithin } from './malformed.js';
-import type { DescMessage } from './schema-registry.js';
+import type { DescField, DescMessage } from './schema-registry.js';
+import { entryWireTypes, isWholePack, packableWireType, wireTypeOf } from './wire-types.js';
 
 /** The shape of a field's value; null if it has no fields. */
 type Inner = Shape | null;
 
+interface Field {
+  readonly name: string;
+  readonly inner: Inner;
+  readonly type: WireType;
+  /** The wire type of its items, if they may be packed. */
+  readonly packed?: WireType | undefined;
+}
+
 /** The fields of a message, or of an entry of a map, by number. */
 interface Shape {
   readonly name: string;
-  readonly fields: Map<number, { readonly name: string; readonly inner: Inner }>;
+  readonly fields: Map<number, Field>;
 }
 
 /** Maximum number of reported fields per request, and of levels in a path. */
@@ -27,19 +36,24 @@ function shapeOf(message: DescMessage): Shape {
   for (const field of message.fields) {
     const { jsonName: name, number } = field;
     const value = field.message ? shapeOf(field.message) : null;
-    const inner = field.fieldKind === 'map' ? entryOf(`${message.typeName}.${name}`, value) : value;
-    shape.fields.set(number, { name, inner });
+    const inner = field.fieldKind === 'map' ? entryOf(field, value) : value;
+    shape.fields.set(number, {
+      name,
+      inner,
+      type: wireTypeOf(field),
+      packed: packableWireType(field),
+    });
   }
   return shape;
 }
 
-function entryOf(map: string, value: Inner): Shape {
-  const key = { name: 'key', inner: null };
+function entryOf(map: DescField & { fieldKind: 'map' }, value: Inner): Shape {
+  const types = entryWireTypes(map);
   return {
-    name: `an entry of ${map}`,
+    name: `an entry of ${map.parent.typeName}.${map.jsonName}`,
     fields: new Map([
-      [1, key],
-      [2, { name: 'value', inner: value }],
+      [1, { name: 'key', inner: null, type: types.key }],
+      [2, { name: 'value', inner: value, type: types.value }],
     ]),
   };
 }
@@ -47,11 +61,13 @@ function entryOf(map: string, value: Inner): Shape {
 /** Finds the unknown fields of a message. It reads only tags and lengths; nothing is decoded. */
 class Scan {
   readonly found: FieldViolation[] = [];
+  readonly #bytes: Uint8Array;
   readonly #reader: BinaryReader;
   /** Names of the fields that lead to the current position. */
   readonly #path: string[] = [];
 
   constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
     this.#reader = new BinaryReader(bytes);
   }
 
@@ -62,6 +78,12 @@ class Scan {
       const [number, type] = reader.tag();
       const field = fields.get(number);
       if (!field) this.#report(name, number);
+      // The decoder reads the type of the field, whatever the wire type: it would find other fields.
+      else if (
+        type !== field.type &&
+        (type !== WireType.LengthDelimited || field.packed === undefined)
+      )
+        throw this.#mistyped(field, type);
       if (this.found.length === reportedMax) return;
       if (type !== WireType.LengthDelimited) {
         reader.skip(type, number);
@@ -71,6 +93,11 @@ class Scan {
       // Instead of `skip`, which allocates a view of the skipped bytes.
       const past = reader.uint32() + reader.pos;
       requireWithin(past, end);
+      if (
+        field?.packed !== undefined &&
+        !isWholePack(field.packed, this.#bytes.subarray(reader.pos, past))
+      )
+        throw new Error(`${this.#at(field.name)} ends within an item`);
       if (field?.inner) {
         this.#path.push(field.name);
         this.read(field.inner, past);
@@ -81,10 +108,18 @@ class Scan {
     }
   }
 
-  #report(message: string, number: number): void {
+  #mistyped(field: Field, type: WireType): Error {
+    return new Error(`${this.#at(field.name)} has the wire type ${type} instead of ${field.type}`);
+  }
+
+  #at(name: string): string {
     const place = this.#path.slice(0, levelsMax);
     if (this.#path.length > levelsMax) place.push('...');
-    const field = [...place, String(number)].join('.');
+    return [...place, name].join('.');
+  }
+
+  #report(message: string, number: number): void {
+    const field = this.#at(String(number));
     if (this.found.some((reported) => reported.field === field)) return;
     const description = `${message} has no field with number ${number}; omit it, or use a server with an API that has the field`;
     this.found.push({ field, description });

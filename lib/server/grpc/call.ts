@@ -53,6 +53,11 @@ export class GrpcCall implements StreamEvents {
     return this.#isFinished || this.#stream.closed;
   }
 
+  /** Whether the client has sent everything. */
+  get hasArrived(): boolean {
+    return this.#hasEnded;
+  }
+
   /** The first header with a name; undefined without one. */
   header(name: string): string | undefined {
     for (const header of this.headers) if (header[0] === name) return header[1];

@@ -24,6 +24,11 @@ export interface AuthenticatedCall {
   readonly method: MethodInfo;
   readonly caller: RequestCaller;
   readonly identity: Identity;
+  /**
+   * Returns the caller of a request that has arrived. One that arrived after its headers is authenticated again: a
+   * token that was revoked meanwhile would keep its rights for as long as a request may take.
+   */
+  readonly identify: () => Promise<Identity> | Identity;
   /** To be called when the request has arrived, or the first message of a client stream. */
   readonly arrived: () => void;
 }
@@ -61,7 +66,9 @@ export class GrpcGate {
         const cut = (why: StatusError): void => call.cut(this.#options.statusOf(method, why));
         const arrived = this.#unfinished.begin(identity.uid ?? identity.subject, cut);
         call.whenOver(arrived);
-        handle({ call, method, caller, identity, arrived });
+        const isProven = call.hasArrived || identity === anonymous;
+        const identify = () => (isProven ? identity : this.#prove(method, call, caller));
+        handle({ call, method, caller, identity, identify, arrived });
       })
       .catch((thrown: unknown) => call.finish(this.#options.statusOf({ id: path }, thrown)));
   }

@@ -151,9 +151,9 @@ export class GrpcServer {
   }
 
   async #unary(given: AuthenticatedCall, bytes: Buffer): Promise<void> {
-    const { call, method, caller, identity: who } = given;
+    const { call, method, caller, identify } = given;
     try {
-      const context = caller.as(who);
+      const context = caller.as(await identify());
       const request = await this.#decode(method, context, bytes);
       const answer = await this.#options.dispatcher.unary(method, context, request);
       const items = longItems(method, answer);
@@ -180,11 +180,12 @@ export class GrpcServer {
   }
 
   async #stream(given: AuthenticatedCall, bytes: Buffer): Promise<void> {
-    const { method, caller, identity: who } = given;
-    const context = caller.as(who);
-    await this.#answers(given, async () =>
-      this.#options.dispatcher.stream(method, context, await this.#decode(method, context, bytes)),
-    );
+    const { method, caller, identify } = given;
+    await this.#answers(given, async () => {
+      const context = caller.as(await identify());
+      const request = await this.#decode(method, context, bytes);
+      return this.#options.dispatcher.stream(method, context, request);
+    });
   }
 
   async #bidi(given: AuthenticatedCall): Promise<void> {

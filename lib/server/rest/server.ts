@@ -1,18 +1,14 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { limits, StatusError } from '../../base/index.js';
 import type { JsonObject, MethodInfo } from '../../rpc/index.js';
-import type { Identity } from '../auth/index.js';
-import type { CallContext } from '../api/call.js';
 import { Connections } from '../transport/connections.js';
 import { publicError } from '../schema/error-body.js';
 import type { TransportOptions } from '../transport/transport-options.js';
 import { type Comments, openApiDocument, openApiPath } from '../schema/openapi.js';
-import { indirection } from '../transport/indirect-call.js';
 import { Listener } from '../transport/listener.js';
-import { peerOfSocket } from '../transport/peer.js';
-import { RequestCaller } from '../transport/request-caller.js';
 import { httpServer } from './http-server.js';
 import { RestAnswers } from './answers.js';
+import { RestCallers } from './callers.js';
 import { readJsonBodies } from './json-bodies.js';
 import { discardBody, sendError, transportError } from './errors.js';
 import { CrossOrigin, entityTag, isKnown, withPrecondition } from './headers.js';
@@ -39,8 +35,6 @@ function noSchemas(): never {
   throw new TypeError('routes have no schemas: the API validates requests itself');
 }
 
-const callers = new WeakMap<FastifyRequest, RequestCaller>();
-const identities = new WeakMap<FastifyRequest, Identity>();
 /** The methods of requests whose body is still being read; the dispatcher has not received these requests. */
 const unread = new WeakMap<FastifyRequest, MethodInfo>();
 
@@ -49,6 +43,7 @@ export class RestServer {
   readonly #options: RestOptions;
   readonly #app: FastifyInstance;
   readonly #connections: Connections;
+  readonly #callers: RestCallers;
   readonly #listener: Listener;
   readonly #closing = new AbortController();
   readonly #crossOrigin: CrossOrigin;
@@ -64,6 +59,12 @@ export class RestServer {
     this.#answers = new RestAnswers(this.#crossOrigin, options.clock);
     this.#app = this.#make();
     this.#connections = new Connections(this.#app.server, 'rest', options);
+    this.#callers = new RestCallers({
+      dispatcher: options.dispatcher,
+      connections: this.#connections,
+      closing: this.#closing.signal,
+      host: () => this.#host,
+    });
     this.#listener = new Listener(this.#app.server, this.#connections);
     const { methods } = options.dispatcher;
     this.#matcher = new RouteMatcher(methods, [{ method: 'GET', path: openApiPath }]);
@@ -134,11 +135,14 @@ export class RestServer {
       url: fastifyPath(route.path),
       // Runs before the body is read, so that bodies of unauthenticated callers are not parsed.
       onRequest: async (request, reply) => {
-        const { authorization } = request.headers;
-        const caller = this.#caller(request, reply);
-        const { dispatcher } = this.#options;
-        identities.set(request, await dispatcher.authenticate(method, authorization, caller));
+        await this.#callers.authenticate(method, request, reply);
         unread.set(request, method);
+      },
+      // Again, because a token that was revoked meanwhile would keep its rights for as long as a body may take.
+      preHandler: async (request, reply) => {
+        if (!this.#callers.isLate(request)) return;
+        unread.delete(request);
+        await this.#callers.authenticate(method, request, reply);
       },
       handler: (request, reply) => this.#handle(method, request, reply),
     });
@@ -146,8 +150,7 @@ export class RestServer {
 
   #addDocument(): void {
     this.#app.get(openApiPath, async (request, reply) => {
-      const caller = this.#caller(request, reply);
-      await this.#options.dispatcher.requireCaller(request.headers.authorization, caller);
+      await this.#callers.require(request, reply);
       const { schemas, dispatcher } = this.#options;
       this.#document ??= JSON.stringify(
         openApiDocument(schemas, dispatcher.methods, await this.#options.comments?.()),
@@ -173,7 +176,7 @@ export class RestServer {
       this.#message(method, request, query),
       request.headers['if-match'],
     );
-    const context = this.#context(request, reply);
+    const context = this.#callers.context(request, reply);
     unread.delete(request);
     const answer = await this.#options.dispatcher.unary(method, context, message);
     const verb = method.standard?.verb;
@@ -199,31 +202,6 @@ export class RestServer {
     return requestFromHttp(method, { params, query, body: request.body });
   }
 
-  /** The caller of a request, shared by the hook and the handler. */
-  #caller(request: FastifyRequest, reply: FastifyReply): RequestCaller {
-    const known = callers.get(request);
-    if (known) return known;
-    const { signal } = this.#closing;
-    const peer = peerOfSocket(request.raw.socket);
-    const caller = new RequestCaller(peer, request.id, 'rest', signal, () => {
-      const { host, origin } = request.headers;
-      return indirection({ host, origin, names: Object.keys(request.headers) }, this.#host);
-    });
-    const unused = this.#connections.use(request.raw.socket);
-    reply.raw.on('close', () => {
-      caller.end();
-      unused();
-    });
-    callers.set(request, caller);
-    return caller;
-  }
-
-  #context(request: FastifyRequest, reply: FastifyReply): CallContext {
-    const identity = identities.get(request);
-    if (!identity) throw new TypeError('a request reached its handler without authentication');
-    return this.#caller(request, reply).as(identity);
-  }
-
   async #stream(
     method: MethodInfo,
     request: FastifyRequest,
@@ -236,7 +214,7 @@ export class RestServer {
       const field = method.standard ? 'resourceVersion' : 'after';
       if (method.input.fields.some((f) => f.jsonName === field)) message[field] = resumeAt;
     }
-    const context = this.#context(request, reply);
+    const context = this.#callers.context(request, reply);
     unread.delete(request);
     await sendStream({
       reply,
@@ -263,7 +241,8 @@ export class RestServer {
   #fail(request: FastifyRequest, reply: FastifyReply, thrown: unknown): FastifyReply {
     const error = publicError(transportError(thrown));
     const method = unread.get(request);
-    if (method) this.#options.dispatcher.unreadable(method, this.#context(request, reply), error);
+    if (method)
+      this.#options.dispatcher.unreadable(method, this.#callers.context(request, reply), error);
     if (error.code === 'Internal')
       this.#options.logger.error('request failed', {
         path: request.routeOptions.url,
@@ -281,8 +260,7 @@ export class RestServer {
     const path = request.url.split('?')[0] ?? '';
     const allowed = this.#matcher.methodsOf(path);
     if (this.#crossOrigin.preflight(request, reply, allowed)) return reply;
-    const caller = this.#caller(request, reply);
-    await this.#options.dispatcher.requireCaller(request.headers.authorization, caller);
+    await this.#callers.require(request, reply);
     if (allowed.length === 0) {
       const message = `${path} is not a path of this API; see ${openApiPath} for all`;
       const error = new StatusError({ code: 'NotFound', reason: 'RouteNotFound', message });
