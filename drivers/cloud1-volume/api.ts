@@ -4,6 +4,7 @@ import {
   Fields,
   type ProviderCall,
   type ProviderClient,
+  stateAfter,
 } from '@kedge/driver-sdk/provider';
 
 /** A volume at the provider. */
@@ -140,12 +141,7 @@ export class Cloud1Api {
       const message = `DigitalOcean ended ${what} ${id} of the volume with status ${status}; it is started again`;
       return { type: 'failed', error: new DriverError('Unavailable', message) };
     } catch (thrown) {
-      const { kind, message } = DriverError.from(thrown);
-      if (kind === 'NotFound') return { type: 'unknown' };
-      if (kind !== 'CredentialsRejected') throw thrown;
-      throw new DriverError('Timeout', `action ${id} can't be observed: ${message}`, {
-        operation: id,
-      });
+      return stateAfter(thrown, `action ${id}`, id);
     }
   }
 

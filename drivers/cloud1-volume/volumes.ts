@@ -15,8 +15,11 @@ import {
   type ProvisionResult,
 } from '@kedge/driver-sdk';
 import {
+  absent,
   bytesOf,
+  done,
   MachineActions,
+  notYet,
   observedAfter,
   type ProviderClient,
   provisioned,
@@ -28,10 +31,6 @@ import { callerOf, requireSize } from './requests.js';
 
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
-
-const absent: Observed<never> = { type: 'absent' };
-const done = <R>(result: R): Observed<R> => ({ type: 'done', result });
-const notYet = (ms: number): Pending => ({ type: 'pending', pollAfterMs: ms });
 
 function ended<R>(error: unknown, kind: DriverError['kind'], result: R): R {
   if (error instanceof DriverError && error.kind === kind) return result;

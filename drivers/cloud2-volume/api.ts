@@ -4,6 +4,7 @@ import {
   Fields,
   type ProviderCall,
   type ProviderClient,
+  stateAfter,
 } from '@kedge/driver-sdk/provider';
 
 /** A volume at the provider. */
@@ -133,13 +134,7 @@ export class Cloud2Api {
       const message = `Hetzner Cloud ended action ${id} with status ${status}${words}; it is started again`;
       return { type: 'failed', error: new DriverError('Unavailable', message) };
     } catch (thrown) {
-      const { kind, message } = DriverError.from(thrown);
-      // The provider removes old actions.
-      if (kind === 'NotFound') return { type: 'unknown' };
-      if (kind !== 'CredentialsRejected') throw thrown;
-      throw new DriverError('Timeout', `action ${id} can't be observed: ${message}`, {
-        operation: id,
-      });
+      return stateAfter(thrown, `action ${id}`, id);
     }
   }
 

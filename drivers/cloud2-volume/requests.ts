@@ -1,5 +1,5 @@
 import { type CallContext, DriverError } from '@kedge/driver-sdk';
-import { callersWith, gibOf } from '@kedge/driver-sdk/provider';
+import { callersWith, gibOf, isKind } from '@kedge/driver-sdk/provider';
 import type { Cloud2Api } from './api.js';
 import { tokenOf } from './parameters.js';
 
@@ -17,11 +17,6 @@ export function requireSize(sizeBytes: bigint): number {
     'InvalidParameters',
     `${sizeBytes} bytes are more than the ${sizeMax} GiB of the largest volume; request a smaller size`,
   );
-}
-
-/** Whether an error is a DriverError of a kind. */
-export function isKind(error: unknown, kind: DriverError['kind']): boolean {
-  return error instanceof DriverError && error.kind === kind;
 }
 
 /** Deletes a volume. A volume that does not exist counts as deleted. */

@@ -15,34 +15,27 @@ import {
   type ProvisionResult,
 } from '@kedge/driver-sdk';
 import {
+  absent,
   bytesOf,
   type Caller,
   carryOut,
+  done,
+  isKind,
   MachineActions,
   observedAfter,
   type ProviderClient,
   provisioned,
+  uncertainCreation,
+  underWay,
   volumeName,
 } from '@kedge/driver-sdk/provider';
 import type { Cloud2Api, CloudVolume } from './api.js';
 import { labelKeys, labelValue } from './names.js';
 import { locationOf } from './parameters.js';
-import { callerOf, ensureDeleted, isKind, requireSize } from './requests.js';
+import { callerOf, ensureDeleted, requireSize } from './requests.js';
 
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
-
-/** Errors of a creation after which a volume may exist, or after which the creation is repeated. */
-const uncertain: readonly DriverError['kind'][] = [
-  'Timeout',
-  'Unavailable',
-  'Throttled',
-  'AlreadyExists',
-];
-
-const absent: Observed<never> = { type: 'absent' };
-const underWay: Observed<never> = { type: 'underWay' };
-const done = <R>(result: R): Observed<R> => ({ type: 'done', result });
 
 /** The node to which a volume is attached. */
 export interface AttachPlace {
@@ -132,7 +125,7 @@ export class Cloud2Volumes {
           .catch(async (error: unknown) => {
             const { kind } = DriverError.from(error);
             // No volume was created, so a deletion need not wait for one.
-            if (!uncertain.includes(kind)) await request.operations.clear('provision');
+            if (!uncertainCreation.includes(kind)) await request.operations.clear('provision');
             if (kind !== 'AlreadyExists') throw error;
             // The volume of an earlier creation has the name, but the list does not contain it yet.
             throw new DriverError('Throttled', DriverError.from(error).message, {

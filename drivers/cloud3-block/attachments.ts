@@ -6,6 +6,7 @@ import {
   KeyedQueue,
   type Pending,
 } from '@kedge/driver-sdk';
+import { notYet } from '@kedge/driver-sdk/provider';
 import type { ProviderClock } from '@kedge/driver-sdk/provider';
 import type { Cloud3Api, CloudInstance, CloudVolume } from './api.js';
 import { DeviceNames } from './device-names.js';
@@ -17,8 +18,6 @@ const pollMs = 1_000;
 const stuckMs = 90_000;
 /** Time for which an accepted attachment may be missing from the record of the volume, milliseconds. */
 const lagMs = 10_000;
-
-const notYet = (ms: number): Pending => ({ type: 'pending', pollAfterMs: ms });
 
 /** Attaches and detaches volumes. Errors are DriverError. */
 export class Cloud3Attachments {

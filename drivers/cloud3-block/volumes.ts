@@ -10,7 +10,7 @@ import {
   type ProvisionRequest,
   type ProvisionResult,
 } from '@kedge/driver-sdk';
-import { bytesOf, type ProviderClock, provisioned } from '@kedge/driver-sdk/provider';
+import { bytesOf, notYet, type ProviderClock, provisioned } from '@kedge/driver-sdk/provider';
 import type { Cloud3Api, CloudVolume } from './api.js';
 import { type Attempt, attemptIn, storeAttempt } from './attempt.js';
 import { clientToken, volumeTags } from './names.js';
@@ -25,8 +25,6 @@ const pollMs = 1_000;
 
 /** Errors after which a call may have been executed. */
 const uncertain: readonly DriverErrorKind[] = ['Timeout', 'Unavailable'];
-
-const notYet = (ms: number): Pending => ({ type: 'pending', pollAfterMs: ms });
 
 /** The answer while the provider works: the delay grows with the time that it has taken so far. */
 function working(sinceMs: number): Pending {

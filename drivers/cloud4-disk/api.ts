@@ -1,4 +1,5 @@
 import { DriverError, type OperationState } from '@kedge/driver-sdk';
+import { stateAfter } from '@kedge/driver-sdk/provider';
 import type { Fields } from '@kedge/driver-sdk/provider';
 import { operationError } from './errors.js';
 import {
@@ -165,12 +166,7 @@ export class Cloud4Api {
               clients.zoneOperations.get({ project, zone, operation: name }),
             );
     } catch (thrown) {
-      const { kind, message } = DriverError.from(thrown);
-      // Completed operations are kept for a limited time.
-      if (kind === 'NotFound') return { type: 'unknown' };
-      if (kind !== 'CredentialsRejected' && kind !== 'PermissionDenied') throw thrown;
-      const options = { operation: text };
-      throw new DriverError('Timeout', `operation ${name} can't be observed: ${message}`, options);
+      return stateAfter(thrown, `operation ${name}`, text);
     }
     if (operation.text('status') !== 'DONE') return { type: 'running' };
     const errors = operation.optional('error')?.list('errors') ?? [];

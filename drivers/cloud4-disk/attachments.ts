@@ -6,11 +6,11 @@ import {
   type Observed,
   type Pending,
 } from '@kedge/driver-sdk';
-import { carryOut } from '@kedge/driver-sdk/provider';
+import { absent, carryOut, done, isKind, underWay } from '@kedge/driver-sdk/provider';
 import type { CloudDisk } from './resources.js';
 import type { Cloud4Disks } from './disks.js';
 import { diskHandle, diskPathOf } from './names.js';
-import { absent, done, isKind, type Requests, underWay } from './requests.js';
+import { type Requests } from './requests.js';
 import type { Caller } from './session.js';
 
 /** Attaches disks to instances, and detaches them. Errors are DriverError. */

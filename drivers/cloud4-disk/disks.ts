@@ -10,33 +10,25 @@ import {
   type ProvisionRequest,
   type ProvisionResult,
 } from '@kedge/driver-sdk';
-import { bytesOf, carryOut, volumeName } from '@kedge/driver-sdk/provider';
+import {
+  absent,
+  bytesOf,
+  carryOut,
+  done,
+  isKind,
+  notYet,
+  uncertainCreation,
+  underWay,
+  volumeName,
+} from '@kedge/driver-sdk/provider';
 import type { CloudDisk } from './resources.js';
 import { described, diskHandle, diskPathOf, type DiskPath } from './names.js';
 import { diskTypes } from './parameters.js';
-import {
-  absent,
-  done,
-  ifFound,
-  isKind,
-  notYet,
-  type Requests,
-  requireSize,
-  underWay,
-  zoneOf,
-} from './requests.js';
+import { ifFound, type Requests, requireSize, zoneOf } from './requests.js';
 import type { Caller } from './session.js';
 
 /** Time after which a creation without an answer has created a disk or will not, milliseconds. */
 const unansweredMs = 60_000;
-
-/** Errors of a creation after which a disk may exist, or after which the creation is repeated. */
-const uncertain: readonly DriverError['kind'][] = [
-  'Timeout',
-  'Unavailable',
-  'Throttled',
-  'AlreadyExists',
-];
 
 function provisioned(disk: CloudDisk): ProvisionResult {
   return { handle: diskHandle(disk), sizeBytes: bytesOf(disk.sizeGib) };
@@ -134,7 +126,7 @@ export class Cloud4Disks {
     } catch (thrown) {
       const error = DriverError.from(thrown);
       // No disk was created, so a deletion need not wait for one.
-      if (!uncertain.includes(error.kind)) await operations.clear(kind);
+      if (!uncertainCreation.includes(error.kind)) await operations.clear(kind);
       if (error.kind !== 'AlreadyExists') throw error;
       const seen = await observe();
       if (seen.type !== 'done') return notYet(2_000);

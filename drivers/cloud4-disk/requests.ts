@@ -2,13 +2,11 @@ import {
   type CallContext,
   type ClassRequest,
   DriverError,
-  type Observed,
   type Operations,
   operationIdOf,
-  type Pending,
   type SnapshotHandleRequest,
 } from '@kedge/driver-sdk';
-import { gibOf, type ProviderClient } from '@kedge/driver-sdk/provider';
+import { gibOf, isKind, type ProviderClient } from '@kedge/driver-sdk/provider';
 import type { Cloud4Api } from './api.js';
 import type { Authorizations } from './authorization.js';
 import { defaultIdentity, type Identity, serviceAccountKeyOf } from './credentials.js';
@@ -19,16 +17,6 @@ import type { Caller } from './session.js';
 const sizeGibMin = { other: 10, 'pd-extreme': 500 } as const;
 const sizeGibMax = 65_536;
 const identitiesMax = 1_000;
-
-export const absent: Observed<never> = { type: 'absent' };
-export const underWay: Observed<never> = { type: 'underWay' };
-export const done = <R>(result: R): Observed<R> => ({ type: 'done', result });
-export const notYet = (pollAfterMs: number): Pending => ({ type: 'pending', pollAfterMs });
-
-/** Whether an error is a DriverError of a kind. */
-export function isKind(error: unknown, kind: DriverError['kind']): boolean {
-  return error instanceof DriverError && error.kind === kind;
-}
 
 /** Returns the result of a read; undefined if the provider has no such resource. */
 export async function ifFound<T>(read: Promise<T>): Promise<T | undefined> {

@@ -10,7 +10,17 @@ import {
   type SnapshotRequest,
   type SnapshotResult,
 } from '@kedge/driver-sdk';
-import { bytesOf, carryOut, inOrder, providerName } from '@kedge/driver-sdk/provider';
+import {
+  absent,
+  bytesOf,
+  carryOut,
+  done,
+  inOrder,
+  isKind,
+  notYet,
+  providerName,
+  underWay,
+} from '@kedge/driver-sdk/provider';
 import type { CloudSnapshot } from './resources.js';
 import type { Cloud4Disks } from './disks.js';
 import {
@@ -20,7 +30,7 @@ import {
   type SnapshotPath,
   snapshotPathOf,
 } from './names.js';
-import { absent, done, ifFound, isKind, notYet, type Requests, underWay } from './requests.js';
+import { ifFound, type Requests } from './requests.js';
 import type { Caller } from './session.js';
 
 /** Whether the data of a snapshot no longer changes: the provider still copies it, or has copied it. */

@@ -1,5 +1,6 @@
 import {
   attachLoop,
+  blockPrograms,
   requireCommand,
   requireLoopOf,
   requireOwnFile,
@@ -62,16 +63,12 @@ export async function sizeOfImage(files: HostFiles, path: string): Promise<bigin
   throw new DriverError('NotFound', `${path} does not exist`);
 }
 
-/** The programs that image volumes need. */
-const programs = {
-  all: ['losetup', 'mount', 'umount', 'blkid', 'blockdev', 'fsfreeze', 'setpriv'],
-  ext4: ['mkfs.ext4', 'e2fsck', 'resize2fs', 'dumpe2fs'],
-  xfs: ['mkfs.xfs', 'xfs_growfs', 'xfs_db'],
-} as const;
+/** The programs that image volumes need besides {@link blockPrograms}. */
+const programs = ['losetup', 'fsfreeze', 'setpriv'] as const;
 
 /** The programs of image volumes of a class. */
 export function imagePrograms(parameters: Parameters): readonly string[] {
-  return [...programs.all, ...programs[fsTypeOf(parameters)]];
+  return [...programs, ...blockPrograms.all, ...blockPrograms[fsTypeOf(parameters)]];
 }
 
 function loopState({ uid, image }: Place): Extract<NodeState, { type: 'loop' }> {

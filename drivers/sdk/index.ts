@@ -48,6 +48,7 @@ export { isAccessible, isAtOrBelow } from './node/paths.js';
 export { replaceFile, syncFolder } from './node/replace-file.js';
 export { type StorageRoot, uncheckedStorageRoot } from './contract/storage-root.js';
 export { noSnapshots } from './contract/no-snapshots.js';
+export { blockPrograms } from './block/block-programs.js';
 export { programReports } from './block/program-reports.js';
 export {
   type CommandResult,

@@ -1,30 +1,14 @@
+import { LeveledLogger, type LogLevel } from './leveled-logger.js';
 import type { Logger, LogFields } from './logger.js';
 import type { Metrics, MetricSpec } from './metrics.js';
 import type { Span, SpanAttributes, Tracer } from './tracing.js';
 
-type Level = 'debug' | 'info' | 'warn' | 'error';
-
-class GuardedLogger implements Logger {
+class GuardedLogger extends LeveledLogger {
   readonly #logger: Logger;
 
   constructor(logger: Logger) {
+    super();
     this.#logger = logger;
-  }
-
-  debug(message: string, fields?: LogFields): void {
-    this.#write('debug', message, fields);
-  }
-
-  info(message: string, fields?: LogFields): void {
-    this.#write('info', message, fields);
-  }
-
-  warn(message: string, fields?: LogFields): void {
-    this.#write('warn', message, fields);
-  }
-
-  error(message: string, fields?: LogFields): void {
-    this.#write('error', message, fields);
   }
 
   child(fields: LogFields): Logger {
@@ -36,7 +20,7 @@ class GuardedLogger implements Logger {
     }
   }
 
-  #write(level: Level, message: string, fields: LogFields | undefined): void {
+  protected write(level: LogLevel, message: string, fields: LogFields | undefined): void {
     try {
       this.#logger[level](message, fields);
     } catch {

@@ -2,7 +2,8 @@ import type { ClassRequest, PermissionReport } from '../contract/provider-report
 import { programReports } from './program-reports.js';
 import type { RunCommand } from '../node/run-command.js';
 
-const programs = {
+/** The programs that create, check, mount and grow file systems on devices, with those of each type. */
+export const blockPrograms = {
   all: ['mount', 'umount', 'blkid', 'blockdev'],
   ext4: ['mkfs.ext4', 'e2fsck', 'resize2fs', 'dumpe2fs'],
   xfs: ['mkfs.xfs', 'xfs_growfs', 'xfs_db'],
@@ -13,7 +14,7 @@ export function blockProgramReports(
   run: RunCommand,
   { parameters, signal }: ClassRequest,
 ): Promise<readonly PermissionReport[]> {
-  const ofFileSystem = parameters.fsType === 'xfs' ? programs.xfs : programs.ext4;
+  const ofFileSystem = parameters.fsType === 'xfs' ? blockPrograms.xfs : blockPrograms.ext4;
   const needed = 'formatting, checking, mounting and growing devices on this node';
-  return programReports(run, [...programs.all, ...ofFileSystem], needed, signal);
+  return programReports(run, [...blockPrograms.all, ...ofFileSystem], needed, signal);
 }

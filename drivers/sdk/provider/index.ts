@@ -13,6 +13,15 @@ export {
   type TransportReply,
   type TransportRequest,
 } from '../http/http-transport.js';
+export {
+  absent,
+  done,
+  isKind,
+  notYet,
+  stateAfter,
+  uncertainCreation,
+  underWay,
+} from './answers.js';
 export { MachineActions, observedAfter } from './machine-actions.js';
 export { InstanceCache } from './instance-cache.js';
 export { machineClock, pauseOn, type ProviderClock, withDeadline } from '../http/provider-clock.js';
