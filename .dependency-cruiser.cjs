@@ -103,13 +103,13 @@ module.exports = {
     ...drivers.map((name) => below(`drivers/${name}`, ['drivers/sdk'])),
     below('controllers', ['lib', 'proto', 'drivers/sdk']),
     {
-      name: 'nobody imports cmd',
+      name: 'cmd is not imported',
       severity: 'error',
       from: { path: '^(lib|proto|drivers|controllers)/' },
       to: { path: '^cmd/' },
     },
     {
-      name: 'nobody imports test',
+      name: 'test is not imported',
       comment: 'tests over several packages, and benchmarks, are at the top',
       severity: 'error',
       from: { path: '^(lib|proto|drivers|controllers|cmd)/' },

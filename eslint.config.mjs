@@ -33,7 +33,7 @@ const rawStatusWrites = {
     'a method of the API, whose object is created in the same commit',
   'controllers/volume/reconcile/controller.ts': 'rearm, for the API and the command line',
   'controllers/storage-root/watch.ts': 'a loop over the storage root, which no key wakes',
-  'controllers/secret/key-rotation.ts': 'seals stored values again, whatever their kind',
+  'controllers/secret/key-rotation.ts': 'seals stored values of any kind again',
 };
 const notReconcilers = ['**/*.test.ts', 'controllers/testing/**', ...Object.keys(rawStatusWrites)];
 const rawStatus = [

@@ -2,7 +2,7 @@ import { type Clock, failedPrecondition, messageOf, sleep, StatusError, within }
 import { type ExecProcess, type ExecSpec, type Runtime, runtimeFailure } from '../agent/index.js';
 import type { Instance } from '../instance/kind.js';
 
-/** The workload of an instance, and what messages say about it. */
+/** The workload of an instance, with the facts that messages name. */
 export interface CommandTarget {
   readonly uid: string;
   readonly runtime: string;

@@ -75,7 +75,7 @@ export async function classCall(
   return callWith(options, of, resolved, signal);
 }
 
-/** @param resolved the parameters in plaintext */
+/** The inputs of a call about a class. @param resolved the parameters in plaintext */
 export function callWith(
   { resolver, here }: InspectionOptions,
   of: ClassParameters,

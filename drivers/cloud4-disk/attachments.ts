@@ -72,7 +72,10 @@ export class Cloud4Attachments {
     }
   }
 
-  /** @throws DriverError InUse if the instance has the disk under another device name, or in another mode */
+  /**
+   * Refuses an attachment that this driver did not make.
+   * @throws DriverError InUse if the instance has the disk under another device name, or in another mode
+   */
   async #requireOwn(
     caller: Caller,
     disk: CloudDisk,

@@ -193,7 +193,7 @@ function gone({ namespace, name }: Volume): DriverError {
   return new DriverError('Unavailable', `volume "${namespace}/${name}" does not exist any more`);
 }
 
-/** @throws DriverError Unavailable if the volume can't become Bound. */
+/** The phase of a volume that becomes Bound. @throws DriverError Unavailable if it can't */
 function phaseOfBound({ namespace, name, status = 'Pending' }: Volume): NextVolumePhase {
   if (status === 'Available' || status === 'Bound' || status === 'Stalled')
     return nextPhase(status, 'bound');

@@ -190,7 +190,7 @@ export class NodeVolumes {
     );
   }
 
-  /** @throws DriverError Timeout at the deadline: the outcome of the operation is unknown */
+  /** Waits until the deadline at most. @throws DriverError Timeout there: the outcome of the operation is unknown */
   async #wait(ms: number, signal: AbortSignal): Promise<void> {
     await sleep(this.#options.clock, ms, signal);
     if (signal.aborted)
@@ -213,7 +213,7 @@ export class NodeVolumes {
       .sort((a, b) => Number(b.claim !== undefined) - Number(a.claim !== undefined));
   }
 
-  /** @throws DriverError InUse that names the holder */
+  /** Unmounts a mount point. @throws DriverError; InUse names the holder */
   unmount({ target }: VolumeMountPoint, signal: AbortSignal): Promise<void> {
     return unmountTarget(target, signal, this.#options.host);
   }

@@ -125,7 +125,7 @@ function taken(
   );
 }
 
-/** @throws StatusError if an object has the resource, or it was created for an object that exists */
+/** Refuses a managed resource. @throws StatusError if an object has it, or it was created for an object that exists */
 async function requireUnmanaged(
   { store }: ApiParts,
   validation: Validation,

@@ -80,7 +80,7 @@ export class Provisioning {
       ...(begun === undefined ? {} : { status: begun }),
       driver: storageClass.driver,
       topology,
-      // Where the resource is if the answer is lost, whatever the class says then.
+      // The place of the resource if the answer is lost, also if the class changes.
       driverParameters: prepared.parameters,
       effectiveReclaimPolicy: policyOf(volume, storageClass),
       reason: 'Provisioning',

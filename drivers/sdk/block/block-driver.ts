@@ -87,7 +87,7 @@ export interface BlockProvider {
     context: ParameterContext,
   ) => readonly ParameterViolation[];
   create(request: ProvisionRequest): Promise<ProvisionResult | Pending>;
-  /** @throws DriverError NotFound. */
+  /** Returns the state of the volume's resource. @throws DriverError NotFound */
   observe(request: DeleteRequest): Promise<Observation>;
   delete(request: DeleteRequest): Promise<void | Pending>;
   /** The lookup of nodes among the provider's instances; one rule for all drivers (rule 11). */

@@ -27,7 +27,7 @@ export interface CastOptions {
   readonly authorizer: AccessControl;
   readonly served: ReadonlyMap<string, ServedKind>;
   readonly clock: Clock;
-  /** @throws StatusError PermissionDenied for an identity whose access is restricted by object. */
+  /** Refuses an identity whose access is restricted by object. @throws StatusError PermissionDenied */
   readonly requireUnnarrowed: (identity: Identity) => void;
 }
 

@@ -10,7 +10,7 @@ export function peerOf(address: string): Peer {
   return { address: host, loopback: isLoopbackAddress(host) };
 }
 
-/** Whether a host is a loopback address. A name is not one, whatever its text: it may resolve to any address. */
+/** Whether a host is a loopback address. A name is not one, because it may resolve to any address. */
 function isLoopbackAddress(host: string): boolean {
   return host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

@@ -32,7 +32,7 @@ export interface TransactionStagingOptions
   readonly clock: Clock;
   /** The last revision that was assigned to a write. */
   readonly assigned: () => number;
-  /** @throws StatusError if no transaction can be accepted; called before staging and after each pause */
+  /** Called before staging and after each pause. @throws StatusError if no transaction can be accepted */
   readonly requireOpen: () => void;
   /** Increases whenever accepted writes are lost: a set that was started before is staged again. */
   readonly losses: () => number;

@@ -211,7 +211,7 @@ class ContainerCommand implements ExecProcess {
     }
   }
 
-  /** @throws Error if the command's process is not visible to this process */
+  /** Sends a signal to the command. @throws Error if the command's process is not visible to this process */
   async signal(name: NodeJS.Signals): Promise<void> {
     await this.#signalPid(name);
   }
