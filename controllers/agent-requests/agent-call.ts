@@ -31,7 +31,7 @@ export function agentLost(node: string): StatusError {
   });
 }
 
-/** No retry helps until somebody acts, therefore not DeadlineExceeded, which clients repeat. */
+/** A retry fails until an operator acts, so the code is not DeadlineExceeded, which clients repeat. */
 function agentSilent({ node, remedy }: AgentCallPlace, ms: number): StatusError {
   return failedPrecondition(
     'AgentSilent',
@@ -59,7 +59,7 @@ function failureOf(failure: JsonObject): StatusError {
 /** The node of a request. */
 export interface AgentCallPlace {
   readonly node: string;
-  /** What to type on that node instead, for errors. */
+  /** The command for that node, for errors. */
   readonly remedy: string;
 }
 

@@ -1,5 +1,4 @@
-import { LeveledLogger, type LogLevel } from './leveled-logger.js';
-import type { Logger, LogFields } from './logger.js';
+import { LeveledLogger, type LogFields, type Logger, type LogLevel } from './logger.js';
 import type { Metrics, MetricSpec } from './metrics.js';
 import type { Span, SpanAttributes, Tracer } from './tracing.js';
 

@@ -78,7 +78,7 @@ class Scan {
       const [number, type] = reader.tag();
       const field = fields.get(number);
       if (!field) this.#report(name, number);
-      // The decoder reads the type of the field, whatever the wire type: it would find other fields.
+      // The decoder reads the type of the field, not the wire type: it would find other fields.
       else if (
         type !== field.type &&
         (type !== WireType.LengthDelimited || field.packed === undefined)

@@ -1,5 +1,5 @@
 import type { LogFields, Logger } from '../base/index.js';
-import { LeveledLogger, type LogLevel } from '../base/leveled-logger.js';
+import { LeveledLogger, type LogLevel } from '../base/logger.js';
 
 /** One logged line with the fields of its child loggers. */
 export interface RecordedLine {
