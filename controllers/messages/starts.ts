@@ -45,6 +45,11 @@ export const imageRemoved = messageForm('image {image} was pulled, but was remov
 /** Limits of a workload that the node does not support. */
 export const limitsRefused = messageForm("can't be enforced by this kedged");
 
+/** Limits of a running container that the kernel of its node does not have. */
+export const limitsUnsupported = messageForm(
+  'are not enforced, because the kernel of the node does not have them',
+);
+
 /** The container engine does not enforce a limit that the workload requires. */
 export const strictLimitsRefused = messageForm('and resources.strict requires it');
 

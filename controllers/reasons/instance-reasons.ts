@@ -216,11 +216,11 @@ export const instanceReasons = {
     ofInstance(limitsNotEnforced),
   ),
   LimitsChanged: unmet(
-    'another user of the engine changed the limits of the container of the instance',
+    'another user or program changed the limits of the workload while it runs',
     ofInstance((about) =>
       run(
         command('restart', 'instance', about.object),
-        'a restart creates the container with the limits of its service; change resources of the service to keep others',
+        'a restart gives the workload the limits of its service; change resources of the service to keep others',
       ),
     ),
   ),

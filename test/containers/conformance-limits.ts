@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Runtime, WorkloadSpec, WorkloadState } from '@kedge/controllers';
 import { eventually } from 'kedge/testing';
@@ -58,6 +60,31 @@ export function limitConformance(workloads: LimitedWorkloads): void {
       exitCode: 137,
       requested: true,
     });
+  });
+
+  it('a limit that is changed in the control group is reported until it is restored', async () => {
+    const spec = shell('sleep 600', { limits: { memoryBytes: 2 ** 26, pids: 50 } });
+    await runtime().start(spec);
+    const running = async () => {
+      const state = await observe(spec);
+      return state.state === 'running' ? state : undefined;
+    };
+    const { pid } = await eventually('it to run', running);
+    const isUnified = existsSync('/sys/fs/cgroup/cgroup.controllers');
+    const controller = isUnified ? '' : 'memory';
+    const groups = readFileSync(`/proc/${pid}/cgroup`, 'utf8').split('\n');
+    const folder = groups.find((line) => line.split(':')[1] === controller)?.split(':')[2];
+    const file = isUnified ? 'memory.max' : 'memory.limit_in_bytes';
+    const path = join('/sys/fs/cgroup', controller, String(folder), file);
+    const before = readFileSync(path, 'utf8').trim();
+    expect(before).to.equal(`${2 ** 26}`);
+    expect(await running()).to.not.have.property('changedLimits');
+    writeFileSync(path, `${2 ** 25}`);
+    expect((await running())?.changedLimits).to.match(
+      /(memory 32Mi instead of 64Mi|has "33554432" instead of "67108864").*restart of the instance/,
+    );
+    writeFileSync(path, before);
+    expect(await running()).to.not.have.property('changedLimits');
   });
 
   it('a workload gets at most the processor time of its limit', async () => {

@@ -1,7 +1,7 @@
 import type { JsonObject } from 'kedge/rpc';
 import type { WorkloadMount, WorkloadSpec } from '../runtime/runtime.js';
-import { limitsLabel } from './changed-limits.js';
-import { limitSettings } from './container-limits.js';
+import { limitsLabel } from './limits/changed-limits.js';
+import { limitSettings } from './limits/container-limits.js';
 import type { ProvidedImage } from './images/images.js';
 import { networkSettings } from './network/network-settings.js';
 import { engineLabels, type RunIdentity, runLabels } from './run-identity.js';
@@ -58,7 +58,7 @@ export function containerConfig(plan: ContainerPlan): JsonObject {
     Image: image.id,
     Labels: {
       ...runLabels(identity),
-      ...limitsLabel(limits),
+      ...limitsLabel(limits, spec.limits),
       [engineLabels.image]: image.digest,
     },
     Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),

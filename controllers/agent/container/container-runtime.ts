@@ -26,6 +26,7 @@ import type { EngineClient } from './engine/engine-client.js';
 import { EngineOutages } from './outages/engine-outages.js';
 import { EngineStarts } from './outages/engine-starts.js';
 import { isEngineError } from './engine/engine-error.js';
+import { withLimits } from './limits/running-limits.js';
 import { lostOutput } from './outages/lost-output.js';
 import { OutageRecord } from './outages/outage-record.js';
 import { Images } from './images/images.js';
@@ -166,6 +167,7 @@ export class ContainerRuntime implements Runtime, Holders {
     // Without an answer of the engine, its error is that of its own stop. The start is repeated.
     if (state.state === 'startFailed' && (await this.#records.unsettledRun(id)) === found.run)
       return { state: 'absent' };
+    if (state.state === 'running') return withLimits(engine, state, inspection, signal);
     if (state.state !== 'exited') return state;
     const starts = new EngineStarts(engine, this.#outages);
     if (!requested && !state.reason && (await starts.ended(state, signal)))

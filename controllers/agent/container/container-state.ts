@@ -1,5 +1,4 @@
 import type { WorkloadState } from '../runtime/runtime.js';
-import { changedLimits } from './changed-limits.js';
 import type { ContainerInspection } from './engine/engine-containers.js';
 import { engineLabels } from './run-identity.js';
 import { containerPaused } from '../../messages/starts.js';
@@ -47,7 +46,6 @@ export function workloadState(
     case 'paused':
     case 'restarting': {
       const impaired = impairmentOf(found, network);
-      const changed = changedLimits(found);
       return {
         state: 'running',
         run,
@@ -58,7 +56,6 @@ export function workloadState(
         ...(ip !== undefined && { ip }),
         ...(found.published.length > 0 && { published: found.published }),
         ...(impaired && { impaired }),
-        ...(changed !== undefined && { changedLimits: changed }),
       };
     }
     case 'created':

@@ -1,15 +1,16 @@
 import { expect } from 'chai';
 import type { JsonObject } from 'kedge/rpc';
-import { limitsLabel } from './changed-limits.js';
-import { limitSettings } from './container-limits.js';
+import { limitsLabel } from './limits/changed-limits.js';
+import { limitSettings } from './limits/container-limits.js';
 import type { EngineContainers } from './engine/engine-containers.js';
 import { limitsIn } from './engine/engine-limits.js';
 import { RunContainer } from './run-container.js';
 
 describe('a container of a service with strict resources', () => {
   const id = 'e'.repeat(64);
-  const settings = limitSettings({ memoryBytes: 2 ** 26, pids: 50 });
-  const labels = limitsLabel(settings);
+  const limits = { memoryBytes: 2 ** 26, pids: 50 };
+  const settings = limitSettings(limits);
+  let labels: Readonly<Record<string, string>>;
   let calls: string[];
 
   /** An engine whose kernel lacks some limits, and that creates containers without them. */
@@ -36,6 +37,7 @@ describe('a container of a service with strict resources', () => {
       )
       .then(() => '', String);
   beforeEach(() => {
+    labels = limitsLabel(settings, limits);
     calls = [];
   });
 
@@ -44,6 +46,13 @@ describe('a container of a service with strict resources', () => {
       'Error: the container engine does not enforce memory, pids, and resources.strict requires it; choose a node whose kernel has these limits, or remove strict',
     );
     expect(calls).to.deep.equal(['remove']);
+  });
+
+  it('is started where the engine dropped only the default limit of processes', async () => {
+    labels = limitsLabel(settings, { memoryBytes: limits.memoryBytes });
+    expect(await started({ PidsLimit: 0 }, true)).to.equal('');
+    expect(await started({ PidsLimit: 0, Memory: 0 }, true)).to.contain('not enforce memory, and');
+    expect(calls).to.deep.equal(['start', 'remove']);
   });
 
   it('is started where the engine has all limits, or only counts no swap, and without strict in any case', async () => {

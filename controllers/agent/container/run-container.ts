@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from 'kedge/rpc';
-import { unenforcedLimits } from './changed-limits.js';
+import { unenforcedLimits } from './limits/changed-limits.js';
 import { tableOf } from './engine/answer-fields.js';
 import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
 import { isEngineError } from './engine/engine-error.js';

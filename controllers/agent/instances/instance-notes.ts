@@ -138,10 +138,10 @@ export class InstanceNotes {
         : noted('ContainersReady', true, 'Running', runs),
       ready,
     ];
-    if (unenforced !== undefined)
-      conditions.push(noted('LimitsEnforced', false, 'LimitsNotEnforced', unenforced));
-    else if (changedLimits !== undefined)
-      conditions.push(noted('LimitsEnforced', false, 'LimitsChanged', changedLimits));
+    const deviations = [changedLimits, unenforced].filter((text) => text !== undefined);
+    const deviation = changedLimits === undefined ? 'LimitsNotEnforced' : 'LimitsChanged';
+    if (deviations.length > 0)
+      conditions.push(noted('LimitsEnforced', false, deviation, deviations.join('; ')));
     else if (findCondition(instance.conditions, 'LimitsEnforced'))
       conditions.push(
         noted('LimitsEnforced', true, 'LimitsEnforced', 'all limits of the workload are enforced'),

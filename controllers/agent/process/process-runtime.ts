@@ -15,6 +15,7 @@ import type { LogLine, LogRequest } from '../runtime/log.js';
 import { RunningCommands } from '../runtime/running-commands.js';
 import { type Isolation, probeIsolation } from './isolation.js';
 import { execInProcess } from './process-exec.js';
+import { limitsNotes } from './cgroup/changed-limit-files.js';
 import { WorkloadGroups, type WorkloadGroupsOptions } from './cgroup/workload-groups.js';
 import {
   isAlive,
@@ -190,8 +191,7 @@ export class ProcessRuntime implements Runtime {
       if (this.#watches.watch(id, directory) && readIfExists(join(directory, 'exit')) !== undefined)
         return this.observe(id);
       const startedAt = statSync(join(directory, 'pid')).mtimeMs;
-      const unenforced = readIfExists(join(directory, 'unenforced'));
-      const limits = unenforced === undefined ? {} : { unenforced };
+      const limits = limitsNotes(directory);
       return { state: 'running', run: n, pid: workload.pid, startedAt, ...limits };
     }
     return this.#unclear(id, directory, n, workload);

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { limitLine } from './cgroup/changed-limit-files.js';
 import type { PreparedGroup } from './cgroup/workload-groups.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
 import type { LaunchFile } from '../launch/launcher.js';
@@ -68,6 +69,7 @@ export async function makeRunFolder(
     shared: textOf(volumeDirectories),
     privileges: textOf(words),
     ...(group.procs.length > 0 && { groups: textOf(group.procs) }),
+    ...(group.limits.length > 0 && { limits: textOf(group.limits.map(limitLine)) }),
     ...(group.unenforced !== undefined && { unenforced: group.unenforced }),
   };
   return Object.entries(texts).map(([name, text]) => ({ path: join(directory, name), text }));

@@ -87,7 +87,7 @@ export type WorkloadState =
       readonly published?: readonly PublishedPort[];
       /** The reason why its limits are not enforced; absent if they are, or without limits. */
       readonly unenforced?: string;
-      /** How the limits of a container differ from those of its service; absent if they do not. */
+      /** How its limits were changed since its start, and how to restore them; absent if they were not. */
       readonly changedLimits?: string;
       /** Why a running container can't work: another user of the engine paused it, or disconnected it from the network of the cluster. */
       readonly impaired?: { readonly reason: 'Paused' | 'NetworkLost'; readonly message: string };

@@ -64,8 +64,12 @@ export function strictLimits({ object }: About<'Instance'>): Remedy {
 /** The remedy if the node can't enforce the limits of a workload. */
 export function limitsNotEnforced({ object }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
+  const needs =
+    object.template.runtime === 'process'
+      ? `kedged on node ${object.node ?? ''} needs root and cgroup controllers for limits`
+      : `the kernel of node ${object.node ?? ''} needs the cgroup controllers of these limits`;
   return run(
     patchOf('service', service, { resources: null }),
-    `kedged on node ${object.node ?? ''} needs root and cgroup controllers for limits; without them, let service ${service.namespace}/${service.name} run without limits`,
+    `${needs}; without them, let service ${service.namespace}/${service.name} run without limits`,
   );
 }

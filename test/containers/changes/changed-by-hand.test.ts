@@ -1,3 +1,5 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../../acceptance/daemon.js';
@@ -114,6 +116,21 @@ describe('containers that a user of the engine changes by hand', function () {
         },
         30_000,
       );
+    const restore = (message: string): string =>
+      engine.docker(...(/docker (update [^;]*) restores/.exec(message)?.[1] ?? '').split(' '));
+    // Past the engine, whose configuration stays the same.
+    const pid = engine.docker('inspect', '--format={{.State.Pid}}', container);
+    const groups = (await readFile(`/proc/${pid}/cgroup`, 'utf8')).split('\n');
+    const group = groups.find((line) => /^\d+:(pids)?:/.test(line) && line.includes(container));
+    const [, controller = '', folder = ''] = group?.split(':') ?? [];
+    const pids = join('/sys/fs/cgroup', controller, folder, 'pids.max');
+    expect((await readFile(pids, 'utf8')).trim()).to.equal('50');
+    await writeFile(pids, '99');
+    const told = await limitsAre('False', 'LimitsChanged');
+    expect(told).to.contain('pids 99 instead of 50');
+    restore(told);
+    await limitsAre('True', 'LimitsEnforced');
+    expect((await readFile(pids, 'utf8')).trim()).to.equal('50');
     for (const restart of [false, true]) {
       const more = ['--memory=1g', '--memory-swap=1g', '--pids-limit=99', '--cpu-period=50000'];
       engine.docker('update', ...more, container);
@@ -122,7 +139,7 @@ describe('containers that a user of the engine changes by hand', function () {
       expect(message).to.contain('cpu 1000m instead of 500m');
       expect(await why('limited')).to.contain('kedge restart instance/limited-0');
       if (restart) await daemon.ok('POST', `${base}/instances/limited-0:restart`);
-      else engine.docker(...(/docker (update [^;]*) restores/.exec(message)?.[1] ?? '').split(' '));
+      else restore(message);
       if (!restart) await limitsAre('True', 'LimitsEnforced');
     }
     await eventually('a container with the limits of the service', async () => {

@@ -104,7 +104,7 @@ describe('EngineClient', () => {
     const slow = new EngineClient({ socketPath: engine.socketPath, clock });
     await slow.version(signal);
     engine.answer = () => undefined;
-    const failing = errorOf(slow.images.list(signal));
+    const failing = errorOf(slow.images.list(signal, true));
     await eventually('the call to arrive', () => engine.calls.length === 2);
     await clock.advance(20_000);
     const error = await failing;
@@ -119,9 +119,22 @@ describe('EngineClient', () => {
     const clock = new FakeClock();
     const slow = new EngineClient({ socketPath: engine.socketPath, clock });
     engine.answer = (_request, response) => void response.writeHead(200).write('[{');
-    const failing = errorOf(slow.images.list(signal));
+    const failing = errorOf(slow.images.list(signal, true));
     await eventually('the call to arrive', () => engine.calls.length === 2);
     await clock.advance(20_000);
+    expect((await failing).kind).to.equal('Timeout');
+  });
+
+  it('a list that is part of a load or a prune has more time than one for a caller', async () => {
+    const clock = new FakeClock();
+    const slow = new EngineClient({ socketPath: engine.socketPath, clock });
+    await slow.version(signal);
+    engine.answer = () => undefined;
+    const failing = errorOf(slow.images.list(signal));
+    await eventually('the call to arrive', () => engine.calls.length === 2);
+    await clock.advance(299_999);
+    expect(clock.pending).to.equal(1);
+    await clock.advance(1);
     expect((await failing).kind).to.equal('Timeout');
   });
 

@@ -6,6 +6,7 @@ import type { EngineVersion } from './api-window.js';
 import { EngineContainers } from './engine-containers.js';
 import { isEngineError } from './engine-error.js';
 import { EngineExec } from './engine-exec.js';
+import type { ContainerLimits } from './engine-limits.js';
 import { EngineImages } from './engine-images.js';
 import { jsonLines } from './json-lines.js';
 
@@ -19,6 +20,15 @@ export interface EngineEvent {
   /** Labels and other attributes of the object. */
   readonly attributes: Readonly<Record<string, string>>;
 }
+
+/** Whether the engine supports a limit, by its field in the answer of `/info`. */
+const limitSupport = [
+  ['cpuMillis', 'CpuCfsQuota'],
+  ['cpuShares', 'CPUShares'],
+  ['memoryBytes', 'MemoryLimit'],
+  ['memoryAndSwapBytes', 'SwapLimit'],
+  ['pids', 'PidsLimit'],
+] as const;
 
 /** Dependencies of {@link EngineClient}. */
 export interface EngineClientOptions {
@@ -40,6 +50,8 @@ export class EngineClient {
   readonly exec: EngineExec;
   readonly #api: EngineApi;
   readonly #onRootDirectory: (path: string) => void;
+  /** The information about the kernel, until a new connection for events: it may be to another engine. */
+  #kernel: JsonObject | undefined;
 
   constructor({ socketPath, clock, onRootDirectory = () => undefined }: EngineClientOptions) {
     this.#onRootDirectory = onRootDirectory;
@@ -66,7 +78,14 @@ export class EngineClient {
 
   /** Whether containers keep running while the engine is restarted (live-restore). */
   async keepsContainers(signal: AbortSignal): Promise<boolean> {
+    this.#kernel = undefined;
     return (await this.#info(signal)).LiveRestoreEnabled === true;
+  }
+
+  /** The limits of containers that the kernel of the engine does not have. */
+  async unsupportedLimits(signal: AbortSignal): Promise<readonly (keyof ContainerLimits)[]> {
+    const info = (this.#kernel ??= await this.#info(signal));
+    return limitSupport.flatMap(([field, name]) => (info[name] === false ? [field] : []));
   }
 
   async #info(signal: AbortSignal): Promise<JsonObject> {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -70,6 +71,48 @@ describe('a process with limits on a machine without control groups', () => {
     });
     expect(state).to.not.have.property('unenforced');
   });
+
+  for (const [version, files] of [
+    ['v1', { 'memory.limit_in_bytes': '134217728', 'pids.max': '24' }],
+    ['v2', { 'memory.max': '134217728', 'pids.max': '24' }],
+  ] as const)
+    it(`reports limits that were changed in control groups of ${version}, with the command that restores them`, async () => {
+      const root = join(directory, version);
+      const hierarchies = version === 'v1' ? ['memory', 'pids'] : [''];
+      for (const name of hierarchies) {
+        await mkdir(join(root, name), { recursive: true });
+        await writeFile(join(root, name, 'cgroup.procs'), '');
+      }
+      if (version === 'v2') await writeFile(join(root, 'cgroup.controllers'), 'memory pids\n');
+      const limited = new ProcessRuntime({
+        ...{ directory: join(directory, 'w'), hiddenDirectories: [], clock: systemClock },
+        cgroups: { root },
+      });
+      const workload = spec({ limits: { ...limits, pids: 20 } });
+      await limited.start(workload);
+      const running = async () => {
+        const found = await limited.observe(workload.id);
+        return found.state === 'running' ? found : undefined;
+      };
+      const state = await eventually('it to run', running);
+      expect(state).to.not.have.any.keys('changedLimits', 'unenforced');
+      const paths = Object.keys(files).map((name) =>
+        join(root, version === 'v1' ? (name.split('.')[0] ?? '') : '', 'kedge', workload.id, name),
+      );
+      for (const path of paths) await writeFile(path, 'max\n');
+      const changed = (await running())?.changedLimits ?? '';
+      expect(changed).to.match(/^limits of the process were changed, and not by Kedge: /);
+      expect(changed).to.contain(`${paths[1]} has "max" instead of "24"`);
+      expect(changed).to.match(/ restores them, as does a restart of the instance$/);
+      execFileSync('sh', ['-c', /as root, (.*) restores them/.exec(changed)?.[1] ?? '']);
+      expect(await running()).to.not.have.property('changedLimits');
+      // The group was removed, because the workload is ending.
+      await rm(root, { recursive: true });
+      expect(await running()).to.not.have.property('changedLimits');
+      await limited.stop(workload.id, 0);
+      await eventually('the removal', () => limited.remove(workload.id).then(() => true));
+      limited.close();
+    });
 
   it('has the control group on record by the name of an earlier release', async () => {
     const id = randomUUID();

@@ -125,7 +125,11 @@ describe('control groups of workloads', () => {
 
   it('do not exist for a workload without limits', async () => {
     await hierarchies('cpu', 'memory', 'pids', 'freezer');
-    expect(await groups.prepare('u')).to.deep.equal({ procs: [], unenforced: undefined });
+    expect(await groups.prepare('u')).to.deep.equal({
+      procs: [],
+      unenforced: undefined,
+      limits: [],
+    });
     expect(await readdir(join(root, 'cpu'))).to.deep.equal(['cgroup.procs']);
     await groups.kill('u');
     await groups.remove('u');

@@ -9,6 +9,7 @@ import {
   type LimitFile,
   limitFiles,
 } from './limit-files.js';
+import { acceptedIn } from './changed-limit-files.js';
 import { clusterPrefix } from '../../runtime/cluster-prefix.js';
 import { limitsRefused } from '../../../messages/starts.js';
 
@@ -25,6 +26,8 @@ export interface PreparedGroup {
   readonly procs: readonly string[];
   /** The reason why limits are not enforced; undefined if all are. */
   readonly unenforced: string | undefined;
+  /** The files with the limits as the kernel accepted them; see {@link changedLimitFiles}. */
+  readonly limits: readonly Pick<LimitFile, 'name' | 'value'>[];
 }
 
 function codeOf(error: unknown): string {
@@ -109,10 +112,12 @@ export class WorkloadGroups {
     const version = this.#versionNow();
     const folders = new Set<string>();
     const failures: string[] = [];
+    const accepted: LimitFile[] = [];
     for (const [controller, files] of limitFiles(version, limits)) {
       const folder = this.#folder(version, controller, this.#name(id));
       try {
         await this.#limited(version, controller, folder, files);
+        accepted.push(...(await acceptedIn(folder, files)));
         folders.add(folder);
       } catch (error) {
         failures.push(`${controller} (${folder}: ${codeOf(error)})`);
@@ -130,7 +135,8 @@ export class WorkloadGroups {
       failures.length === 0
         ? undefined
         : `limits of ${failures.join(' and ')} ${limitsRefused.format()}; run it as root on a machine with these cgroup controllers, or remove the limits`;
-    return { procs: [...folders].map((folder) => join(folder, 'cgroup.procs')), unenforced: why };
+    const procs = [...folders].map((folder) => join(folder, 'cgroup.procs'));
+    return { procs, unenforced: why, limits: accepted };
   }
 
   /** Creates a group with its limits. */

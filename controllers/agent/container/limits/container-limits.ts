@@ -1,6 +1,6 @@
 import type { JsonObject } from 'kedge/rpc';
-import type { ResourceLimits } from '../../resources/index.js';
-import { periodMicroseconds, sharesOf } from '../runtime/cpu-shares.js';
+import type { ResourceLimits } from '../../../resources/index.js';
+import { periodMicroseconds, sharesOf } from '../../runtime/cpu-shares.js';
 
 /** Default maximum of processes and threads of a workload. */
 const pidsDefault = 4_096;

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { JsonObject } from 'kedge/rpc';
-import type { ResourceLimits } from '../../resources/index.js';
+import type { ResourceLimits } from '../../../resources/index.js';
 import { changedLimits, limitsLabel } from './changed-limits.js';
 import { limitSettings } from './container-limits.js';
-import { limitsIn } from './engine/engine-limits.js';
+import { limitsIn } from '../engine/engine-limits.js';
 
 describe('the limits of a running container', () => {
   /** The message for a container that was created with `limits` and has `changes` in its configuration. */
@@ -11,7 +11,7 @@ describe('the limits of a running container', () => {
     const created = limitSettings(limits);
     return changedLimits({
       ...{ id: '0123456789abcdef', name: 'kedge-c-u-1' },
-      labels: limitsLabel(created),
+      labels: limitsLabel(created, limits),
       limits: limitsIn({ ...created, ...changes }),
     });
   }
@@ -30,7 +30,7 @@ describe('the limits of a running container', () => {
       'container 0123456789ab runs with memory 1Gi instead of 64Mi, memory with swap 1Gi instead of 64Mi, and not by Kedge; docker update --memory 67108864 --memory-swap 67108864 kedge-c-u-1 restores them, as does a restart of the instance',
     );
     expect(told(limits, { CpuQuota: 20_000, CpuShares: 1024, PidsLimit: -1 })).to.contain(
-      'cpu 200m instead of 500m, cpu shares 1024 instead of 256, pids no limit instead of 50, because the engine does not enforce them, or another user removed them; docker update --cpu-period 100000 --cpu-quota 50000 --cpu-shares 256 --pids-limit 50 kedge-c-u-1',
+      'cpu 200m instead of 500m, cpu shares 1024 instead of 256, pids no limit instead of 50, and not by Kedge; docker update --cpu-period 100000 --cpu-quota 50000 --cpu-shares 256 --pids-limit 50 kedge-c-u-1',
     );
     expect(told(limits, { CpuPeriod: 50_000 })).to.contain(
       'cpu 1000m instead of 500m, and not by Kedge; docker update --cpu-period 100000 --cpu-quota 50000 kedge-c-u-1',
