@@ -209,6 +209,19 @@ describe('driver check of the drivers of providers', function () {
     expect(actions).to.have.members([...guidePermissions]);
   });
 
+  it('has a complete role with the permissions in the guide: those of the page of the driver, and two lists', () => {
+    const page = readFileSync(join(root, 'docs/reference/drivers/cloud4-disk.md'), 'utf8');
+    const guide = readFileSync(join(root, 'docs/guides/clouds.md'), 'utf8');
+    const [, listed = ''] = /--permissions \\\n([^]*?[^\\])\n/.exec(guide) ?? [];
+    const rows = [...page.matchAll(/^\| `(compute\.[\w.]+)` +\|/gm)].map(([, name = '']) => name);
+    expect(rows).to.have.length(16);
+    expect(listed.split(/[\s,\\]+/)).to.have.members([
+      ...rows,
+      'compute.disks.list',
+      'compute.snapshots.list',
+    ]);
+  });
+
   it('has 12 seeded defects over four drivers', () => {
     expect(defects).to.have.length(12);
     expect(new Set(defects.map(({ provider }) => provider)).size).to.equal(4);
