@@ -50,7 +50,8 @@ function isOpenTo({ status, unschedulable }: Node): boolean {
   return status === 'Ready' && unschedulable !== true;
 }
 
-function isAt(node: Node, place: Labels): boolean {
+/** Whether a node has the labels of a place. */
+export function isAt(node: Node, place: Labels): boolean {
   const labels = labelsOf(node);
   return Object.entries(place).every(([key, value]) => labels[key] === value);
 }

@@ -242,6 +242,36 @@ describe('a volume whose class names no zone', () => {
     expect(await told()).to.contain('no Ready node that may use the volume is elsewhere');
   });
 
+  /** Creates the user of a volume; each node has the port for one of them. */
+  const exclusive = (name: string) =>
+    instance(`uses-${name}`, {
+      template: {
+        ports: [{ name: 'http', port: 80, hostPort: 8080 }],
+        volumes: [{ name: 'd', mountPath: '/d', claim: { name } }],
+      },
+    });
+
+  it('is made where its instance has room beside those that are about to be placed', async () => {
+    const names = ['v', 'w', 'x', 'y'];
+    for (const name of names) await exclusive(name);
+    // Created at once, as those of a service.
+    await Promise.all(names.map((name) => world.createVolume({ name })));
+    const zones = await Promise.all(names.map(zoneOf));
+    expect(zones.slice(0, 3)).to.have.members(['a', 'b', 'c']);
+    // Nothing is free for the last one, which has a place nevertheless.
+    expect(await world.volume('y')).to.include({ status: 'Available' });
+  });
+
+  it('is made beside no instance that was deleted before it was placed', async () => {
+    const first = await exclusive('v');
+    await world.createVolume();
+    await world.store.delete(instances, first);
+    await world.clock.advance(61_000);
+    await exclusive('w');
+    await world.createVolume({ name: 'w' });
+    expect([await zoneOf(), await zoneOf('w')]).to.deep.equal(['a', 'a']);
+  });
+
   it('joins the other volumes of its instance', async () => {
     const template = {
       volumes: ['v', 'w'].map((name) => ({ name, mountPath: `/${name}`, claim: { name } })),

@@ -6,7 +6,7 @@ import {
   type Parameters,
   type Pending,
 } from '@kedge/driver-sdk';
-import { instances } from '../../instance/kind.js';
+import { type Instance, instances } from '../../instance/kind.js';
 import { nodes } from '../../node/kind.js';
 import { isRefusal } from '../../provisioned/failure.js';
 import { homeOf } from '../../provisioned/owner.js';
@@ -17,15 +17,17 @@ import { type Volume, type VolumeStatus, volumes } from '../kind.js';
 import type { VolumeSituation } from '../states/plan.js';
 import { clearAttempt, isCreationOpen } from './earlier-attempt.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
+import { ExpectedPlacements } from '../place/expected-placements.js';
 import {
   choosePlace,
+  isAt,
   isElsewhere,
   labelsAt,
   openLabels,
   otherPlace,
   type PlaceInputs,
 } from '../place/topology-choice.js';
-import { nodesOfUsers } from '../place/user-nodes.js';
+import { expectUsers, nodesOfUsers, type UserSources, usersOf } from '../place/user-nodes.js';
 
 type Labels = Readonly<Record<string, string>>;
 type Exhausted = NonNullable<Volume['exhaustedTopologies']>;
@@ -58,6 +60,7 @@ export function noneExhausted({ exhaustedTopologies = [] }: Volume): VolumeStatu
  */
 export class Relocation {
   readonly #effects: VolumeEffects;
+  readonly #expected = new ExpectedPlacements();
 
   constructor(effects: VolumeEffects) {
     this.#effects = effects;
@@ -70,29 +73,58 @@ export class Relocation {
     prepared: PreparedCall,
     source: Snapshot | undefined,
   ): Promise<TopologyChoice> {
-    return choosePlace(await this.#inputs(volume, storageClass, prepared), source);
+    const open = openLabels(prepared.driver.capabilities(), prepared.context.parameters);
+    const users = await this.#users(volume, open);
+    // From here nothing is awaited: choices of volumes at once see each other.
+    const sources = this.#sources();
+    const choice = choosePlace(
+      this.#inputs(volume, storageClass, prepared, { users, sources }),
+      source,
+    );
+    this.#expect(volume, users, labelsAt(open, choice.type === 'node' ? choice.topology : {}));
+    return choice;
   }
 
-  async #inputs(
+  /** The instances that mount a volume whose place is open; none if its parameters name the place. */
+  async #users(volume: Volume, open: readonly string[]): Promise<readonly Instance[]> {
+    return open.length === 0 ? [] : usersOf(volume, this.#effects.options.store);
+  }
+
+  #sources(): UserSources & { readonly now: number } {
+    const { manager, clock } = this.#effects.options;
+    const now = clock.now();
+    const cached = manager.informer(instances).lister;
+    this.#expected.forgetEnded(cached, now);
+    return {
+      nodes: manager.informer(nodes).lister.list(),
+      volumes: manager.informer(volumes).lister,
+      classes: this.#effects.classes(),
+      instances: cached,
+      expected: this.#expected,
+      now,
+    };
+  }
+
+  /** Remembers where the users of a volume will run, for the choices of other volumes. */
+  #expect(volume: Volume, users: readonly Instance[], place: Labels): void {
+    if (users.length === 0 || Object.keys(place).length === 0) return;
+    expectUsers(volume, users, (node) => isAt(node, place), this.#sources());
+  }
+
+  #inputs(
     volume: Volume,
     storageClass: StorageClass,
     { driver, context: { parameters } }: PreparedCall,
+    { users, sources }: { readonly users: readonly Instance[]; readonly sources: UserSources },
     exhausted: Exhausted = this.#exhausted(volume),
-  ): Promise<PlaceInputs> {
-    const { manager, store, node: here } = this.#effects.options;
-    const all = manager.informer(nodes).lister.list();
-    const isOpen = openLabels(driver.capabilities(), parameters).length > 0;
-    const users = isOpen
-      ? await nodesOfUsers(volume, {
-          store,
-          nodes: all,
-          volumes: manager.informer(volumes).lister,
-          classes: this.#effects.classes(),
-          instances: manager.informer(instances).lister,
-        })
-      : [];
+  ): PlaceInputs {
     const places = exhausted.map(({ topology }) => topology);
-    return { volume, storageClass, nodes: all, driver, parameters, here, users, exhausted: places };
+    return {
+      ...{ volume, storageClass, nodes: sources.nodes, driver, parameters },
+      here: this.#effects.options.node,
+      users: nodesOfUsers(volume, users, sources),
+      exhausted: places,
+    };
   }
 
   /** The places that refused a short time ago. Later they may have capacity again. */
@@ -121,8 +153,10 @@ export class Relocation {
       ({ topology }) => shown(topology) !== shown(here),
     );
     const exhaustedTopologies = [...others, { topology: here, refusedAt: this.#effects.now }];
+    const users = await this.#users(volume, open);
+    const found = { users, sources: this.#sources() };
     const other = otherPlace(
-      await this.#inputs(volume, storageClass, prepared, exhaustedTopologies),
+      this.#inputs(volume, storageClass, prepared, found, exhaustedTopologies),
     );
     const text = other
       ? `no capacity in ${shown(here)}: the volume is provisioned in ${shown(labelsAt(open, other.topology))}`
@@ -150,8 +184,11 @@ export class Relocation {
     const here = shown(labelsAt(open, volume.topology));
     const exhausted = this.#exhausted(volume);
     if (!exhausted.some(({ topology }) => shown(topology) === here)) return undefined;
-    const other = otherPlace(await this.#inputs(volume, storageClass, prepared, exhausted));
+    const users = await this.#users(volume, open);
+    const found = { users, sources: this.#sources() };
+    const other = otherPlace(this.#inputs(volume, storageClass, prepared, found, exhausted));
     if (!other) return undefined;
+    this.#expect(volume, users, labelsAt(open, other.topology));
     const left = await this.leave(volume, prepared, request);
     if (left) return left;
     const there = shown(labelsAt(open, other.topology));

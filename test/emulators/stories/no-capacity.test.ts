@@ -18,7 +18,7 @@ const isCreation = {
 } as const;
 
 for (const provider of ['cloud3', 'cloud4'] as const)
-  describe(`a zone of ${provider} without capacity`, function () {
+  describe(`a zone of ${provider} without capacity or room`, function () {
     this.timeout(180_000);
     let cloud: CloudWorld;
     beforeEach(async () => {
@@ -50,6 +50,28 @@ for (const provider of ['cloud3', 'cloud4'] as const)
       expect(zoneOf(volume)).to.equal(zones[provider].n2);
       expect(await cloud.existing('volume')).to.have.length(1);
       expect(await cloud.existing('attached')).to.have.length(1);
+    });
+
+    it('is left too by what has no room beside other replicas: volumes that are made at once are where theirs run', async () => {
+      await anywhere();
+      await cloud.ok('POST', '/namespaces/shop/services', {
+        ...{ name: 's', runtime: 'container', image: 'web', scale: 2 },
+        ports: [{ name: 'http', port: 80, hostPort: 8080 }],
+        volumes: [
+          {
+            ...{ name: 'data', mountPath: '/data' },
+            claimTemplate: { storageClassName: 'c', size: '10Gi', accessMode: 'ReadWriteOnce' },
+          },
+        ],
+      });
+      await cloud.running();
+      const second = await cloud.until('the second replica', async () => {
+        const found = await cloud.get('/namespaces/shop/instances/s-1');
+        return found?.['status'] === 'Running' && found;
+      });
+      const first = await cloud.get('/namespaces/shop/instances/s-0');
+      expect([first?.['node'], second['node']]).to.have.members(['n1', 'n2']);
+      expect(await cloud.existing('attached')).to.have.length(2);
     });
 
     it('is told if the class names it, and no other one is used', async () => {
