@@ -10,8 +10,8 @@ export function configmapRules(): AdmissionRules<Configmap> {
       const data = object.data ?? {};
       const same = before !== undefined && jsonEqual(data, before.data ?? {});
       const version = same ? (before.version ?? 1) : (before?.version ?? 0) + 1;
-      return Promise.resolve({ ...object, data, version });
+      return { ...object, data, version };
     },
-    validate: (_context, object) => Promise.resolve(dataViolations(object.data ?? {})),
+    validate: (_context, object) => dataViolations(object.data ?? {}),
   };
 }

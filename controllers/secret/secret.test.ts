@@ -82,6 +82,9 @@ describe('sealer', () => {
 describe('secret admission', () => {
   const rules = secretRules(sealer);
 
+  const prepared = async (given: Secret, before: Secret | undefined): Promise<Secret> =>
+    rules.prepare!(context, given, before);
+
   it('stores no plaintext, masks answers, reveals on demand', async () => {
     const stored = await rules.prepare!(context, secret({ password: 'hunter2' }), undefined);
     expect(JSON.stringify(stored)).to.not.contain('hunter2');
@@ -123,7 +126,7 @@ describe('secret admission', () => {
       [{ b: mask }, before],
       [{ a: '2', toString: mask }, before],
     ] as const) {
-      const error = await rules.prepare!(context, secret(data), stored).catch((e: unknown) => e);
+      const error = await prepared(secret(data), stored).catch((e: unknown) => e);
       const [field] = Object.keys(data).slice(-1);
       expect(error).to.have.property('code', 'InvalidArgument');
       expect((error as StatusError).message).to.match(
@@ -134,9 +137,7 @@ describe('secret admission', () => {
 
   it('refuses bad keys, oversize data and values that look sealed', async () => {
     for (const data of [{ 'a/b': 'x' }, { a: 'x'.repeat(1_100_000) }, { a: sealer.seal('x', 'y') }])
-      expect(await codeOf(rules.prepare!(context, secret(data), undefined))).to.equal(
-        'InvalidArgument',
-      );
+      expect(await codeOf(prepared(secret(data), undefined))).to.equal('InvalidArgument');
   });
 });
 

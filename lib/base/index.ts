@@ -19,5 +19,5 @@ export * from './callback-faults.js';
 export * from './guarded-ports.js';
 export * from './linked-signal.js';
 export * from './runnable.js';
-export * from './within.js';
+export * from './promises/within.js';
 export * from './require-options.js';

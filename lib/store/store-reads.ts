@@ -1,4 +1,5 @@
 import { type Clock, linkSignals } from '../base/index.js';
+import { promised } from '../base/promises/later.js';
 import {
   type ApiObject,
   type Kind,
@@ -40,7 +41,7 @@ export class StoreReads {
   }
 
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
-    return new Promise((resolve) => resolve(this.#options.index.lookup(kind, key)));
+    return promised(() => this.#options.index.lookup(kind, key));
   }
 
   /**

@@ -7,6 +7,7 @@ import {
   StatusError,
   TimeSlice,
 } from '../../base/index.js';
+import { after, type Later } from '../../base/promises/later.js';
 import { asObject, type ApiObject, keyFor, keyString, type ObjectKey } from '../../object/index.js';
 import type { DescMessage, JsonObject, SchemaRegistry } from '../../rpc/index.js';
 import type { ObjectStore } from '../../store/index.js';
@@ -37,6 +38,18 @@ export interface AdmissionOptions {
   readonly namespaces: ServedKind | undefined;
   readonly clock: Clock;
 }
+
+/** The result of the rules of a kind. */
+interface Admitted {
+  readonly write: PreparedWrite;
+  readonly found: readonly FieldViolation[];
+}
+
+interface Before {
+  readonly before: ApiObject | undefined;
+}
+
+const none: readonly FieldViolation[] = [];
 
 /** The admission chain: shape, defaults, rules; for one object or for a set. */
 export class Admission {
@@ -69,19 +82,22 @@ export class Admission {
    * @throws StatusError InvalidArgument with every violation, NotFound for an update of a missing object, AlreadyExists
    * for a creation; errors of the rules
    */
-  async prepareNext(validation: Validation, request: WriteRequest): Promise<PreparedWrite> {
+  prepareNext(validation: Validation, request: WriteRequest): Later<PreparedWrite> {
     const { object, found: misshapen } = this.#shape(request);
     if (misshapen.length > 0) throw invalid(misshapen);
     const { kind } = request.served;
     const key = this.#key(request, object);
     const { staging } = validation;
     const staged = staging.has(kind, key);
-    const current = staged ? staging.get(kind, key) : await validation.stored(kind, key);
-    staging.set(kind, key, asStored(kind, object, current));
-    const { write, found } = await this.#admit(validation, request, object, current);
-    if (found.length > 0) throw invalid(found);
-    staging.set(kind, key, asStored(kind, write.object, current));
-    return write;
+    const present = staged ? staging.get(kind, key) : validation.stored(kind, key);
+    return after(present, (current) => {
+      staging.set(kind, key, asStored(kind, object, current));
+      return after(this.#admit(validation, request, object, current), ({ write, found }) => {
+        if (found.length > 0) throw invalid(found);
+        staging.set(kind, key, asStored(kind, write.object, current));
+        return write;
+      });
+    });
   }
 
   /**
@@ -171,51 +187,81 @@ export class Admission {
    * @param current the object of this name after the previous writes
    * @throws StatusError NotFound or AlreadyExists, as the mode of the write requires; errors of its namespace
    */
-  async #admit(
+  #admit(
     context: AdmissionContext,
     request: WriteRequest,
     given: ApiObject,
     current: ApiObject | undefined,
-  ): Promise<{ write: PreparedWrite; found: readonly FieldViolation[] }> {
+  ): Later<Admitted> {
     const { served, mode } = request;
     const { kind, rules } = served;
     const key = this.#key(request, given);
     const before = mode === 'create' ? undefined : current;
     if (mode === 'update' && !before) throw notFound({ kind: kind.kind, ...key });
-    await this.#requireNamespace(context, served, given, before);
-    const whole = withStatus(kind, given, before);
-    const object = rules.prepare ? await rules.prepare(context, whole, before) : whole;
-    const found = [
-      ...(before ? await this.#immutable(context, served, { given: whole, object, before }) : []),
-      ...((await rules.validate?.(context, object, before)) ?? []),
-    ];
-    if (mode === 'create' && current && found.length === 0)
-      throw alreadyExists({ kind: kind.kind, ...key });
-    const operation = writeOperation(request, object, before);
-    const changes = !before || changedFields(kind, object, before).length > 0;
-    return { write: { kind, key, object, before, operation, changes }, found };
+    const admitted = (object: ApiObject, found: readonly FieldViolation[]): Admitted => {
+      if (mode === 'create' && current && found.length === 0)
+        throw alreadyExists({ kind: kind.kind, ...key });
+      const operation = writeOperation(request, object, before);
+      const changes = !before || changedFields(kind, object, before).length > 0;
+      return { write: { kind, key, object, before, operation, changes }, found };
+    };
+    return after(this.#requireNamespace(context, served, given, before), () => {
+      const whole = withStatus(kind, given, before);
+      const prepared = rules.prepare ? rules.prepare(context, whole, before) : whole;
+      return after(prepared, (object) =>
+        after(this.#violations(context, served, { given: whole, object, before }), (found) =>
+          admitted(object, found),
+        ),
+      );
+    });
   }
 
-  async #requireNamespace(
+  /** The violations of the rules of a kind, and of an update those of immutable fields before them. */
+  #violations(
     context: AdmissionContext,
-    { kind, rules }: ServedKind,
+    served: ServedKind,
+    { given, object, before }: Pick<ImmutableWrite, 'given' | 'object'> & Before,
+  ): Later<readonly FieldViolation[]> {
+    const immutable = before ? this.#immutable(context, served, { given, object, before }) : none;
+    return after(immutable, (first) =>
+      after(served.rules.validate?.(context, object, before) ?? none, (further = none) =>
+        first.length === 0 ? further : [...first, ...further],
+      ),
+    );
+  }
+
+  #requireNamespace(
+    context: AdmissionContext,
+    served: ServedKind,
+    object: ApiObject,
+    before: ApiObject | undefined,
+  ): Later<void> {
+    const { namespace } = object;
+    if (served.kind.scope === 'Cluster' || namespace === undefined) return;
+    const spaces = this.#options.namespaces;
+    if (!spaces) return;
+    return after(context.lookup(spaces.kind, { name: namespace }), (space) => {
+      if (!space)
+        throw new StatusError({
+          code: 'NotFound',
+          reason: 'NamespaceNotFound',
+          message: `namespace "${namespace}" does not exist; create it first`,
+          resource: { kind: spaces.kind.kind, name: namespace },
+        });
+      if (space.metadata?.deletionRequestedAt === undefined) return;
+      return this.#requireNeeded(context, served, object, before);
+    });
+  }
+
+  /** @throws StatusError FailedPrecondition unless the object is needed in its namespace, which is being deleted */
+  async #requireNeeded(
+    context: AdmissionContext,
+    { rules }: ServedKind,
     object: ApiObject,
     before: ApiObject | undefined,
   ): Promise<void> {
-    const { namespace } = object;
-    if (kind.scope === 'Cluster' || namespace === undefined) return;
-    const spaces = this.#options.namespaces;
-    if (!spaces) return;
-    const space = await context.lookup(spaces.kind, { name: namespace });
-    if (!space)
-      throw new StatusError({
-        code: 'NotFound',
-        reason: 'NamespaceNotFound',
-        message: `namespace "${namespace}" does not exist; create it first`,
-        resource: { kind: spaces.kind.kind, name: namespace },
-      });
-    if (space.metadata?.deletionRequestedAt === undefined) return;
     if (await rules.neededWhileTerminating?.(context, object, before)) return;
+    const namespace = object.namespace ?? '';
     throw new StatusError({
       code: 'FailedPrecondition',
       reason: 'NamespaceTerminating',

@@ -7,6 +7,7 @@ import {
   sleep,
   StatusError,
 } from '../../base/index.js';
+import { isPromise, type Later } from '../../base/promises/later.js';
 import type { ObjectStore, Operation, OperationResult } from '../../store/index.js';
 import type { CallContext } from '../api/call.js';
 import type { Validation } from './validation.js';
@@ -62,16 +63,17 @@ export class ValidatedWrites {
    */
   async run<R>(
     context: Pick<CallContext, 'identity' | 'signal'>,
-    validate: (validation: Validation) => Promise<Verdict<R>>,
+    validate: (validation: Validation) => Later<Verdict<R>>,
   ): Promise<R> {
     const { store, admission, clock, random, beforeCommit } = this.#options;
     const { identity } = context;
     for (let attempt = 1; ; attempt += 1) {
       const validation = admission.validation(identity);
-      const verdict = await validate(validation);
+      const validated = validate(validation);
+      const verdict = isPromise(validated) ? await validated : validated;
       if (verdict.type === 'answer') return verdict.answer;
       const { operations } = verdict;
-      await beforeCommit?.({ subject: identity.subject, operations, attempt });
+      if (beforeCommit) await beforeCommit({ subject: identity.subject, operations, attempt });
       const checks = validation.checks();
       try {
         const results = await store.transact([...checks, ...operations]);

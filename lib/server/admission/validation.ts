@@ -1,3 +1,4 @@
+import { after, type Later, promised } from '../../base/promises/later.js';
 import {
   type AnyKind,
   type ApiObject,
@@ -42,7 +43,7 @@ export class Validation implements AdmissionContext {
   /** The state after the writes validated so far. */
   readonly staging = new Staging();
   readonly #options: ValidationOptions;
-  readonly #objects = new Map<string, Promise<ObjectRead>>();
+  readonly #objects = new Map<string, Later<ObjectRead>>();
   readonly #kinds = new Map<string, Promise<KindRead>>();
   /** The status fields that rules read, by the id of the object. */
   readonly #statusRead = new Map<string, Set<string>>();
@@ -58,20 +59,23 @@ export class Validation implements AdmissionContext {
    * A stored object or undefined, read once without a check: for the written object itself, which its own operation
    * guards.
    */
-  async stored<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
-    return (await this.#object(kind, key)).object as T | undefined;
+  stored<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Later<T | undefined> {
+    return after(this.#object(kind, key), ({ object }) => object as T | undefined);
   }
 
-  async lookup<T extends ApiObject, S extends string, P extends S = never>(
+  lookup<T extends ApiObject, S extends string, P extends S = never>(
     kind: Kind<T, S>,
     key: ObjectKey,
     { status = [] }: LookupOptions<P> = {},
   ): Promise<Seen<T, S, P> | undefined> {
-    const read = await this.#object(kind, key);
-    this.#noteStatus(read, status);
-    const { staging } = this;
-    const object = staging.has(kind, key) ? staging.get(kind, key) : read.object;
-    return object && (seenObject(kind, object, status) as Seen<T, S, P>);
+    return promised(() =>
+      after(this.#object(kind, key), (read) => {
+        this.#noteStatus(read, status);
+        const { staging } = this;
+        const object = staging.has(kind, key) ? staging.get(kind, key) : read.object;
+        return object && (seenObject(kind, object, status) as Seen<T, S, P>);
+      }),
+    );
   }
 
   async lookupAll<T extends ApiObject, S extends string>(
@@ -118,11 +122,11 @@ export class Validation implements AdmissionContext {
     );
   }
 
-  #object(kind: AnyKind, key: ObjectKey): Promise<ObjectRead> {
+  #object(kind: AnyKind, key: ObjectKey): Later<ObjectRead> {
     const id = `${kind.kind} ${keyString(key)}`;
     const known = this.#objects.get(id);
     if (known) return known;
-    const read = this.#options.store.get(kind, key).then((object) => ({ kind, key, object }));
+    const read = after(this.#options.store.get(kind, key), (object) => ({ kind, key, object }));
     this.#objects.set(id, read);
     return read;
   }

@@ -1,4 +1,5 @@
 import { hasCode, notFound, StatusError } from '../../base/index.js';
+import { after, type Later, recovered } from '../../base/promises/later.js';
 import { type ApiObject, asObject, keyFor, type ObjectKey } from '../../object/index.js';
 import type { JsonObject } from '../../rpc/index.js';
 import type { AdmissionRules } from '../api/admission-rules.js';
@@ -32,20 +33,17 @@ export class WritePlanner {
   }
 
   /** The object after the operations planned so far; undefined if it does not exist. */
-  async find(
-    { kind }: ServedKind,
-    key: ObjectKey,
-    validation: Validation,
-  ): Promise<ApiObject | undefined> {
+  find({ kind }: ServedKind, key: ObjectKey, validation: Validation): Later<ApiObject | undefined> {
     const { staging } = validation;
     return staging.has(kind, key) ? staging.get(kind, key) : validation.stored(kind, key);
   }
 
   /** Returns the object after the operations planned so far. @throws StatusError NotFound */
-  async require(served: ServedKind, key: ObjectKey, validation: Validation): Promise<ApiObject> {
-    const object = await this.find(served, key, validation);
-    if (!object) throw notFound({ kind: served.kind.kind, ...key });
-    return object;
+  require(served: ServedKind, key: ObjectKey, validation: Validation): Later<ApiObject> {
+    return after(this.find(served, key, validation), (object) => {
+      if (!object) throw notFound({ kind: served.kind.kind, ...key });
+      return object;
+    });
   }
 
   /** Whether the caller's access is restricted by object; that check needs the whole stored object. */
@@ -62,7 +60,7 @@ export class WritePlanner {
     resource: string,
     verb: string,
     object: ApiObject,
-  ): Promise<void> {
+  ): Later<void> {
     const filter = this.#options.objectAccess?.filterFor(identity);
     return requireObject(filter, identity, resource, verb, object);
   }
@@ -71,7 +69,7 @@ export class WritePlanner {
    * Checks the changed fields.
    * @throws StatusError PermissionDenied that names the fields that the caller may not change
    */
-  requireChange({ identity }: CallContext, resource: string, change: ObjectChange): Promise<void> {
+  requireChange({ identity }: CallContext, resource: string, change: ObjectChange): Later<void> {
     const filter = this.#options.objectAccess?.filterFor(identity);
     return requireChange(filter, identity, resource, change);
   }
@@ -81,36 +79,40 @@ export class WritePlanner {
    * @throws StatusError as {@link Admission.prepareNext}; PermissionDenied for an object or a field that the caller may
    * not change
    */
-  async write(
+  write(
     context: CallContext,
     request: WriteRequest & { readonly mode: 'create' | 'update' },
     validation: Validation,
-  ): Promise<PreparedWrite> {
+  ): Later<PreparedWrite> {
     const { served, mode } = request;
-    const write = await this.#prepared(context, request, validation);
-    const { before, object } = write;
-    await this.requireAccess(context, served.kind.plural, mode, before ?? object);
-    await this.requireChange(context, served.kind.plural, { before, after: object });
-    return write;
+    const { plural } = served.kind;
+    const prepared = recovered(
+      () => this.#options.admission.prepareNext(validation, request),
+      (error) => this.#refused(context, request, validation, error),
+    );
+    return after(prepared, (write) => {
+      const { before, object } = write;
+      const allowed = this.requireAccess(context, plural, mode, before ?? object);
+      return after(allowed, () =>
+        after(this.requireChange(context, plural, { before, after: object }), () => write),
+      );
+    });
   }
 
-  /** Prepares a write. The error for an existing object discloses it only to callers that may access it. */
-  async #prepared(
+  /** Rejects. The error for an existing object discloses it only to callers that may access it. */
+  async #refused(
     context: CallContext,
     request: WriteRequest & { readonly mode: 'create' | 'update' },
     validation: Validation,
-  ): Promise<PreparedWrite> {
-    try {
-      return await this.#options.admission.prepareNext(validation, request);
-    } catch (error) {
-      const there = hasCode(error, 'AlreadyExists') && StatusError.from(error).resource;
-      if (!there || !this.narrows(context)) throw error;
-      const { kind } = request.served;
-      const key = keyFor(kind, there.namespace, there.name);
-      const object = await validation.stored(kind, key);
-      if (object) await this.requireAccess(context, kind.plural, request.mode, object);
-      throw error;
-    }
+    error: unknown,
+  ): Promise<never> {
+    const there = hasCode(error, 'AlreadyExists') && StatusError.from(error).resource;
+    if (!there || !this.narrows(context)) throw error;
+    const { kind } = request.served;
+    const key = keyFor(kind, there.namespace, there.name);
+    const object = await validation.stored(kind, key);
+    if (object) await this.requireAccess(context, kind.plural, request.mode, object);
+    throw error;
   }
 
   /**

@@ -61,13 +61,13 @@ export interface AdmissionRules<T extends ApiObject = ApiObject> {
    * Fills in defaults and converts the object to its stored form. `before` is set for an update. It runs after the
    * validation of the shape and before {@link validate}.
    */
-  prepare?(context: AdmissionContext, object: T, before: T | undefined): Promise<T>;
+  prepare?(context: AdmissionContext, object: T, before: T | undefined): T | Promise<T>;
   /** Returns all violations of the prepared object. */
   validate?(
     context: AdmissionContext,
     object: T,
     before: T | undefined,
-  ): Promise<readonly FieldViolation[]>;
+  ): readonly FieldViolation[] | Promise<readonly FieldViolation[]>;
   /** Refuses a deletion by throwing FailedPrecondition. `options` are further fields of the request. */
   validateDelete?(
     context: AdmissionContext,

@@ -1,4 +1,5 @@
 import { type FieldViolation, StatusError } from '../../base/index.js';
+import { after, type Later } from '../../base/promises/later.js';
 import type { ApiObject } from '../../object/index.js';
 import { holders, type Identity } from '../auth/index.js';
 
@@ -65,18 +66,21 @@ function labelOf({ namespace, name }: ApiObject): string {
 }
 
 /** Checks that the filter allows an access. No filter allows every access. @throws StatusError PermissionDenied */
-export async function requireObject(
+export function requireObject(
   filter: ObjectFilter | undefined,
   identity: Identity,
   resource: string,
   verb: string,
   object: ApiObject,
-): Promise<void> {
-  if (!filter || (await filter.allows(resource, verb, object))) return;
-  throw new StatusError({
-    code: 'PermissionDenied',
-    reason: 'PermissionDenied',
-    message: `${identity.subject} is not permitted to ${verb} ${resource} "${labelOf(object)}": the object does not belong to this account`,
+): Later<void> {
+  if (!filter) return;
+  return after(filter.allows(resource, verb, object), (allowed) => {
+    if (allowed) return;
+    throw new StatusError({
+      code: 'PermissionDenied',
+      reason: 'PermissionDenied',
+      message: `${identity.subject} is not permitted to ${verb} ${resource} "${labelOf(object)}": the object does not belong to this account`,
+    });
   });
 }
 
@@ -84,13 +88,23 @@ export async function requireObject(
  * Checks that the filter allows the changed fields of a write.
  * @throws StatusError PermissionDenied with every field that the identity may not change in this way
  */
-export async function requireChange(
+export function requireChange(
   filter: ObjectFilter | undefined,
   identity: Identity,
   resource: string,
   change: ObjectChange,
-): Promise<void> {
-  const violations = (await filter?.withheld?.(resource, change)) ?? [];
+): Later<void> {
+  const withheld = filter?.withheld?.(resource, change);
+  if (withheld === undefined) return;
+  return after(withheld, (found = []) => requireNone(found, identity, resource, change));
+}
+
+function requireNone(
+  violations: readonly FieldViolation[],
+  identity: Identity,
+  resource: string,
+  change: ObjectChange,
+): void {
   if (violations.length === 0) return;
   const reported = violations
     .map(({ field, description }) => `${field}: ${description}`)

@@ -7,6 +7,7 @@ import {
   StatusError,
   timestamp,
 } from '../../base/index.js';
+import { after, type Later, promised, together } from '../../base/promises/later.js';
 import type { AnyKind } from '../../object/index.js';
 import type { ObjectStore } from '../../store/index.js';
 import {
@@ -95,15 +96,19 @@ export class Authenticator implements Authentication {
    * @throws StatusError Unauthenticated: TokenRequired without a token, NodeGone for the account of a deleted node, and
    * one message for every other invalid token
    */
-  async authenticate(header: string | undefined): Promise<Identity> {
-    if (header === undefined || header === '')
-      throw refused(
-        'TokenRequired',
-        'a bearer token is required: send "authorization: Bearer <token>"',
-      );
-    const key = this.#proven.keyOf(header);
-    const known = await this.#stillProven(key);
-    if (known) return known;
+  authenticate(header: string | undefined): Promise<Identity> {
+    return promised(() => {
+      if (header === undefined || header === '')
+        throw refused(
+          'TokenRequired',
+          'a bearer token is required: send "authorization: Bearer <token>"',
+        );
+      const key = this.#proven.keyOf(header);
+      return after(this.#stillProven(key), (identity) => identity ?? this.#prove(header, key));
+    });
+  }
+
+  async #prove(header: string, key: string): Promise<Identity> {
     const text = /^Bearer +(\S+)$/i.exec(header)?.[1];
     const parsed = text === undefined ? undefined : parseToken(text);
     const token = parsed && (await this.#store.get(tokens, { name: parsed.id }));
@@ -117,26 +122,29 @@ export class Authenticator implements Authentication {
   }
 
   /** The identity of a header that was proven before, if nothing that it was made of has changed. */
-  async #stillProven(key: string): Promise<Identity | undefined> {
+  #stillProven(key: string): Later<Identity | undefined> {
     const proof = this.#proven.get(key);
     if (!proof) return undefined;
     const { token, identity } = proof;
-    if (!(await this.#holds(proof))) {
-      this.#proven.forget(key);
-      return undefined;
-    }
-    this.#noteUse(token);
-    return identity;
+    return after(this.#holds(proof), (holds) => {
+      if (holds) this.#noteUse(token);
+      else this.#proven.forget(key);
+      return holds ? identity : undefined;
+    });
   }
 
-  async #holds(reads: GrantReads): Promise<boolean> {
-    for (const token of reads.tokens) {
-      if (this.#expired(token.expiresAt)) return false;
-      if ((await this.#store.get(tokens, { name: token.name })) !== token) return false;
-    }
-    for (const user of reads.users)
-      if ((await this.#store.get(users, { name: user.name })) !== user) return false;
-    return true;
+  #holds(reads: GrantReads): Later<boolean> {
+    const stored = [
+      ...reads.tokens.map(({ name }) => this.#store.get<Token | User>(tokens, { name })),
+      ...reads.users.map(({ name }) => this.#store.get<Token | User>(users, { name })),
+    ];
+    const made = [...reads.tokens, ...reads.users];
+    return after(
+      together(stored),
+      (found) =>
+        made.every((object, at) => found[at] === object) &&
+        !reads.tokens.some(({ expiresAt }) => this.#expired(expiresAt)),
+    );
   }
 
   /**

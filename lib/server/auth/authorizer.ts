@@ -1,8 +1,9 @@
 import { StatusError } from '../../base/index.js';
+import { after, type Later, promised } from '../../base/promises/later.js';
 import type { StoreReader } from '../../store/index.js';
 import type { Identity } from './identity.js';
 import { isGranted } from './grants.js';
-import { policies, type PolicyRule } from './kinds.js';
+import { type Policy, policies, type PolicyRule } from './kinds.js';
 import { allHolders } from './token-ancestors.js';
 
 /** The access of a call. `namespace` is undefined for cluster-scoped kinds, `*` for all namespaces. */
@@ -40,13 +41,16 @@ export function accessControl(
   allows: (identity: Identity, access: Access) => boolean | Promise<boolean>,
 ): AccessControl {
   const can = (identity: Identity, access: Access): Promise<boolean> =>
-    allHolders(identity, (holder) => allows(holder, access));
-  return {
-    can,
-    require: async (identity, access) => {
-      if (!(await can(identity, access))) throw denied(identity, access);
-    },
-  };
+    promised(() => allHolders(identity, (holder) => allows(holder, access)));
+  return { can, require: (identity, access) => required(can, identity, access) };
+}
+
+function required(can: AccessControl['can'], identity: Identity, access: Access): Promise<void> {
+  return promised(() =>
+    after(can(identity, access), (found) => {
+      if (!found) throw denied(identity, access);
+    }),
+  );
 }
 
 function denied(identity: Identity, access: Access): StatusError {
@@ -68,24 +72,28 @@ export class Authorizer implements AccessControl {
 
   /** Whether the caller and the creators of its token have a right. */
   can(identity: Identity, access: Access): Promise<boolean> {
-    return allHolders(identity, (holder) => this.#has(holder, access));
+    return promised(() => allHolders(identity, (holder) => this.#has(holder, access)));
   }
 
-  async #has(identity: Identity, access: Access): Promise<boolean> {
-    for (const name of identity.policies) {
-      const policy = await this.#store.get(policies, { name });
-      if (!policy || !isGranted(policy, identity.policyUids)) continue;
-      if (policy.rules?.some((rule) => allows(rule, access))) return true;
-    }
-    return false;
+  #has(identity: Identity, access: Access): Later<boolean> {
+    const grants = (policy: Policy | undefined): boolean =>
+      policy !== undefined &&
+      isGranted(policy, identity.policyUids) &&
+      policy.rules?.some((rule) => allows(rule, access)) === true;
+    const from = (at: number): Later<boolean> => {
+      const name = identity.policies[at];
+      if (name === undefined) return false;
+      const policy = this.#store.get(policies, { name });
+      return after(policy, (found) => grants(found) || from(at + 1));
+    };
+    return from(0);
   }
 
   /**
    * Resolves if the caller and the creators of its token have a right.
    * @throws StatusError PermissionDenied that names subject, verb, resource and namespace.
    */
-  async require(identity: Identity, access: Access): Promise<void> {
-    if (await this.can(identity, access)) return;
-    throw denied(identity, access);
+  require(identity: Identity, access: Access): Promise<void> {
+    return required((...given) => this.can(...given), identity, access);
   }
 }

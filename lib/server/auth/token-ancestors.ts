@@ -1,4 +1,5 @@
 import { failedPrecondition } from '../../base/index.js';
+import { after, type Later } from '../../base/promises/later.js';
 import type { Identity } from './identity.js';
 
 /** Maximum number of ancestors of a token: each call checks all of them. */
@@ -18,13 +19,17 @@ export function holders(identity: Identity): readonly Identity[] {
 }
 
 /** True if the caller and all creators of its token have a right. */
-export async function allHolders(
+export function allHolders(
   identity: Identity,
-  has: (holder: Identity) => boolean | Promise<boolean>,
-): Promise<boolean> {
-  if (!identity.parent) return (await has(identity)) === true;
-  for (const holder of holders(identity)) if ((await has(holder)) !== true) return false;
-  return true;
+  has: (holder: Identity) => Later<boolean>,
+): Later<boolean> {
+  if (!identity.parent) return after(has(identity), (found) => found === true);
+  const all = holders(identity);
+  const from = (at: number): Later<boolean> => {
+    const holder = all[at];
+    return !holder || after(has(holder), (found) => found === true && from(at + 1));
+  };
+  return from(0);
 }
 
 /** The nodes that the access of a call is restricted to, as one string. */

@@ -7,6 +7,7 @@ import {
   StatusError,
   timestamp,
 } from '../../base/index.js';
+import { after, isPromise, type Later, recovered } from '../../base/promises/later.js';
 import { type JsonObject, type MethodInfo, present } from '../../rpc/index.js';
 import type { ServedKind } from '../api/served-kind.js';
 import type { AuditEntry, AuditSink } from '../api/audit.js';
@@ -15,13 +16,13 @@ import {
   type AccessControl,
   type Authentication,
   type Identity,
-  withoutTokens,
 } from '../auth/index.js';
 import { anonymous, type CallContext, type CustomMethod, type Peer } from '../api/call.js';
 import { publicError } from '../schema/error-body.js';
 import type { FailureDelay } from './failure-delay.js';
 import { MethodRights } from './method-rights.js';
 import { requireName } from './normalized-request.js';
+import { recordedText } from './recorded-text.js';
 import type { ObjectAccess } from '../api/object-access.js';
 import type { Resources } from '../objects/resources.js';
 import { GuardedStream } from './guarded-stream.js';
@@ -42,9 +43,6 @@ export interface DispatcherOptions {
   readonly metrics: Metrics;
   readonly clock: Clock;
 }
-
-/** Maximum length of a name or namespace in the audit record, in characters. */
-const recordedCharactersMax = 512;
 
 /** A call before authentication. */
 export interface Caller {
@@ -93,22 +91,17 @@ export class Dispatcher {
    * increasingly.
    * @throws StatusError Unauthenticated
    */
-  async authenticate(
-    method: MethodInfo,
-    header: string | undefined,
-    caller: Caller,
-  ): Promise<Identity> {
+  authenticate(method: MethodInfo, header: string | undefined, caller: Caller): Later<Identity> {
     if (this.#custom.get(method.id)?.access.type === 'anonymous') return anonymous;
-    try {
-      return await this.#options.authenticator.authenticate(header);
-    } catch (error) {
-      const { peer, requestId, transport } = caller;
-      const context = { peer, requestId, transport, identity: { ...anonymous, subject: '' } };
-      this.#over(method, context, {}, this.#options.clock.monotonic(), error);
-      // A call without a token is not a guess.
-      if (header) await this.#options.failureDelay.failed(caller.peer.address, caller.signal);
-      throw error;
-    }
+    return recovered(
+      () => this.#options.authenticator.authenticate(header),
+      (error) => {
+        const { peer, requestId, transport } = caller;
+        const context = { peer, requestId, transport, identity: { ...anonymous, subject: '' } };
+        this.#over(method, context, {}, this.#options.clock.monotonic(), error);
+        return this.#delayed(header, caller, error);
+      },
+    );
   }
 
   /**
@@ -116,13 +109,17 @@ export class Dispatcher {
    * increasingly.
    * @throws StatusError Unauthenticated
    */
-  async requireCaller(header: string | undefined, caller: Caller): Promise<Identity> {
-    try {
-      return await this.#options.authenticator.authenticate(header);
-    } catch (error) {
-      if (header) await this.#options.failureDelay.failed(caller.peer.address, caller.signal);
-      throw error;
-    }
+  requireCaller(header: string | undefined, caller: Caller): Later<Identity> {
+    return recovered(
+      () => this.#options.authenticator.authenticate(header),
+      (error) => this.#delayed(header, caller, error),
+    );
+  }
+
+  /** Rejects with the error of an authentication, later if it may be a guess: a call without a token is not one. */
+  async #delayed(header: string | undefined, caller: Caller, error: unknown): Promise<never> {
+    if (header) await this.#options.failureDelay.failed(caller.peer.address, caller.signal);
+    throw error;
   }
 
   /** Records a request that could not be parsed and did not reach a handler. */
@@ -135,7 +132,9 @@ export class Dispatcher {
     const request = this.#rights.normalized(method, given);
     const begun = this.#options.clock.monotonic();
     try {
-      const answer = await this.#unary(method, context, request);
+      const authorized = this.#authorize(method, context, request);
+      if (isPromise(authorized)) await authorized;
+      const answer = await this.#answer(method, context, request);
       this.#over(method, context, request, begun);
       return answer;
     } catch (error) {
@@ -144,11 +143,12 @@ export class Dispatcher {
     }
   }
 
-  async #unary(method: MethodInfo, context: CallContext, request: JsonObject): Promise<JsonObject> {
-    await this.#authorize(method, context, request);
+  #answer(method: MethodInfo, context: CallContext, request: JsonObject): Later<JsonObject> {
     const custom = this.#custom.get(method.id);
     if (custom?.handler.type === 'unary')
-      return present(method.output, await custom.handler.call(context, request));
+      return after(custom.handler.call(context, request), (answer) =>
+        present(method.output, answer),
+      );
     const { served, verb } = this.#rights.standard(method);
     if (verb === 'Watch') throw this.#rights.unimplemented(method);
     return this.#options.resources.unary(verb, served, context, request);
@@ -215,25 +215,30 @@ export class Dispatcher {
     });
   }
 
-  async #authorize(
+  #authorize(
     method: MethodInfo,
     context: CallContext,
     request: JsonObject,
-  ): Promise<Access | undefined> {
+  ): Later<Access | undefined> {
     const access = this.#rights.accessOf(method, request);
-    const { authorizer, objectAccess } = this.#options;
     if (!access) return undefined;
-    await authorizer.require(context.identity, access);
+    return after(this.#options.authorizer.require(context.identity, access), () => {
+      this.#requireNarrow(method, context, request);
+      return access;
+    });
+  }
+
+  /** Checks what an authorized call needs beside its right. @throws StatusError InvalidArgument, PermissionDenied */
+  #requireNarrow(method: MethodInfo, context: CallContext, request: JsonObject): void {
     requireName(method, request);
     const narrows =
       method.standard !== undefined || this.#custom.get(method.id)?.access.type === 'request';
-    if (!narrows && objectAccess?.filterFor(context.identity))
+    if (!narrows && this.#options.objectAccess?.filterFor(context.identity))
       throw new StatusError({
         code: 'PermissionDenied',
         reason: 'PermissionDenied',
         message: `${context.identity.subject} is permitted to access only its own objects, and ${method.id} is not limited to them`,
       });
-    return access;
   }
 
   #over(
@@ -277,8 +282,8 @@ export class Dispatcher {
         method: method.id,
         verb,
         resource,
-        namespace: clipped(namespace),
-        name: clipped(name),
+        namespace: recordedText(namespace),
+        name: recordedText(name),
         ...(operations === undefined ? {} : { operations }),
         stage,
         code,
@@ -287,14 +292,4 @@ export class Dispatcher {
       });
     }
   }
-}
-
-/**
- * A string of a request for the audit record: truncated and redacted, because a refused name may be long or contain a
- * token.
- */
-function clipped(text: string): string {
-  const shown =
-    text.length <= recordedCharactersMax ? text : `${text.slice(0, recordedCharactersMax)}...`;
-  return withoutTokens(shown);
 }

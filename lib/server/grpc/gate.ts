@@ -1,4 +1,5 @@
 import { type Clock, StatusError } from '../../base/index.js';
+import { after, type Later, recovered } from '../../base/promises/later.js';
 import type { MethodInfo } from '../../rpc/index.js';
 import type { Identity } from '../auth/index.js';
 import { anonymous } from '../api/call.js';
@@ -28,7 +29,7 @@ export interface AuthenticatedCall {
    * Returns the caller of a request that has arrived. One that arrived after its headers is authenticated again: a
    * token that was revoked meanwhile would keep its rights for as long as a request may take.
    */
-  readonly identify: () => Promise<Identity> | Identity;
+  readonly identify: () => Later<Identity>;
   /** To be called when the request has arrived, or the first message of a client stream. */
   readonly arrived: () => void;
 }
@@ -42,6 +43,7 @@ export class GrpcGate {
   readonly #methods: ReadonlyMap<string, MethodInfo>;
   readonly #unfinished: UnfinishedCalls;
   #anonymous = 0;
+  #run: object | undefined;
 
   constructor(options: GateOptions) {
     this.#options = options;
@@ -57,23 +59,37 @@ export class GrpcGate {
   ): void {
     const { path } = call;
     const method = this.#methods.get(path);
-    this.#prove(method, call, caller)
-      .then((identity) => {
-        if (call.isOver) return;
-        if (!method) throw unknown(path);
-        if (identity === anonymous) call.whenOver(this.#enter());
-        else call.trust();
-        const cut = (why: StatusError): void => call.cut(this.#options.statusOf(method, why));
-        const arrived = this.#unfinished.begin(identity.uid ?? identity.subject, cut);
-        call.whenOver(arrived);
-        const isProven = call.hasArrived || identity === anonymous;
-        const identify = () => (isProven ? identity : this.#prove(method, call, caller));
-        handle({ call, method, caller, identity, identify, arrived });
-      })
-      .catch((thrown: unknown) => call.finish(this.#options.statusOf({ id: path }, thrown)));
+    const run = this.#presentRun();
+    const entered = recovered(
+      () =>
+        after(this.#prove(method, call, caller), (identity) => {
+          if (call.isOver) return;
+          if (!method) throw unknown(path);
+          if (identity === anonymous) call.whenOver(this.#enter());
+          else call.trust();
+          const cut = (why: StatusError): void => call.cut(this.#options.statusOf(method, why));
+          const arrived = this.#unfinished.begin(identity.uid ?? identity.subject, cut);
+          call.whenOver(arrived);
+          const isProven = call.hasArrived || identity === anonymous;
+          const identify = (): Later<Identity> =>
+            isProven || this.#run === run ? identity : this.#prove(method, call, caller);
+          handle({ call, method, caller, identity, identify, arrived });
+        }),
+      (thrown) => call.finish(this.#options.statusOf({ id: path }, thrown)),
+    );
+    void entered;
   }
 
-  #prove(method: MethodInfo | undefined, call: GrpcCall, caller: RequestCaller): Promise<Identity> {
+  /** Identifies what runs without a pause, such as the work on all frames of one read: nothing is revoked meanwhile. */
+  #presentRun(): object {
+    if (!this.#run) {
+      this.#run = {};
+      queueMicrotask(() => (this.#run = undefined));
+    }
+    return this.#run;
+  }
+
+  #prove(method: MethodInfo | undefined, call: GrpcCall, caller: RequestCaller): Later<Identity> {
     const { dispatcher } = this.#options;
     const header = authorizationOf(call);
     if (method) return dispatcher.authenticate(method, header, caller);

@@ -5,6 +5,7 @@ import {
 } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { statusCodes, type StatusError, systemClock } from '../../base/index.js';
+import { isPromise, type Later, recovered } from '../../base/promises/later.js';
 import type { JsonObject, MethodInfo } from '../../rpc/index.js';
 import { GrpcCall } from './call.js';
 import { MessageQueue } from './message-queue.js';
@@ -153,8 +154,10 @@ export class GrpcServer {
   async #unary(given: AuthenticatedCall, bytes: Buffer): Promise<void> {
     const { call, method, caller, identify } = given;
     try {
-      const context = caller.as(await identify());
-      const request = await this.#decode(method, context, bytes);
+      const identified = identify();
+      const context = caller.as(isPromise(identified) ? await identified : identified);
+      const decoded = this.#decode(method, context, bytes);
+      const request = isPromise(decoded) ? await decoded : decoded;
       const answer = await this.#options.dispatcher.unary(method, context, request);
       const items = longItems(method, answer);
       const { schemas, clock } = this.#options;
@@ -230,13 +233,14 @@ export class GrpcServer {
     for await (const bytes of queue.taken()) yield await readRequest(schemas, method, bytes, clock);
   }
 
-  async #decode(method: MethodInfo, context: CallContext, bytes: Buffer): Promise<JsonObject> {
+  #decode(method: MethodInfo, context: CallContext, bytes: Buffer): Later<JsonObject> {
     const { schemas, clock } = this.#options;
-    try {
-      return await readRequest(schemas, method, bytes, clock);
-    } catch (error) {
-      this.#options.dispatcher.unreadable(method, context, error);
-      throw error;
-    }
+    return recovered(
+      () => readRequest(schemas, method, bytes, clock),
+      (error) => {
+        this.#options.dispatcher.unreadable(method, context, error);
+        throw error;
+      },
+    );
   }
 }

@@ -1,4 +1,5 @@
 import { hasCode } from '../../base/index.js';
+import { after } from '../../base/promises/later.js';
 import type { ApiObject, ObjectKey } from '../../object/index.js';
 import {
   bodyField,
@@ -68,7 +69,7 @@ export class Resources {
    * The answer of a method of the kind's service, for the transport of the call; see {@link hasStoredItems}.
    * @throws StatusError of the read or the write
    */
-  async unary(
+  unary(
     verb: Exclude<StandardVerb, 'Watch'>,
     served: ServedKind,
     context: CallContext,
@@ -143,7 +144,7 @@ export class Resources {
     };
   }
 
-  async #write(
+  #write(
     served: ServedKind,
     context: CallContext,
     request: JsonObject,
@@ -155,27 +156,34 @@ export class Resources {
     const name = mode === 'update' ? textOf(request, 'name') : undefined;
     const namespace = requestNamespace(served.kind, request);
     const asked = { served, namespace, name, object, mode };
-    return writes.run(context, async (validation) => {
-      const write = await planner.write(context, asked, validation);
-      return this.#verdict(served, write, request.dryRun === true);
-    });
+    return writes.run(context, (validation) =>
+      after(planner.write(context, asked, validation), (write) =>
+        this.#verdict(served, write, request.dryRun === true),
+      ),
+    );
   }
 
-  async #create(
+  #create(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
+    const namespace = requestNamespace(served.kind, request);
+    const { namespaces } = this.#options;
+    const ensures = request.ensureNamespace === true && namespace !== undefined && namespaces;
+    if (!ensures) return this.#write(served, context, request, 'create');
+    return this.#createWithNamespace(served, context, request, namespaces, namespace);
+  }
+
+  async #createWithNamespace(
     served: ServedKind,
     context: CallContext,
     request: JsonObject,
+    namespaces: ServedKind,
+    namespace: string,
   ): Promise<JsonObject> {
-    const namespace = requestNamespace(served.kind, request);
-    const { namespaces } = this.#options;
-    if (request.ensureNamespace === true && namespace !== undefined && namespaces) {
-      await this.#options.authorizer.require(context.identity, {
-        resource: namespaces.kind.plural,
-        verb: 'create',
-        namespace: undefined,
-      });
-      await this.#ensureNamespace(namespaces, context, namespace, request.dryRun === true);
-    }
+    await this.#options.authorizer.require(context.identity, {
+      resource: namespaces.kind.plural,
+      verb: 'create',
+      namespace: undefined,
+    });
+    await this.#ensureNamespace(namespaces, context, namespace, request.dryRun === true);
     return this.#write(served, context, request, 'create');
   }
 

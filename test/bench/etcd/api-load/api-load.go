@@ -162,6 +162,8 @@ func (l *load) delays(perSecond int, ms int) result {
 		}
 		mutex.Unlock()
 	})
+	// A server that is held up gets no more calls than it takes; their wait counts.
+	room := make(chan struct{}, callsOfConnection)
 	started := time.Now()
 	for n := 0; n < total; n++ {
 		due := started.Add(time.Duration(n) * time.Second / time.Duration(perSecond))
@@ -173,9 +175,13 @@ func (l *load) delays(perSecond int, ms int) result {
 		mutex.Lock()
 		sent[name] = time.Now()
 		mutex.Unlock()
+		room <- struct{}{}
 		check(writes.open(path, message, true, &stream{
 			onMessage: func([]byte) {},
-			onEnd:     func(err error) { check(err) },
+			onEnd: func(err error) {
+				check(err)
+				<-room
+			},
 		}))
 	}
 	<-done
