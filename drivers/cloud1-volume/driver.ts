@@ -68,6 +68,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
   );
   const api = new Cloud1Api(client);
   const volumes = new Cloud1Volumes(api, client, cluster);
+  const order = { driver: name, clock: client.clock };
   const cache = new InstanceCache(client.clock);
   const links = { directory: deviceDirectory ?? '/dev/disk/by-id', host };
   const deviceOf = ({ volume }: HandleRequest): LinkedDevice => {
@@ -96,7 +97,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
       throw error;
     });
   const inTurn = <T>(request: CallContext, work: () => Promise<T>): Promise<T> =>
-    inOrder(name, request.volume, request.signal, work);
+    inOrder(order, request.volume, request.signal, work);
   const provider: BlockProvider = {
     name,
     provider: 'DigitalOcean',
@@ -126,7 +127,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
       online: true,
       grow: (request) => inTurn(request, () => volumes.grow(request)),
     },
-    snapshots: new Cloud1Snapshots(name, volumes),
+    snapshots: new Cloud1Snapshots(order, volumes),
   };
   const driver = createBlockDriver(provider, {
     host,

@@ -14,6 +14,7 @@ import {
 import {
   bytesOf,
   type Caller,
+  type CallOrder,
   inOrder,
   providerName,
   provisioned,
@@ -44,11 +45,11 @@ function result({ id, sizeGib }: CloudSnapshot): SnapshotResult {
 
 /** Snapshots of DigitalOcean volumes. */
 export class Cloud1Snapshots implements BlockSnapshots {
-  readonly #driver: string;
+  readonly #order: CallOrder;
   readonly #volumes: Cloud1Volumes;
 
-  constructor(driver: string, volumes: Cloud1Volumes) {
-    this.#driver = driver;
+  constructor(order: CallOrder, volumes: Cloud1Volumes) {
+    this.#order = order;
     this.#volumes = volumes;
   }
 
@@ -100,7 +101,7 @@ export class Cloud1Snapshots implements BlockSnapshots {
 
   create(request: SnapshotRequest): Promise<SnapshotResult | Pending> {
     const { snapshot, handle, signal, operations } = request;
-    return inOrder(this.#driver, snapshot, signal, async () => {
+    return inOrder(this.#order, snapshot, signal, async () => {
       const caller = this.#caller(request);
       await this.#volumes.require(request);
       const find = (): Promise<CloudSnapshot | undefined> =>
@@ -131,7 +132,7 @@ export class Cloud1Snapshots implements BlockSnapshots {
 
   delete(request: SnapshotHandleRequest): Promise<void> {
     const { snapshot, signal, operations } = request;
-    return inOrder(this.#driver, snapshot, signal, async () => {
+    return inOrder(this.#order, snapshot, signal, async () => {
       const found = await this.#find(request);
       if (found)
         await this.#volumes.api
@@ -146,7 +147,7 @@ export class Cloud1Snapshots implements BlockSnapshots {
   /** Creates a volume with the size of the snapshot, and then grows it to the requested size. */
   restore(request: RestoreRequest): Promise<ProvisionResult | Pending> {
     const { volume, signal } = request;
-    return inOrder(this.#driver, volume, signal, async () => {
+    return inOrder(this.#order, volume, signal, async () => {
       const wanted = requireSize(request.sizeBytes);
       const made = await this.#volumes.create(request, () => this.#source(request));
       if ('type' in made) return made;

@@ -18,6 +18,8 @@ import {
   absent,
   bytesOf,
   done,
+  deleteFound,
+  endDeletion,
   MachineActions,
   notYet,
   observedAfter,
@@ -154,9 +156,10 @@ export class Cloud1Volumes {
     if (!found) {
       // A volume whose creation got no answer may be missing from the list for a while.
       const [, at] = /^create (\d+)$/.exec((await operations.get('provision')) ?? '') ?? [];
-      if (at === undefined) return;
-      if (this.#client.clock.now() - Number(at) < listLagMs) return notYet(10_000);
-      return operations.clear('provision');
+      if (at !== undefined && this.#client.clock.now() - Number(at) < listLagMs)
+        return notYet(10_000);
+      if (at !== undefined) await operations.clear('provision');
+      return endDeletion(operations);
     }
     const [droplet] = found.droplets;
     if (droplet !== undefined)
@@ -164,10 +167,13 @@ export class Cloud1Volumes {
         'InUse',
         `volume ${found.id} is attached to Droplet ${droplet}; it is deleted once it is detached`,
       );
-    await this.api
-      .deleteVolume(callerOf(request), found.id)
-      .catch((error: unknown) => ended(error, 'NotFound', undefined));
+    await deleteFound(request, found.id, () =>
+      this.api
+        .deleteVolume(callerOf(request), found.id)
+        .catch((error: unknown) => ended(error, 'NotFound', undefined)),
+    );
     await operations.clear('provision');
+    await endDeletion(operations);
   }
 
   /** Runs an action on a volume. A Droplet executes one action at a time. */

@@ -69,6 +69,7 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
   );
   const api = new Cloud2Api(client);
   const volumes = new Cloud2Volumes(api, client, cluster);
+  const order = { driver: name, clock: client.clock };
   const cache = new InstanceCache(client.clock);
   /** Locations of servers by the id of the server. */
   const locations = new Map<string, string>();
@@ -91,7 +92,7 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
     place: () => 'the project of the token at Hetzner Cloud',
   };
   const inTurn = <T>(request: CallContext, work: () => Promise<T>): Promise<T> =>
-    inOrder(name, request.volume, request.signal, work);
+    inOrder(order, request.volume, request.signal, work);
   const provider: BlockProvider = {
     name,
     provider: 'Hetzner Cloud',

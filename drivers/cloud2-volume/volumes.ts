@@ -21,6 +21,8 @@ import {
   carryOut,
   done,
   isKind,
+  deleteFound,
+  endDeletion,
   MachineActions,
   observedAfter,
   type ProviderClient,
@@ -169,15 +171,15 @@ export class Cloud2Volumes {
         'PermissionDenied',
         `volume ${found.id} is protected against deletion; disable the protection in Hetzner's console or with hcloud volume disable-protection ${found.id} delete`,
       );
-    await ensureDeleted(this.#api, request, found.id);
+    await deleteFound(request, found.id, () => ensureDeleted(this.#api, request, found.id));
     await operations.clear('provision');
-    return undefined;
+    return endDeletion(operations);
   }
 
   /** Ends the deletion of an absent volume. Pending for a minute if a created one may be missing from the list. */
   async #gone({ operations, volume }: CallContext): Promise<void | Pending> {
     const attempt = await operations.get('provision');
-    if (attempt === undefined) return undefined;
+    if (attempt === undefined) return endDeletion(operations);
     const now = this.#client.clock.monotonic();
     const since = this.#missing.get(volume.uid) ?? now;
     if (now - since < listLagMs) {
@@ -185,7 +187,8 @@ export class Cloud2Volumes {
       return { type: 'pending', pollAfterMs: 10_000 };
     }
     this.#missing.delete(volume.uid);
-    return operations.clear('provision');
+    await operations.clear('provision');
+    return endDeletion(operations);
   }
 
   /** Runs an action on a volume. A server executes one action at a time. */

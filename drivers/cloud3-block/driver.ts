@@ -70,6 +70,7 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
     new Ec2Client(provider, loadSdk, { endpoint, timeoutMs: requestTimeoutMs }),
   );
   const reads = new VolumeReads(api);
+  const order = { driver: name, clock: provider.clock };
   const volumes = new Cloud3Volumes(api, reads, provider.clock, cluster);
   const attachments = new Cloud3Attachments(api, reads, provider.clock);
   const instances = new Cloud3Instances(api);
@@ -80,7 +81,7 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
     return new LinkedDevice(links, `nvme-Amazon_Elastic_Block_Store_${serial}`, serial);
   };
   const inTurn = <T>(request: CallContext, work: () => Promise<T>): Promise<T> =>
-    inOrder(name, request.volume, request.signal, work);
+    inOrder(order, request.volume, request.signal, work);
   /** Runs work. After NotFound the next call looks up the node's instance again. */
   const forgetting = async <R>(request: HandleRequest, work: Promise<R>): Promise<R> =>
     work.catch((error: unknown) => {
@@ -108,7 +109,7 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
     devicePath: (request) => deviceOf(request).path(),
     identify: (device, request) => deviceOf(request).is(device),
     expansion: { online: true, grow: (request) => inTurn(request, () => volumes.grow(request)) },
-    snapshots: new Cloud3Snapshots({ driver: name, api, reads, volumes, cluster }),
+    snapshots: new Cloud3Snapshots({ order, api, reads, volumes, cluster }),
   };
   const driver = createBlockDriver(block, {
     host,

@@ -8,7 +8,7 @@ import {
   type SnapshotRequest,
   type SnapshotResult,
 } from '@kedge/driver-sdk';
-import { bytesOf, inOrder, providerName } from '@kedge/driver-sdk/provider';
+import { bytesOf, type CallOrder, inOrder, providerName } from '@kedge/driver-sdk/provider';
 import type { Cloud3Api, CloudSnapshot } from './api.js';
 import { snapshotTags, tagKeys } from './names.js';
 import { callerOf, requireSize, snapshotCallerOf } from './parameters.js';
@@ -28,7 +28,7 @@ function result({ id, sizeGib, state }: CloudSnapshot): SnapshotResult {
 
 /** The parts of the driver that its snapshots use. */
 export interface SnapshotParts {
-  readonly driver: string;
+  readonly order: CallOrder;
   readonly api: Cloud3Api;
   readonly reads: VolumeReads;
   readonly volumes: Cloud3Volumes;
@@ -70,9 +70,9 @@ export class Cloud3Snapshots implements BlockSnapshots {
 
   create(request: SnapshotRequest): Promise<SnapshotResult | Pending> {
     const { snapshot, volume, handle, signal, operations } = request;
-    const { driver, api, reads, cluster } = this.#of;
+    const { order, api, reads, cluster } = this.#of;
     const clock = api.client.provider.clock;
-    return inOrder(driver, snapshot, signal, async () => {
+    return inOrder(order, snapshot, signal, async () => {
       const asked = { ...request, handle: undefined };
       const caller = snapshotCallerOf(asked);
       const [first, ...further] = await this.#named(asked);
@@ -134,8 +134,8 @@ export class Cloud3Snapshots implements BlockSnapshots {
 
   delete(request: SnapshotHandleRequest): Promise<void | Pending> {
     const { snapshot, signal, operations, handle } = request;
-    const { driver, api } = this.#of;
-    return inOrder(driver, snapshot, signal, async () => {
+    const { order, api } = this.#of;
+    return inOrder(order, snapshot, signal, async () => {
       const found =
         handle === undefined ? await this.#named(request) : [await this.#byId(request, handle)];
       for (const one of found) if (one) await this.#remove(request, one.id);
@@ -150,7 +150,7 @@ export class Cloud3Snapshots implements BlockSnapshots {
   /** Creates a volume from the snapshot with at least the snapshot's size. */
   restore(request: RestoreRequest): Promise<ProvisionResult | Pending> {
     const { volume, signal, snapshot, parameters, sizeBytes } = request;
-    return inOrder(this.#of.driver, volume, signal, async () => {
+    return inOrder(this.#of.order, volume, signal, async () => {
       const { handle } = snapshot;
       const wanted = requireSize(sizeBytes, parameters);
       const found = await this.#of.api.snapshot(callerOf(request), handle);

@@ -10,7 +10,7 @@ import {
   type ProvisionRequest,
   type ProvisionResult,
 } from '@kedge/driver-sdk';
-import { bytesOf, notYet, type ProviderClock, provisioned } from '@kedge/driver-sdk/provider';
+import { bytesOf, deleteFound, notYet, type ProviderClock, provisioned } from '@kedge/driver-sdk/provider';
 import type { Cloud3Api, CloudVolume } from './api.js';
 import { type Attempt, attemptIn, storeAttempt } from './attempt.js';
 import { clientToken, volumeTags } from './names.js';
@@ -223,9 +223,11 @@ export class Cloud3Volumes {
         'InUse',
         `volume ${found.id} is attached to instance ${held.instance}; it is deleted once it is detached`,
       );
-    await this.#remove(request, found.id);
+    // For all deletions, since EBS shows a deleted volume for a while.
+    await deleteFound({ operations, handle: undefined }, String(now), () =>
+      this.#remove(request, found.id),
+    );
     if (attempt) await storeAttempt(operations, { epoch: attempt.epoch, at: 0 });
-    await operations.set('delete', String(now));
     return notYet(pollMs);
   }
 

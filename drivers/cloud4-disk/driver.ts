@@ -74,6 +74,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
   const requests = new Requests(api, client, authorizations, settings.clusterId ?? 'unknown');
   const disks = new Cloud4Disks(requests);
   const attachments = new Cloud4Attachments(requests, disks);
+  const order = { driver: name, clock: client.clock };
   const cache = new InstanceCache(client.clock);
   const links = { directory: deviceDirectory ?? '/dev/disk/by-id', host };
   const deviceOf = ({ handle }: HandleRequest): LinkedDevice => {
@@ -112,7 +113,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
       throw error;
     });
   const inTurn = <T>(request: CallContext, work: () => Promise<T>): Promise<T> =>
-    inOrder(name, request.volume, request.signal, work);
+    inOrder(order, request.volume, request.signal, work);
   const provider: BlockProvider = {
     name,
     provider: 'Google Persistent Disk',
@@ -137,7 +138,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
       online: true,
       grow: (request) => inTurn(request, () => disks.grow(request)),
     },
-    snapshots: new Cloud4Snapshots(name, requests, disks),
+    snapshots: new Cloud4Snapshots(order, requests, disks),
   };
   const driver = createBlockDriver(provider, {
     host,

@@ -20,6 +20,7 @@ import {
   notYet,
   providerName,
   underWay,
+  type CallOrder,
 } from '@kedge/driver-sdk/provider';
 import type { CloudSnapshot } from './resources.js';
 import type { Cloud4Disks } from './disks.js';
@@ -48,12 +49,12 @@ function result(snapshot: CloudSnapshot): SnapshotResult {
 
 /** Snapshots of Google Cloud, which are in no zone. */
 export class Cloud4Snapshots implements BlockSnapshots {
-  readonly #driver: string;
+  readonly #order: CallOrder;
   readonly #requests: Requests;
   readonly #disks: Cloud4Disks;
 
-  constructor(driver: string, requests: Requests, disks: Cloud4Disks) {
-    this.#driver = driver;
+  constructor(order: CallOrder, requests: Requests, disks: Cloud4Disks) {
+    this.#order = order;
     this.#requests = requests;
     this.#disks = disks;
   }
@@ -76,7 +77,7 @@ export class Cloud4Snapshots implements BlockSnapshots {
 
   create(request: SnapshotRequest): Promise<SnapshotResult | Pending> {
     const { snapshot, signal } = request;
-    return inOrder(this.#driver, snapshot, signal, () => this.#create(request));
+    return inOrder(this.#order, snapshot, signal, () => this.#create(request));
   }
 
   async #create(request: SnapshotRequest): Promise<SnapshotResult | Pending> {
@@ -146,7 +147,7 @@ export class Cloud4Snapshots implements BlockSnapshots {
 
   delete(request: SnapshotHandleRequest): Promise<void | Pending> {
     const { snapshot, signal } = request;
-    return inOrder(this.#driver, snapshot, signal, () => this.#delete(request));
+    return inOrder(this.#order, snapshot, signal, () => this.#delete(request));
   }
 
   async #delete(request: SnapshotHandleRequest): Promise<void | Pending> {
@@ -180,7 +181,7 @@ export class Cloud4Snapshots implements BlockSnapshots {
   /** Creates a disk of at least the snapshot's size from it. */
   restore(request: RestoreRequest): Promise<ProvisionResult | Pending> {
     const { volume, signal } = request;
-    return inOrder(this.#driver, volume, signal, () =>
+    return inOrder(this.#order, volume, signal, () =>
       this.#disks.create(request, 'restore', (caller) => this.#source(caller, request)),
     );
   }

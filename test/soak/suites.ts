@@ -91,6 +91,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/emulators/stories/two-daemons.test.js'],
     environment: { KEDGE_CLOUD_CLUSTERS: 'all' },
   },
+  'cloud-leaders': {
+    summary: 'another process takes over at each step of a volume that gets other parameters',
+    specs: ['test/dist/emulators/leaders/takeover.test.js'],
+    environment: { KEDGE_TAKEOVERS: 'all' },
+  },
   'cloud-mutants': {
     summary: 'every faulty driver around each cloud driver, on loop devices',
     specs: ['test/dist/emulators/mutants/mutants.test.js'],

@@ -123,4 +123,37 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     await world.clock.advance(60_000);
     expect(await world.volume()).to.include({ status: 'Available' });
   });
+
+  it('is renewed once by each process for parameters that differ at each reading, and provisioned by the last', async () => {
+    let reads = 0;
+    world.driver.configured = () => ({ endpoint: `e${++reads}` });
+    world.driver.failsOn = { provision: 'Throttled' };
+    await world.createVolume();
+    const processes = 4;
+    for (let n = 1; n < processes; n += 1) {
+      await world.clock.advance(3_000);
+      await world.restart();
+    }
+    await world.clock.advance(60_000);
+    const deletions = (): number => world.driver.calls.filter((call) => call === 'delete').length;
+    expect(deletions()).to.equal(processes);
+    expect(world.driver.calls.length).to.be.below(12 * processes);
+    world.driver.failsOn = {};
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
+    expect(deletions()).to.equal(processes);
+  });
+
+  it('that fails for good with such parameters is not retried before the next check', async () => {
+    let reads = 0;
+    world.driver.configured = () => ({ endpoint: `e${++reads}` });
+    world.driver.failsOn = { provision: 'InvalidParameters' };
+    await world.createVolume();
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.include({ status: 'Failed' });
+    const before = world.driver.calls.length;
+    expect(before).to.be.below(5);
+    await world.clock.advance(60_000);
+    expect(world.driver.calls).to.have.length(before);
+  });
 });

@@ -26,7 +26,15 @@ export { MachineActions, observedAfter } from './machine-actions.js';
 export { InstanceCache } from './instance-cache.js';
 export { machineClock, pauseOn, type ProviderClock, withDeadline } from '../http/provider-clock.js';
 export { type Caller, callersWith, classCalls, provisioned } from './callers.js';
-export { bytesOf, carryOut, gibOf, inOrder } from './provider-calls.js';
+export {
+  bytesOf,
+  type CallOrder,
+  carryOut,
+  deleteFound,
+  endDeletion,
+  gibOf,
+  inOrder,
+} from './provider-calls.js';
 export type { ProviderCall, SignedRequest } from '../http/provider-call.js';
 export {
   ProviderClient,

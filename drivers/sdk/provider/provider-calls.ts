@@ -1,4 +1,5 @@
-import type { CallContext, VolumeIdentity } from '../contract/driver.js';
+import type { CallContext, DeleteRequest, VolumeIdentity } from '../contract/driver.js';
+import { DriverError } from '../errors/errors.js';
 import {
   answerWithinMs,
   isPending,
@@ -23,20 +24,63 @@ export function bytesOf(gib: number): bigint {
   return BigInt(gib) * gibibyte;
 }
 
-/** The calls of this process for volumes and snapshots of cloud providers, by driver and uid. */
-const turns = new KeyedQueue();
+/**
+ * The calls of this process for volumes and snapshots of cloud providers, by driver and uid. Tests with separate clocks
+ * share none, so that several processes can be tested in one.
+ */
+const turns = new WeakMap<ProviderClock, KeyedQueue>();
+
+function turnsOn(clock: ProviderClock): KeyedQueue {
+  const known = turns.get(clock) ?? new KeyedQueue();
+  turns.set(clock, known);
+  return known;
+}
+
+/** A driver whose calls for one object run one after the other, and its clock. */
+export interface CallOrder {
+  readonly driver: string;
+  readonly clock: ProviderClock;
+}
 
 /**
  * Runs work after the earlier work of this process for the same volume or snapshot. Work for other objects does not
  * wait.
  */
 export function inOrder<T>(
-  driver: string,
+  { driver, clock }: CallOrder,
   { uid }: Pick<VolumeIdentity, 'uid'>,
   signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
-  return turns.run(`${driver} ${uid}`, work, signal);
+  return turnsOn(clock).run(`${driver} ${uid}`, work, signal);
+}
+
+/** Errors after which it is unknown whether the provider executed a request. */
+const unknownOutcomes: readonly DriverError['kind'][] = ['Timeout', 'Unavailable'];
+
+/**
+ * Deletes a resource that the driver found. One that was found by its name is recorded first: the store refuses the
+ * record of a process that no longer leads. What its successor has created under the same name is not deleted then.
+ * The record stays until it is known that the deletion was not executed, or until {@link endDeletion}.
+ */
+export async function deleteFound(
+  { operations, handle }: Pick<DeleteRequest, 'operations' | 'handle'>,
+  id: string,
+  remove: () => Promise<void>,
+): Promise<void> {
+  if (handle !== undefined) return remove();
+  await operations.set('delete', id);
+  try {
+    await remove();
+  } catch (thrown) {
+    if (!unknownOutcomes.includes(DriverError.from(thrown).kind)) await endDeletion(operations);
+    throw thrown;
+  }
+}
+
+/** Removes the record of a deletion, if there is one. */
+export async function endDeletion(operations: Operations): Promise<void> {
+  if ((await operations.get('delete')) !== undefined) await operations.clear('delete');
 }
 
 /** Operations of a volume that must have ended before one of the given kind begins. */

@@ -13,7 +13,7 @@ import {
   type TransportRequest,
 } from '@kedge/driver-sdk/provider';
 import { builtinDrivers } from '@kedge/drivers';
-import { seededRandom } from 'kedge';
+import { type Clock, seededRandom } from 'kedge';
 import type { Delivery, Emulator } from '../core/emulator.js';
 import { createEmulator, type EmulatorOptions, type ProviderName } from '../index.js';
 import { specifiedScopes } from '../cloud1/machine.js';
@@ -95,17 +95,20 @@ export class EmulatedCloud {
     return driverNames[this.provider];
   }
 
-  /** Creates an instance of the driver, as after a restart of the node. */
-  async driver(transport = transportTo(this.emulator)): Promise<Driver> {
+  /** Creates an instance of the driver, as after a restart of its node. */
+  async driver(
+    transport = transportTo(this.emulator),
+    { clock = this.clock, node = here }: { readonly clock?: Clock; readonly node?: string } = {},
+  ): Promise<Driver> {
     const found = await builtinDrivers({
       localVolumeRoot: '/nowhere',
       hostPathAllowlist: [],
       allowCreateMissing: false,
-      node: here,
+      node,
       clusterId: 'cluster-1',
-      host: hostSeeing((link) => this.disks.linked(here, link)),
+      host: hostSeeing((link) => this.disks.linked(node, link)),
       drivers: { [this.driverName]: { deviceDirectory: this.#links } },
-      providers: { clock: this.clock, transport },
+      providers: { clock, transport },
     }).get(this.driverName);
     if (!found) throw new Error(`no driver ${this.driverName}`);
     return found;
