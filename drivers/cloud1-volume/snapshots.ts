@@ -74,7 +74,7 @@ export class Cloud1Snapshots implements BlockSnapshots {
     if (!found || found.name === providerName(uid)) return found;
     throw new DriverError(
       'InvalidParameters',
-      `snapshot ${id} at DigitalOcean has the name ${found.name}: it is not of snapshot ${uid}`,
+      `snapshot ${id} at DigitalOcean has the name ${found.name}: it is not of snapshot ${uid}; if it was renamed, give it the name ${providerName(uid)} again`,
     );
   }
 

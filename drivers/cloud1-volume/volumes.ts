@@ -80,7 +80,7 @@ export class Cloud1Volumes {
     if (!found || found.name === volumeName(volume)) return found;
     throw new DriverError(
       'InvalidParameters',
-      `DigitalOcean volume ${handle} is named ${found.name}: it does not belong to the volume with uid ${volume.uid}`,
+      `DigitalOcean volume ${handle} is named ${found.name}: it does not belong to the volume with uid ${volume.uid}; if it was renamed, give it the name ${volumeName(volume)} again`,
     );
   }
 

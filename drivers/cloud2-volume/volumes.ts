@@ -85,7 +85,7 @@ export class Cloud2Volumes {
     if (!found || found.name === volumeName(request.volume)) return found;
     throw new DriverError(
       'InvalidParameters',
-      `Hetzner Cloud volume ${handle} is named ${found.name}: it does not belong to the volume with uid ${uid}`,
+      `Hetzner Cloud volume ${handle} is named ${found.name}: it does not belong to the volume with uid ${uid}; if it was renamed, give it the name ${volumeName(request.volume)} again`,
     );
   }
 

@@ -10,7 +10,7 @@ import {
 import { KeyedQueue } from '../turns/keyed-queue.js';
 import { awaitOperation, operationIdOf, type ProviderOperation } from './await-operation.js';
 import { RunningOperations } from './running-operations.js';
-import { pauseOn, type ProviderClock } from '../http/provider-clock.js';
+import { machineClock, pauseOn, type ProviderClock } from '../http/provider-clock.js';
 
 const gibibyte = 1024n ** 3n;
 
@@ -45,13 +45,15 @@ export interface CallOrder {
 /**
  * Runs work after the earlier work of this process for the same volume or snapshot. Work for other objects does not
  * wait.
+ * @param of the driver; with the clock of its calls, unless that is the machine's
  */
 export function inOrder<T>(
-  { driver, clock }: CallOrder,
+  of: string | CallOrder,
   { uid }: Pick<VolumeIdentity, 'uid'>,
   signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
+  const { driver, clock } = typeof of === 'string' ? { driver: of, clock: machineClock } : of;
   return turnsOn(clock).run(`${driver} ${uid}`, work, signal);
 }
 

@@ -74,4 +74,20 @@ describe('snapshots of cloud1-volume', () => {
     await driver.deleteSnapshot({ ...one.request(), snapshot, handle: undefined });
     expect(await snapshots()).to.deep.equal([]);
   });
+
+  it('of other names are told with the name that they need', async () => {
+    const one = volume('uid-1');
+    await one.provision();
+    const { handle } = await cloud.over(() =>
+      driver.createSnapshot({ ...one.request(), snapshot }),
+    );
+    const ofOther = { ...one.request(), handle, snapshot: { ...snapshot, uid: 'snap-2' } };
+    expect((await refusalOf(driver.observeSnapshot(ofOther))).message).to.contain(
+      'it is not of snapshot snap-2; if it was renamed, give it the name kedge-snap-2 again',
+    );
+    const other = { ...volume('uid-2').request(), handle: one.handle };
+    expect((await refusalOf(driver.observe(other))).message).to.contain(
+      'uid uid-2; if it was renamed, give it the name kedge-uid-2 again',
+    );
+  });
 });
