@@ -10,7 +10,13 @@ import {
   type ProvisionRequest,
   type ProvisionResult,
 } from '@kedge/driver-sdk';
-import { bytesOf, deleteFound, notYet, type ProviderClock, provisioned } from '@kedge/driver-sdk/provider';
+import {
+  bytesOf,
+  deleteFound,
+  notYet,
+  type ProviderClock,
+  provisioned,
+} from '@kedge/driver-sdk/provider';
 import type { Cloud3Api, CloudVolume } from './api.js';
 import { type Attempt, attemptIn, storeAttempt } from './attempt.js';
 import { clientToken, volumeTags } from './names.js';
