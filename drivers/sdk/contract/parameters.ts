@@ -15,9 +15,9 @@ export interface ParameterRule {
   readonly values?: readonly string[];
   /** Further keys that satisfy `required`. */
   readonly aliases?: readonly string[];
-  /** Holds a credential. */
+  /** The value is a credential. */
   readonly sensitive?: boolean;
-  /** Chooses the credentials of a call without being one. */
+  /** The value selects the credentials of a call without being one. */
   readonly credential?: boolean;
   /** The value must be a whole number from 1 to 9999999999. */
   readonly wholeNumber?: boolean;
