@@ -58,7 +58,7 @@ function changedLimitFiles(limits: readonly Limit[]): string | undefined {
   return `limits of the process were changed, and not by Kedge: ${differences.join(', ')}; as root, ${restoring} restores them, as does a restart of the instance`;
 }
 
-/** What the folder of a running process says of its limits. */
+/** The limits in the folder of a running process. */
 export function limitsNotes(
   directory: string,
 ): Pick<Extract<WorkloadState, { state: 'running' }>, 'unenforced' | 'changedLimits'> {
