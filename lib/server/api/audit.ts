@@ -10,7 +10,7 @@ export interface AuditEntry {
   readonly tokenId: string;
   readonly peer: string;
   readonly transport: 'grpc' | 'rest';
-  /** Id of the called method, such as `LampService.Delete`. */
+  /** Id of the called method, such as `LampService.Delete`; empty for an unknown path. */
   readonly method: string;
   /** The requested action, if known. */
   readonly verb: string;

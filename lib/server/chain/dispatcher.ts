@@ -93,6 +93,22 @@ export class Dispatcher {
    */
   authenticate(method: MethodInfo, header: string | undefined, caller: Caller): Later<Identity> {
     if (this.#custom.get(method.id)?.access.type === 'anonymous') return anonymous;
+    return this.#prove(method, header, caller);
+  }
+
+  /**
+   * Authenticates a call without a method, for example of an unknown path. Failures are recorded and delayed alike.
+   * @throws StatusError Unauthenticated
+   */
+  requireCaller(header: string | undefined, caller: Caller): Later<Identity> {
+    return this.#prove(undefined, header, caller);
+  }
+
+  #prove(
+    method: MethodInfo | undefined,
+    header: string | undefined,
+    caller: Caller,
+  ): Later<Identity> {
     return recovered(
       () => this.#options.authenticator.authenticate(header),
       (error) => {
@@ -101,18 +117,6 @@ export class Dispatcher {
         this.#over(method, context, {}, this.#options.clock.monotonic(), error);
         return this.#delayed(header, caller, error);
       },
-    );
-  }
-
-  /**
-   * Authenticates a call without a method, for example of an unknown path. Answers to failures are delayed
-   * increasingly.
-   * @throws StatusError Unauthenticated
-   */
-  requireCaller(header: string | undefined, caller: Caller): Later<Identity> {
-    return recovered(
-      () => this.#options.authenticator.authenticate(header),
-      (error) => this.#delayed(header, caller, error),
     );
   }
 
@@ -242,7 +246,7 @@ export class Dispatcher {
   }
 
   #over(
-    method: MethodInfo,
+    method: MethodInfo | undefined,
     context: Omit<CallContext, 'signal'>,
     request: JsonObject,
     begun: number,
@@ -252,14 +256,15 @@ export class Dispatcher {
     const code = error?.code ?? 'OK';
     const { transport } = context;
     const tookMs = this.#options.clock.monotonic() - begun;
-    this.#requests.inc({ method: method.id, transport, code });
-    if (!method.streaming) this.#seconds.observe({ method: method.id, transport }, tookMs / 1_000);
+    this.#requests.inc({ method: method?.id ?? '', transport, code });
+    if (method?.streaming === false)
+      this.#seconds.observe({ method: method.id, transport }, tookMs / 1_000);
     this.#record('end', method, context, request, code, error?.reason ?? '', tookMs);
   }
 
   #record(
     stage: AuditEntry['stage'],
-    method: MethodInfo,
+    method: MethodInfo | undefined,
     { identity, requestId, peer, transport }: Omit<CallContext, 'signal'>,
     request: JsonObject,
     code: StatusCode,
@@ -279,7 +284,7 @@ export class Dispatcher {
         tokenId: identity.tokenId,
         peer: peer.address,
         transport,
-        method: method.id,
+        method: method?.id ?? '',
         verb,
         resource,
         namespace: recordedText(namespace),

@@ -62,8 +62,13 @@ export class MethodRights {
     return { resource, verb, namespace: namespace && everywhere(namespace) };
   }
 
-  /** The audit record of a call. */
-  recorded(method: MethodInfo, request: JsonObject, code: StatusCode): readonly RecordedAccess[] {
+  /** The audit record of a call; a call of an unknown path has no method. */
+  recorded(
+    method: MethodInfo | undefined,
+    request: JsonObject,
+    code: StatusCode,
+  ): readonly RecordedAccess[] {
+    if (!method) return [{ resource: '', verb: '', namespace: '', name: '' }];
     const access = this.#custom.get(method.id)?.access;
     if (access?.type === 'request') return access.recorded(request, code);
     const { resource, verb } = this.named(method);
