@@ -37,4 +37,18 @@ describe('the remedy of an error of a driver', () => {
       'capacity in svc.io/zone=a or svc.io/zone=b, or a node elsewhere that can use it',
     );
   });
+
+  it('that refuses the parameters of a volume of unknown outcome is to change them where they are', () => {
+    const told = (more: Partial<Volume>) =>
+      driverErrors.InvalidParameters.remedy({
+        ...{ kind: 'Volume', object: volume({ status: 'Stalled', ...more }) },
+        ...{ message: 'parameter region: "old1" does not exist', world: emptyWorld },
+      });
+    expect(told({})).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
+    expect(told({ parameters: { region: 'old1' } })).to.include({
+      ...{ type: 'set', command: 'kedge edit volume/v -n default' },
+    });
+    // A provisioned volume keeps its parameters.
+    expect(told({ handle: 'h' }).type).to.equal('run');
+  });
 });

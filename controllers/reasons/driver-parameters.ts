@@ -1,3 +1,4 @@
+import type { Volume } from '@kedge/api/kinds';
 import { hostPathMissing, hostPathRefused } from '@kedge/driver-sdk/messages';
 import { classMissing, driverMissing } from '../messages/storage.js';
 import { liveClass } from '../references/live-class.js';
@@ -71,6 +72,11 @@ function wrongPath({ message }: About, storage: Storage): Remedy | undefined {
   );
 }
 
+/** Whether it is unknown if a volume was ever provisioned: it can still get other parameters. */
+function isOutcomeUnknown({ status, handle = '', metadata }: Volume): boolean {
+  return status === 'Stalled' && handle === '' && !metadata.deletionRequestedAt;
+}
+
 /** The remedy for an invalid parameter, or for a missing object that it refers to. */
 export function wrongParameters(about: About): Remedy {
   const storage = storageOf(about);
@@ -93,7 +99,14 @@ export function wrongParameters(about: About): Remedy {
   }
   const path = wrongPath(about, storage);
   if (path) return path;
-  if (kind === 'Volume' && canRetry(storage))
+  const isUnknown = kind === 'Volume' && isOutcomeUnknown(object);
+  if (isUnknown && className !== '' && Object.keys(object.parameters ?? {}).length === 0)
+    return set(
+      `parameters of storage class ${className}`,
+      'the values that the message requires: the volume is provisioned with them',
+      editClass(className),
+    );
+  if (kind === 'Volume' && (isUnknown || canRetry(storage)))
     return set(
       `parameters of volume ${object.namespace}/${object.name}`,
       'the values that the message requires',

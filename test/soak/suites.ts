@@ -91,6 +91,12 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/emulators/stories/two-daemons.test.js'],
     environment: { KEDGE_CLOUD_CLUSTERS: 'all' },
   },
+  'cloud-volumes': {
+    summary:
+      '2,000 volumes of one class of each cloud provider, through API, store and controllers',
+    specs: ['test/dist/emulators/stories/many-volumes.test.js'],
+    environment: { KEDGE_CLOUD_VOLUMES: '2000' },
+  },
   'cloud-leaders': {
     summary: 'another process takes over at each step of a volume that gets other parameters',
     specs: ['test/dist/emulators/leaders/takeover.test.js'],

@@ -1,26 +1,31 @@
 import { isDeleting, parseQuantity, type ReconcileContext, requeueAfter, type Result } from 'kedge';
-import type { Driver } from '@kedge/driver-sdk';
+import type { Driver, DriverError } from '@kedge/driver-sdk';
 import { driverErrorOf } from '../../provisioned/retries.js';
 import type { Volume, VolumeStatus } from '../kind.js';
 import { noneExhausted } from './relocation.js';
 import { nextPhase } from '../states/phases.js';
 import { effectivePolicy, type VolumeSituation } from '../states/plan.js';
-import type { VolumeEffects } from './effects.js';
+import { EarlierAttempt } from './earlier-attempt.js';
+import type { PreparedCall, VolumeEffects } from './effects.js';
 
 /** The end of the phase Stalled. */
 export class StalledOutcome {
   readonly #effects: VolumeEffects;
+  readonly #earlier: EarlierAttempt;
 
   constructor(effects: VolumeEffects) {
     this.#effects = effects;
+    this.#earlier = new EarlierAttempt(effects);
   }
 
   /** V20, V21: observes the provider until the outcome is known, which alone ends the phase Stalled. */
   async observe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const startedAt = this.#effects.now;
+    let prepared: PreparedCall | undefined;
     try {
-      const { driver, parameters, context } = await this.#effects.begin(request, situation);
+      prepared = await this.#effects.begin(request, situation);
+      const { driver, parameters, context } = prepared;
       const found = await driver.observe({ ...context, handle: volume.handle || undefined });
       // The outcome of the operation is known: stop polling it.
       for (const kind of ['provision', 'restore', 'delete'] as const)
@@ -43,8 +48,12 @@ export class StalledOutcome {
       return requeueAfter(0);
     } catch (thrown) {
       const error = driverErrorOf(thrown);
-      // If the driver does not support observe, a repeated provision determines the outcome.
-      if (error.kind !== 'NotFound' && error.kind !== 'Unsupported') {
+      const isAbsent =
+        // If the driver does not support observe, a repeated provision determines the outcome.
+        error.kind === 'NotFound' ||
+        error.kind === 'Unsupported' ||
+        (prepared !== undefined && (await this.#isLeft(situation, error, request)));
+      if (!isAbsent) {
         const { stalledProbeMs: leastMs } = this.#effects.options.policy;
         const call = { call: 'observe', startedAt, leastMs };
         return this.#effects.retried(request, volume, call, error);
@@ -56,6 +65,21 @@ export class StalledOutcome {
       });
       return requeueAfter(0);
     }
+  }
+
+  /**
+   * Whether the place of a volume without a handle, which the driver refuses, is no longer of interest: the volume is
+   * being deleted, or has other parameters. It could be neither mended nor deleted otherwise. An error before the
+   * driver's call, such as that of a missing secret, says nothing about the place.
+   */
+  async #isLeft(
+    situation: VolumeSituation,
+    { kind }: DriverError,
+    { signal }: ReconcileContext,
+  ): Promise<boolean> {
+    const { volume } = situation;
+    if (kind !== 'InvalidParameters' || (volume.handle ?? '') !== '') return false;
+    return isDeleting(volume) || this.#earlier.isOutdated(situation, signal);
   }
 }
 

@@ -192,8 +192,12 @@ export class CloudWorld {
   }
 
   /** Time passes until a condition holds. @throws Error with what the condition saw last */
-  async until<T>(what: string, condition: () => Promise<T | undefined | false>): Promise<T> {
-    for (let step = 0; step < steps; step += 1) {
+  async until<T>(
+    what: string,
+    condition: () => Promise<T | undefined | false>,
+    stepsMax = steps,
+  ): Promise<T> {
+    for (let step = 0; step < stepsMax; step += 1) {
       const found = await condition();
       if (found !== undefined && found !== false) return found;
       await this.world.advance(stepMs);

@@ -1,0 +1,67 @@
+import { expect } from 'chai';
+import { modify } from 'kedge';
+import { settle } from 'kedge/testing';
+import { StorageWorld } from '../../testing/storage-world.js';
+import { storageClasses } from '../../storage-class/kind.js';
+import { volumes } from '../kind.js';
+
+const key = { namespace: 'default', name: 'v' };
+
+/** As a volume in creation that is restored from a backup, whose provider no longer accepts its parameters. */
+describe('a Stalled volume without a handle whose parameters the provider refuses', () => {
+  let world: StorageWorld;
+  beforeEach(async () => {
+    world = await StorageWorld.start();
+    await setType('first');
+    world.driver.failsOn = { provision: 'Timeout', observe: 'InvalidParameters' };
+    await world.createVolume();
+    expect(await world.volume()).to.include({ status: 'Stalled' });
+    world.driver.failsOn = {
+      ...{ provision: 'InvalidParameters', observe: 'InvalidParameters' },
+      ...{ delete: 'InvalidParameters', restore: 'InvalidParameters' },
+    };
+    await world.restart();
+    await world.clock.advance(600_000);
+  });
+  afterEach(() => world.stop());
+
+  const setType = async (type: string): Promise<void> => {
+    const of = { parameters: { type } };
+    await modify(world.store, storageClasses, { name: 'c' }, (found) => ({ ...found, ...of }));
+    await settle();
+  };
+
+  it('stays as it is, and is asked about without haste, while the parameters are the same', async () => {
+    expect(await world.volume()).to.include({ status: 'Stalled' });
+    const before = world.driver.calls.length;
+    await world.clock.advance(600_000);
+    expect(world.driver.calls.length - before).to.be.within(1, 12);
+    expect(world.driver.calls.filter((call) => call === 'provision')).to.have.length(1);
+  });
+
+  it('is provisioned with the parameters that its class gets', async () => {
+    world.driver.failsOn = { observe: 'InvalidParameters', delete: 'InvalidParameters' };
+    await setType('second');
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
+    expect((await world.volume())?.driverParameters).to.deep.equal({ type: 'second' });
+  });
+
+  it('is deleted on request, once its driver confirms that nothing is there', async () => {
+    await world.deleteVolume();
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.include({ status: 'Failed' });
+    world.driver.failsOn = { provision: 'InvalidParameters', observe: 'InvalidParameters' };
+    await world.clock.advance(600_000);
+    expect(await world.volume()).to.equal(undefined);
+  });
+
+  it('waits while the secret of its credential is missing, since its provider was not asked', async () => {
+    await world.store.updateStatus(volumes, key, {
+      driverParameters: { type: 'first', token: 'secret:absent/key' },
+    });
+    await world.deleteVolume();
+    await world.clock.advance(600_000);
+    expect(await world.volume()).to.include({ status: 'Stalled' });
+  });
+});
