@@ -53,6 +53,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/containers/container-kills.test.js'],
     environment: { KEDGE_CONTAINER_KILLS: 'all' },
   },
+  unified: {
+    summary: 'processes under a guest kernel whose control groups are those of v2, as root',
+    specs: ['test/dist/containers/unified/unified.test.js'],
+    environment: { KEDGE_UNIFIED: 'all' },
+  },
   'postgres-ledger': {
     summary: 'PostgreSQL on a block volume is killed under pgbench; no acknowledged commit is lost',
     specs: ['test/dist/containers/postgres-ledger.test.js'],

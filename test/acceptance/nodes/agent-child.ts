@@ -41,6 +41,7 @@ import {
 import { kedgeClient } from '@kedge/api/client';
 import { directoryJournal } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
+import { LoopBlock } from '../../drivers/loop-block.js';
 import { withHeldCalls } from '../../fixtures/held-calls.js';
 
 /** The settings of the process. */
@@ -55,6 +56,8 @@ export interface AgentSettings {
   readonly held?: string;
   /** The socket of a container engine; absent: the agent runs processes only. */
   readonly dockerSocket?: string;
+  /** The directory of the driver loop-block; absent: the agent does not have the driver. */
+  readonly blocks?: string;
 }
 
 const settings = JSON.parse(process.argv[2] ?? '{}') as AgentSettings;
@@ -67,6 +70,7 @@ const {
   heartbeatMs,
   held: heldCalls,
   dockerSocket,
+  blocks,
 } = settings;
 const clock = systemClock;
 const random = systemRandom;
@@ -111,10 +115,17 @@ const builtin = builtinDrivers({
   hostPathAllowlist,
   allowCreateMissing: true,
 });
+const block = blocks === undefined ? undefined : new LoopBlock({ directory: blocks }).driver;
+const own = block
+  ? {
+      names: [...builtin.names, block.name],
+      get: (name: string) => (name === block.name ? Promise.resolve(block) : builtin.get(name)),
+    }
+  : builtin;
 const drivers =
   heldCalls === undefined
-    ? builtin
-    : withHeldCalls(builtin, heldCalls, (call) => logger.info('call held', { call }));
+    ? own
+    : withHeldCalls(own, heldCalls, (call) => logger.info('call held', { call }));
 const sealer = new Sealer(Buffer.alloc(32));
 const dataFiles = new DataFiles(dataFilesDirectory(directory), directory);
 const processes = new ProcessRuntime({

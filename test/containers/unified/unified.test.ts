@@ -1,0 +1,56 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { root } from '../../acceptance/daemon.js';
+
+const spec = 'test/dist/containers/unified/processes.js';
+/** The guest is slow: `npm run soak -- unified` runs the whole conformance suite in it. */
+const isWhole = process.env['KEDGE_UNIFIED'] === 'all';
+const grep = isWhole ? '.' : 'limit';
+const testsMin = isWhole ? 23 : 5;
+
+describe('control groups of v2', function () {
+  this.timeout(600_000);
+  let folder: string;
+
+  before(async function () {
+    const why =
+      process.getuid?.() !== 0
+        ? 'the guest needs root'
+        : spawnSync('sh', ['-c', 'command -v linux.uml']).status !== 0 &&
+          'linux.uml is not installed (package user-mode-linux)';
+    if (why !== false) {
+      if (process.env['CI'] && process.arch === 'x64') throw new Error(why);
+      console.log(`skipped: ${why}`);
+      this.skip();
+    }
+    folder = await mkdtemp(join(tmpdir(), 'kedge-guest-'));
+  });
+  after(async () => {
+    if (folder) await rm(folder, { recursive: true, force: true });
+  });
+
+  it('limit processes, kill all of them and report changes, under a kernel that has them', async () => {
+    const init = join(root, 'test/containers/unified/guest.sh');
+    const guest = spawn(
+      'linux.uml',
+      [
+        ...['mem=1024M', 'rootfstype=hostfs', 'rootflags=/', 'ro', 'quiet', `init=${init}`],
+        ...['con=null', 'con0=fd:0,fd:1', 'umid=guest', `uml_dir=${folder}/`],
+        ...[`kedge.directory=${root}`, `kedge.spec=${spec}`, `kedge.grep=${grep}`],
+      ],
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    let output = '';
+    for (const stream of [guest.stdout, guest.stderr])
+      stream.on('data', (data) => (output += String(data)));
+    await once(guest, 'close');
+    expect(output).to.match(/guest ended with 0\b/);
+    const [, passed] = /(\d+) passing/.exec(output) ?? [];
+    expect(Number(passed), output).to.be.at.least(testsMin);
+    console.log(`      ${passed} tests in the guest`);
+  });
+});
