@@ -54,7 +54,7 @@ export const soaks: Readonly<Record<string, Soak>> = {
     environment: { KEDGE_CONTAINER_KILLS: 'all' },
   },
   unified: {
-    summary: 'processes under a guest kernel whose control groups are those of v2, as root',
+    summary: 'processes and containers under a guest kernel with control groups of v2, as root',
     specs: ['test/dist/containers/unified/unified.test.js'],
     environment: { KEDGE_UNIFIED: 'all' },
   },

@@ -29,6 +29,8 @@ for name in fd:fd stdin:fd/0 stdout:fd/1 stderr:fd/2; do
   ln -s "/proc/self/${name#*:}" "/dev/${name%%:*}"
 done
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
+# The container engine stores images in layers.
+find /usr/lib/uml/modules -name overlay.ko -exec insmod {} \;
 cd "$directory" || exit
 HOME=/tmp TERM=dumb node_modules/.bin/mocha --no-config --timeout 300000 --reporter dot --no-color \
   --grep "$grep" "$spec"

@@ -5,18 +5,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { root } from '../../acceptance/daemon.js';
+import { requireEngine } from '../engine.js';
 
-const spec = 'test/dist/containers/unified/processes.js';
-/** The guest is slow: `npm run soak -- unified` runs the whole conformance suite in it. */
+const spec = 'test/dist/containers/unified/runtimes-in-guest.js';
+/** The guest is slow: `npm run soak -- unified` runs the whole conformance suite of processes in it. */
 const isWhole = process.env['KEDGE_UNIFIED'] === 'all';
-const grep = isWhole ? '.' : 'limit';
-const testsMin = isWhole ? 23 : 5;
+const grep = isWhole ? 'processes|limit' : 'limit';
+const testsMin = isWhole ? 28 : 10;
 
 describe('control groups of v2', function () {
   this.timeout(600_000);
   let folder: string;
 
   before(async function () {
+    requireEngine(this);
     const why =
       process.getuid?.() !== 0
         ? 'the guest needs root'
@@ -33,12 +35,12 @@ describe('control groups of v2', function () {
     if (folder) await rm(folder, { recursive: true, force: true });
   });
 
-  it('limit processes, kill all of them and report changes, under a kernel that has them', async () => {
+  it('limit processes and containers, kill all of them and report changes, under a kernel that has them', async () => {
     const init = join(root, 'test/containers/unified/guest.sh');
     const guest = spawn(
       'linux.uml',
       [
-        ...['mem=1024M', 'rootfstype=hostfs', 'rootflags=/', 'ro', 'quiet', `init=${init}`],
+        ...['mem=2048M', 'rootfstype=hostfs', 'rootflags=/', 'ro', 'quiet', `init=${init}`],
         ...['con=null', 'con0=fd:0,fd:1', 'umid=guest', `uml_dir=${folder}/`],
         ...[`kedge.directory=${root}`, `kedge.spec=${spec}`, `kedge.grep=${grep}`],
       ],

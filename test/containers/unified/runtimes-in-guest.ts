@@ -1,17 +1,27 @@
 // Runs in a guest whose kernel has control groups of v2; see unified.test.ts.
+import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ProcessRuntime } from '@kedge/controllers';
+import { ContainerRuntime, EngineClient, ProcessRuntime } from '@kedge/controllers';
 import { expect } from 'chai';
-import { systemClock } from 'kedge';
+import { type Logger, systemClock } from 'kedge';
+import { busyboxImage, RealEngine } from '../engine.js';
 import { runtimeConformance } from '../runtime-conformance.js';
 import { SharedDirectory } from '../shared-directory.js';
 
-describe('processes on a kernel with control groups of v2', () => {
+const nothing = (): void => undefined;
+const silent: Logger = {
+  ...{ debug: nothing, info: nothing, warn: nothing, error: nothing },
+  child: () => silent,
+};
+
+describe('a guest', () => {
   let folder: string;
   let volumes: SharedDirectory;
+  let engine: RealEngine;
+  const cluster = randomUUID();
   const groups = '/sys/fs/cgroup';
 
   before(async () => {
@@ -20,8 +30,10 @@ describe('processes on a kernel with control groups of v2', () => {
     );
     folder = await mkdtemp(join(tmpdir(), 'kedge-unified-'));
     volumes = await SharedDirectory.make();
+    engine = await RealEngine.start();
   });
   after(async () => {
+    await engine.stop();
     await volumes.remove();
     await rm(folder, { recursive: true });
     expect(readdirSync(groups), 'left groups').to.not.include('kedge');
@@ -36,6 +48,20 @@ describe('processes on a kernel with control groups of v2', () => {
         clock: systemClock,
       }),
     base: {},
+    volumes: volumes.path,
+  }));
+
+  runtimeConformance('containers', { seesLaterMounts: true, limits: true }, () => ({
+    open: () =>
+      new ContainerRuntime({
+        engine: new EngineClient({ socketPath: engine.socketPath, clock: systemClock }),
+        cluster,
+        directory: join(folder, 'containers'),
+        clock: systemClock,
+        logger: silent,
+      }),
+    // The guest has no bridges.
+    base: { image: busyboxImage, network: 'none' },
     volumes: volumes.path,
   }));
 });
