@@ -13,7 +13,7 @@ export async function keptTexts(
   for await (const read of engine.scan(0))
     for (const record of read) records.push(Buffer.from(record.bytes).toString('latin1'));
   // They are read: the database has the name of its namespace.
-  expect(records.join('\n')).to.contain('shop');
+  expect(records.some((text) => text.includes('shop'))).to.equal(true);
   const files = await readdir(directory, { recursive: true, withFileTypes: true });
   const contents = await Promise.all(
     files
@@ -30,8 +30,8 @@ export function loggedTexts({ lines }: RecordingLogger): readonly string[] {
   return lines.map((line) => JSON.stringify(line, withErrors));
 }
 
-/** Requires that no text contains a secret. */
+/** Requires that no text contains a secret. Thousands of volumes have more texts than one string can hold. */
 export function requireUndisclosed(secrets: readonly string[], texts: readonly string[]): void {
-  const all = texts.join('\n');
-  for (const secret of secrets) expect(all, 'what is disclosed').not.to.contain(secret);
+  const disclosing = texts.filter((text) => secrets.some((secret) => text.includes(secret)));
+  expect(disclosing, 'what is disclosed').to.deep.equal([]);
 }
