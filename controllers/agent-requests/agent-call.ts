@@ -40,7 +40,10 @@ function agentSilent({ node, remedy }: AgentCallPlace, ms: number): StatusError 
   );
 }
 
-/** Codes that an agent can report. Others, such as Unauthenticated, are about the call of the server's own caller. */
+/**
+ * Codes of an agent's error that the client receives unchanged. Others become Unknown: the client would take
+ * Unauthenticated, for example, for an error of its own call.
+ */
 const reportable: readonly StatusCode[] = [
   ...(['InvalidArgument', 'NotFound', 'FailedPrecondition', 'Aborted', 'Cancelled'] as const),
   ...(['ResourceExhausted', 'DeadlineExceeded', 'Unavailable', 'Internal'] as const),

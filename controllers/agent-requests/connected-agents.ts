@@ -15,7 +15,7 @@ import { AgentCall } from './agent-call.js';
 export interface ConnectedAgentsOptions {
   readonly store: Pick<ObjectStore, 'get'>;
   readonly clock: Clock;
-  /** For the ids of requests. Default: that of the system. */
+  /** Source of the ids of requests. Default: the system's. */
   readonly random?: Random;
 }
 

@@ -86,10 +86,13 @@ export class TransitionEvents implements Runnable {
         await this.#watch(watched);
       } catch (error) {
         const { logger, clock, policy } = this.#options;
-        logger.warn('the event recorder failed, will restart', {
-          kind: watched.kind.kind,
-          error: messageOf(error),
-        });
+        logger.warn(
+          'the watch of a kind for events failed and is restarted; changes until then get no event',
+          {
+            kind: watched.kind.kind,
+            error: messageOf(error),
+          },
+        );
         await sleep(clock, policy.eventRetryMs, signal);
       }
     }

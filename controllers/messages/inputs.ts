@@ -1,6 +1,9 @@
 import { messageForm } from '@kedge/driver-sdk/messages';
 
-/** Secrets and configmaps that do not exist or lack a key: `<namespace>/<name>`. */
+/**
+ * Messages about a secret or configmap that does not exist, lacks a key, or has an empty value for it. `object` is
+ * `<namespace>/<name>`.
+ */
 export const inputMessages = {
   secret: {
     missing: messageForm('secret {object} does not exist'),

@@ -25,7 +25,7 @@ export function effectOf(kind: OperationKind): string {
   return `driver ${kind}`;
 }
 
-/** Names of the effects for the calls of a node. */
+/** Names of the effects of attach and detach on a node. */
 export function effectsOfNode(node: string): readonly string[] {
   return nodeOperations.map((kind) => effectOfNode(kind, node));
 }

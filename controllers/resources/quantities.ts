@@ -4,7 +4,7 @@ import type { InstanceTemplate } from '@kedge/api/kinds';
 /** The part of a template with the requests and limits of a workload. */
 export type Needy = Pick<InstanceTemplate, 'runtime' | 'network' | 'ports' | 'resources'>;
 
-/** The limits of a workload. An absent one is not enforced. */
+/** The limits of a workload. An absent one is not enforced, but containers have defaults for `pids` and shared memory. */
 export interface ResourceLimits {
   /** Thousandths of a processor. */
   readonly cpuMillis?: number;

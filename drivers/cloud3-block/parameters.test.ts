@@ -58,7 +58,7 @@ describe('the parameters of cloud3-block', () => {
     ]);
     expect(said({ secretAccessKey: 'x' }, 'volume')[0]).to.match(/^accessKeyId is required with/);
     expect(said({ sessionToken: 'x' }, 'volume')).to.deep.equal([
-      'sessionToken is used only with accessKeyId and secretAccessKey',
+      'sessionToken is not possible without accessKeyId and secretAccessKey; set both, or omit it',
     ]);
   });
 

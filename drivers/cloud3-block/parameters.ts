@@ -113,7 +113,11 @@ function keyViolations(parameters: Parameters): readonly ParameterViolation[] {
   if ((id === undefined) === (secret === undefined)) {
     if (id !== undefined || token === undefined) return [];
     return [
-      { key: 'sessionToken', description: 'is used only with accessKeyId and secretAccessKey' },
+      {
+        key: 'sessionToken',
+        description:
+          'is not possible without accessKeyId and secretAccessKey; set both, or omit it',
+      },
     ];
   }
   const [key, other] =

@@ -165,7 +165,7 @@ async function diskReports(
   return rows;
 }
 
-/** The instance of the node. */
+/** Reports whether the node has an instance in the zone of the class. */
 function nodeReport(
   node: string,
   place: Place,

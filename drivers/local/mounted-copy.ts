@@ -28,7 +28,7 @@ export interface MountedCopy {
 /**
  * Copies an image at one point in time, with its file system frozen. The freeze stays in the journal until the thaw
  * is verified, so that the next start thaws the file system after a kill.
- * @throws DriverError; a file system that could not be thawed stays in the journal
+ * @throws DriverError QuotaExceeded for a full disk; Unavailable if the mount has changed, or the file system stays frozen
  */
 export async function copyMountedImage(copy: MountedCopy): Promise<void> {
   const { host, journal, source, draft, signal } = copy;

@@ -11,7 +11,8 @@ const shownMax = 60;
 
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, shownMax));
-  if (typeof value === 'object' && value !== null) return 'a value that is not an object';
+  if (typeof value === 'object' && value !== null)
+    return 'an object without the methods that are needed';
   return typeof value === 'function' ? 'a function' : String(value);
 }
 

@@ -109,7 +109,9 @@ class Scan {
   }
 
   #mistyped(field: Field, type: WireType): Error {
-    return new Error(`${this.#at(field.name)} has the wire type ${type} instead of ${field.type}`);
+    return new Error(
+      `${this.#at(field.name)} has the wire type ${type} instead of ${field.type}; encode the request with the .proto files of this API`,
+    );
   }
 
   #at(name: string): string {

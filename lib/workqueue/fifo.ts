@@ -1,4 +1,4 @@
-/** Cleared slots before the array is compacted. */
+/** The array is compacted once it has more cleared slots than this, and more cleared slots than others. */
 const slackMax = 1_024;
 
 /**

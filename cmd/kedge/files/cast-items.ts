@@ -1,4 +1,4 @@
-import { invalid, type StatusError } from 'kedge/objects';
+import { invalid, messageOf, type StatusError } from 'kedge/objects';
 import { isJsonObject, type JsonObject } from 'kedge/rpc';
 import { allKinds } from '@kedge/controllers/kinds';
 import {
@@ -96,12 +96,21 @@ function mixedItems(at: (field: string) => string, list: unknown): CastItem[] {
   });
 }
 
+/** @throws StatusError InvalidArgument for an alias without its anchor, or with too many expansions */
+function contentOf(document: Document, at: (field: string) => string): Record<string, unknown> {
+  try {
+    return document.toJS() as Record<string, unknown>;
+  } catch (error) {
+    throw refuse(at(''), `${messageOf(error)}; write the value itself instead of the alias`);
+  }
+}
+
 function items(file: string, lines: LineCounter, document: Document): CastItem[] {
   const root = document.contents;
   if (root === null || (isScalar(root) && root.value === null)) return [];
   const at = locator(file, lines, root);
   if (!isMap(root)) throw refuse(at(''), 'a document must be an object');
-  const content = document.toJS() as Record<string, unknown>;
+  const content = contentOf(document, at);
   if (typeof content.kind === 'string') {
     if (content.kind === 'List') return mixedItems(at, content.items);
     const listed = /^(.+)List$/.exec(content.kind)?.[1];

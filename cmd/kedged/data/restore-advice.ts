@@ -1,6 +1,6 @@
 import { StatusError } from 'kedge';
 
-/** Reasons of a damaged store, see `docs/reference/errors.md`. */
+/** Reasons of a damaged store. `docs/reference/errors.md` explains them. */
 const damage = new Set([
   'Damaged',
   'LogHole',

@@ -19,7 +19,7 @@ export function imageViolations({ runtime, image, imagePull }: Service): readonl
   return [
     violation(
       'image',
-      `${JSON.stringify(image.slice(0, 200))} must be [host/]path[:tag][@sha256:digest] in lower case, such as redis:7 or registry.example.com/team/app:1.2`,
+      `${JSON.stringify(image.slice(0, 200))} must be [host/]path[:tag][@sha256:digest] of at most 512 characters with the path in lower case, such as redis:7 or registry.example.com/team/app:1.2`,
     ),
   ];
 }

@@ -193,13 +193,7 @@ export const transitions = [
   row('V27', 'Failed', 'foundAttached', 'Bound', 'the same, while an instance still claims it'),
   row('V28', 'Bound', 'deletionRefused', 'Bound', 'FailedPrecondition'),
   row('V29', 'Stalled', 'deletionRequested', 'Stalled', 'the outcome is observed first'),
-  row(
-    'V30',
-    'Available',
-    'resized',
-    'Available',
-    'the file system is resized online if possible, else at the next mount',
-  ),
+  row('V30', 'Available', 'resized', 'Available', 'the file system is resized at the next mount'),
   row('V30', 'Bound', 'resized', 'Bound', 'only if the driver supports online expansion'),
   row('V31', 'Released', 'policyEdited', 'Released', 'the policy is applied at the reclaim'),
   row(

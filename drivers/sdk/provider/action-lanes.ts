@@ -21,7 +21,7 @@ export class ActionLanes {
   }
 
   /**
-   * Takes a lane, or extends its time for the same holder.
+   * Takes the lane of a machine, or extends its time for the same holder.
    * @throws DriverError Throttled while another holder has it
    */
   take(lane: string, holder: string): void {

@@ -21,8 +21,7 @@ export interface MachineAction<R> extends Omit<ProviderOperation<R>, 'start'> {
 /**
  * Handles a refusal that may mean that the requested state exists already, such as "already attached". Observes the
  * state, because the refusal alone does not prove it, and returns the result if it exists.
- * @throws `error` if it does not, is of another kind, or the observation fails. The failed request is then among the
- * calls of the error.
+ * @throws `error` if `error` is of another kind, the state does not exist, or the observation fails
  */
 export async function observedAfter<R>(
   error: unknown,

@@ -38,6 +38,7 @@ export interface StoreOptions {
 }
 
 const { clock, random, logger } = portRules;
+const numbers = ['historyEvents', 'historyAgeMs', 'historyBytesMax', 'freeBytesFloor'] as const;
 const engine = withMethods(
   'a LevelEngine or a MemoryEngine',
   'open',
@@ -48,9 +49,17 @@ const engine = withMethods(
   'close',
 );
 
-/** Checks the options of a store. @throws TypeError that names the option, its value and the expected value */
+/**
+ * Checks the dependencies of a store and its numbers.
+ * @throws TypeError that names the option, its value and the expected value
+ */
 export function requireStoreOptions(options: StoreOptions): void {
   requireOptions('openStore', options, { engine, clock, random, logger });
+  for (const name of numbers) {
+    const value = options[name] ?? 0;
+    if (typeof value !== 'number' || Number.isNaN(value))
+      throw new TypeError(`openStore: ${name} is ${String(value)}; give a number, or omit it`);
+  }
   const { freeBytesFloor: floor = limits.freeBytesFloor, reserveBytes = 0 } = options;
   if (!Number.isSafeInteger(reserveBytes) || reserveBytes < 0 || reserveBytes > floor / 2)
     throw new TypeError(

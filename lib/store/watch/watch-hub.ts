@@ -178,7 +178,7 @@ export class WatchHub {
         yield { revision: cursor, events: [] };
         continue;
       }
-      // Of what was published meanwhile, nothing up to there concerns this watcher.
+      // Nothing that was published up to this revision concerns this watcher.
       cursor = Math.max(cursor, await waiter.wait(bookmarkAt));
     }
   }

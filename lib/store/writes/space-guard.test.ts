@@ -272,6 +272,12 @@ describe('a store with a reserve', () => {
     await store.close();
   });
 
+  it('requires a number as its floor', async () => {
+    const options = { engine: new MemoryEngine(), freeBytesFloor: NaN };
+    const error: unknown = await openStore(options).catch((e: unknown) => e);
+    expect(String(error)).to.match(/freeBytesFloor is NaN; give a number, or omit it/);
+  });
+
   it('requires a reserve of at most half of the floor', async () => {
     const engine = new MemoryEngine();
     const options = { engine, freeBytesFloor: 100, reserveBytes: 51 };

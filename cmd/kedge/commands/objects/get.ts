@@ -90,7 +90,7 @@ async function requireNamespace(client: ApiClient, name: string): Promise<void> 
     await client.call(methodFor(namespaceKind, 'Get'), { name });
   } catch (error) {
     if (hasCode(error, 'NotFound')) throw error;
-    // A caller without the right to read namespaces gets the result without this check.
+    // The check only explains an empty result. Without it, for example without the right to it, the result is printed.
   }
 }
 

@@ -68,7 +68,10 @@ async function test(name: string, options: TestOptions): Promise<void> {
   const sizeBytes = parseQuantity(options.size);
   if (sizeBytes === undefined || sizeBytes <= 0n)
     throw invalid([
-      { field: '--size', description: `${JSON.stringify(options.size)} is not a quantity` },
+      {
+        field: '--size',
+        description: `${JSON.stringify(options.size)} is not a quantity above 0; give a size such as 16Mi`,
+      },
     ]);
   const own = await mkdtemp(join(tmpdir(), 'kedge-driver-test-'));
   try {

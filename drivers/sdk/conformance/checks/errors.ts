@@ -7,7 +7,7 @@ import type { Trial } from '../trial.js';
 
 const wrongCredential = 'kedge-conformance-wrong-credential';
 
-/** Makes calls that a driver must refuse; {@link watchedDriver} checks their errors. */
+/** Makes calls that a driver may refuse, and ignores their results; {@link watchedDriver} checks their errors. */
 async function provokeErrors(trial: Trial, parameters: Parameters): Promise<void> {
   const driver = await trial.driver();
   const { handle } = await trial.provision();
