@@ -16,6 +16,7 @@ function sources(folder: string): readonly string[] {
 const thrown = [
   /new StatusError\(\{[^}]*?\breason: '(\w+)'/g,
   /failedPrecondition\(\s*'(\w+)'/g,
+  /dataLoss\(\s*'(\w+)'/g,
   /refused\(\s*'([A-Z]\w+)'/g,
   /\b4\d\d: '([A-Z]\w+)'/g,
 ];

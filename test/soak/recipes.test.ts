@@ -36,14 +36,14 @@ describe('the recipes for a field and for a kind', function () {
     return stdout;
   };
 
-  it('give a field that is judged, stored and answered', async () => {
+  it('give a field that is validated, stored and answered', async () => {
     const volume = { size: '1Mi', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
     const long = { ...volume, name: 'long', purpose: 'x'.repeat(201) };
     expect((await daemon.rest('POST', `${base}/volumes`, long)).status).to.equal(400);
     await daemon.ok('POST', `${base}/volumes`, { ...volume, name: 'kept', purpose: 'letters' });
     expect((await daemon.ok('GET', `${base}/volumes/kept`)).purpose).to.equal('letters');
     const document = JSON.stringify(await daemon.ok('GET', '/v1/openapi.json'));
-    expect(document).to.contain('What the volume is for, in words.');
+    expect(document).to.contain('The purpose of the volume, in words.');
   });
 
   it('give a kind with its rules, and in a policy for people', async () => {
