@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
 import { merge } from '../logs/merge.js';
 import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../runtime/exec.js';
+import { shellWord } from '../runtime/shell-word.js';
 import { type BoxMode, ownerOf, withoutRights } from './privileges.js';
 import { programPath } from '../launch/process-table.js';
 import { becomeCommand, carriedEnvironment, startedWith } from './workload-environment.js';
@@ -13,11 +14,6 @@ import { becomeCommand, carriedEnvironment, startedWith } from './workload-envir
 const run = promisify(execFile);
 /** Grace period of a command before it is killed. */
 const graceMs = 2_000;
-
-/** Quotes a word for the shell. */
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
-}
 
 async function tool(name: string): Promise<string> {
   try {
@@ -91,7 +87,7 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   const kept = privileges ?? (mode === 'user' ? withoutRights : []);
   const become = ['/bin/sh', '-c', becomeCommand, 'kedge', ...spec.command];
   const reduced = ['setpriv', '--pdeathsig', 'KILL', ...kept, '--', ...become];
-  const join = groups.map((procs) => `echo 0 >${quoted(procs)} || exit 126`).join('; ');
+  const join = groups.map((procs) => `echo 0 >${shellWord(procs)} || exit 126`).join('; ');
   const joined = join === '' ? [] : ['/bin/sh', '-c', `${join}; exec "$@"`, 'kedge'];
   const nsenter = [...joined, await tool('nsenter'), ...enter];
   // It must end with the daemon: otherwise it would keep the workload's mounts busy.
@@ -115,7 +111,7 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   // open it by name.
   const owner = ownerOf(kept);
   const given = owner === undefined ? '' : `chown ${owner} /proc/self/fd/0; `;
-  const inner = `echo up >&3; exec 3>&-; ${given}stty columns ${terminal.columns} rows ${terminal.rows}; exec ${reduced.map(quoted).join(' ')}`;
+  const inner = `echo up >&3; exec 3>&-; ${given}stty columns ${terminal.columns} rows ${terminal.rows}; exec ${reduced.map(shellWord).join(' ')}`;
   const child = spawn(setpriv, [...mortal, 'script', '-qfec', inner, '/dev/null'], {
     env: { ...carriedEnvironment({ TERM: 'xterm-256color', ...env }), SHELL: '/bin/sh' },
     cwd,

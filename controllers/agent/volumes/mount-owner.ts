@@ -1,5 +1,6 @@
 import { DriverError } from '@kedge/driver-sdk';
 import type { VolumeMount } from '../../service/kind.js';
+import { shellWord } from '../runtime/shell-word.js';
 import { openInside } from './bind-mount.js';
 
 /** Read, write and search for the group, which new files inherit. */
@@ -68,5 +69,5 @@ function ownerProblem(
   error: unknown,
 ): string {
   const owner = `${fsUser ?? ''}:${fsGroup ?? ''}`;
-  return `mount ${name}: its directory can't be given to ${owner}: ${String(error)}; run kedged as root, or type: chown ${owner} ${root}`;
+  return `mount ${name}: its directory can't be given to ${owner}: ${String(error)}; run kedged as root, or type: chown ${owner} ${shellWord(root)}`;
 }

@@ -2,6 +2,7 @@ import { lstat, opendir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
+import { shellWord } from '../../runtime/shell-word.js';
 import type { ChangeOwner } from '../../volumes/mount-owner.js';
 import { type OneOffContainers, oneOffDirectory } from './one-off.js';
 
@@ -47,7 +48,7 @@ export async function removeAlsoForeign(
   } catch (cause) {
     throw new DriverError(
       'PermissionDenied',
-      `${path} has files of other users, which kedged (uid ${uid}) may not remove, and neither did a container: ${messageOf(cause)}; type: sudo rm -rf ${path}`,
+      `${path} has files of other users, which kedged (uid ${uid}) may not remove, and neither did a container: ${messageOf(cause)}; type: sudo rm -rf ${shellWord(path)}`,
       { cause },
     );
   }
