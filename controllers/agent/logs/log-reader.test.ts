@@ -15,7 +15,8 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { noteSize } from '../process/log-rotation.js';
 import { logTimes } from './log-times.js';
-import { type LogPosition, type ReadLine, readLines } from './log-reader.js';
+import type { LogPosition, ReadLine } from './log-lines.js';
+import { readLines } from './log-reader.js';
 
 describe('log reader', () => {
   let folder: string;
@@ -137,12 +138,14 @@ describe('log reader', () => {
     expect(contents(await read({ after }))).to.deep.equal(['two', 'three', 'four']);
   });
 
-  it('reads all that is kept when the position is nowhere any more', async () => {
+  it('reports lost output and reads all that is kept when the position is nowhere any more', async () => {
     await writeFile(file, 'kept\n');
     await rotate();
     await appendFile(file, 'new\n');
     const after = { offset: 3, check: 1 };
-    expect(contents(await read({ after }))).to.deep.equal(['kept', 'new']);
+    const [lost = '', ...rest] = contents(await read({ after }));
+    expect(lost).to.match(/^\[kedge\] .* may be missing$/);
+    expect(rest).to.deep.equal(['kept', 'new']);
   });
 
   it('begins at the last note before a time, with what rotation moved aside since', async () => {

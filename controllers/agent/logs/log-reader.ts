@@ -1,18 +1,33 @@
 import type { FileHandle } from 'node:fs/promises';
 import { watch } from 'node:fs';
-import { crc32 } from 'node:zlib';
 import { sleep, systemClock } from 'kedge';
 import { defaultPolicy } from '../../policy/policy.js';
 import { openLogToRead } from './log-file.js';
+import {
+  chunkBytes,
+  cutterAt,
+  holds,
+  type LineCutter,
+  type LogPosition,
+  type ReadLine,
+} from './log-lines.js';
 import { offsetSince } from './log-times.js';
+import {
+  type Choice,
+  choosePlace,
+  choosePosition,
+  type LogPlace,
+  placeAfterTruncation,
+  type RotatedLog,
+  rotatedLines,
+} from './rotated-logs.js';
 
-const chunkBytes = 64 * 1024;
-/** A longer line is split, so memory is bounded for any output. */
-const lineBytesMax = 64 * 1024;
-
-/** The offset of the last `lines` lines; of the whole file if `lines` is 0. */
-async function tailOffset(file: FileHandle, size: number, lines: number): Promise<number> {
-  if (lines <= 0) return 0;
+/** The offset of the last `lines` lines of a file, and their number: fewer in a shorter file. */
+async function tailOffset(
+  file: FileHandle,
+  size: number,
+  lines: number,
+): Promise<{ readonly offset: number; readonly found: number }> {
   const buffer = Buffer.alloc(chunkBytes);
   let found = 0;
   for (let end = size; end > 0; ) {
@@ -22,11 +37,11 @@ async function tailOffset(file: FileHandle, size: number, lines: number): Promis
       // The final line feed ends the last line and begins no other.
       if (buffer[at] !== 0x0a || start + at === size - 1) continue;
       found += 1;
-      if (found === lines) return start + at + 1;
+      if (found === lines) return { offset: start + at + 1, found };
     }
     end = start;
   }
-  return 0;
+  return { offset: 0, found: size > 0 ? found + 1 : 0 };
 }
 
 /** Watches a file. `next` resolves at the next change since its last call, or when the signal aborts. */
@@ -55,13 +70,6 @@ function changed(path: string, signal: AbortSignal): { next(): Promise<void>; cl
   };
 }
 
-/** The position after a line, where a reader resumes. */
-export interface LogPosition {
-  readonly offset: number;
-  /** The checksum of the bytes before the offset. */
-  readonly check: number;
-}
-
 /** The range of a log to read. */
 export interface LogOptions {
   /** Number of last lines to start with; 0 for all. */
@@ -76,153 +84,72 @@ export interface LogOptions {
   readonly since?: number | undefined;
 }
 
-/** A line with the position of its end. */
-export interface ReadLine {
-  readonly content: string;
-  readonly position: LogPosition;
-  /** Set for a line of a rotated file. */
-  readonly isAside?: true;
-}
-
-/** Bytes before a position, which identify the file of the position. */
-const checkBytes = 64;
-/** Number of rotated files: `<file>.1` is the newest. */
-export const rotatedMax = 3;
-
-function checkOf(bytes: Buffer): number {
-  return crc32(bytes.subarray(Math.max(0, bytes.length - checkBytes)));
-}
-
-/** The position of an offset in a file. */
-export async function positionAt(file: FileHandle, offset: number): Promise<LogPosition> {
-  const bytes = Buffer.alloc(Math.min(checkBytes, offset));
-  await file.read(bytes, 0, bytes.length, offset - bytes.length);
-  return { offset, check: checkOf(bytes) };
-}
-
-/** Whether a position was taken in this file. */
-export async function holds(file: FileHandle, { offset, check }: LogPosition): Promise<boolean> {
-  if ((await file.stat()).size < offset) return false;
-  return (await positionAt(file, offset)).check === check;
-}
-
-/**
- * Splits appended content of a file into lines. A line is split at `lineBytesMax`, so memory is bounded for any
- * output.
- */
-class LineCutter {
-  #rest: Buffer = Buffer.alloc(0);
-  #tail: Buffer = Buffer.alloc(0);
-  /** Offset after the last line that was yielded. */
-  #offset: number;
-
-  constructor(offset: number, tail: Buffer) {
-    this.#offset = offset;
-    this.#tail = tail;
-  }
-
-  *cut(chunk: Buffer): Iterable<ReadLine> {
-    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    for (;;) {
-      const end = this.#rest.indexOf(0x0a);
-      if (end >= 0 && end <= lineBytesMax) yield this.#take(end, 1);
-      else if (this.#rest.length > lineBytesMax) yield this.#take(this.#characterEnd(), 0);
-      else break;
-    }
-    // The buffer of the chunk is reused.
-    this.#rest = Buffer.from(this.#rest);
-  }
-
-  /** The text after the last line feed, if any. */
-  *end(): Iterable<ReadLine> {
-    if (this.#rest.length > 0) yield this.#take(this.#rest.length, 0);
-  }
-
-  /** The end of the last complete character: a line must not be split within one. */
-  #characterEnd(): number {
-    let end = lineBytesMax;
-    while (end > lineBytesMax - 4 && ((this.#rest[end] ?? 0) & 0xc0) === 0x80) end -= 1;
-    return end;
-  }
-
-  #take(end: number, feed: number): ReadLine {
-    const bytes = this.#rest.subarray(0, end + feed);
-    this.#rest = this.#rest.subarray(end + feed);
-    this.#offset += bytes.length;
-    const tail = Buffer.concat([this.#tail, bytes.subarray(-checkBytes)]);
-    this.#tail = tail.subarray(Math.max(0, tail.length - checkBytes));
-    const position = { offset: this.#offset, check: checkOf(this.#tail) };
-    return { content: bytes.toString('utf8', 0, end), position };
-  }
-}
-
-async function cutterAt(file: FileHandle, offset: number): Promise<LineCutter> {
-  const tail = Buffer.alloc(Math.min(checkBytes, offset));
-  await file.read(tail, 0, tail.length, offset - tail.length);
-  return new LineCutter(offset, tail);
-}
-
-/** The rest of a file that no longer grows, or the part of a growing file before an offset. */
-export async function* restOf(
+/** The place of the last `tail` lines of all files; of all lines if `tail` is 0. */
+async function chooseTail(
   file: FileHandle,
-  from: number,
-  to = Infinity,
-): AsyncIterable<ReadLine> {
-  const cutter = await cutterAt(file, from);
-  for (let offset = from; ; ) {
-    const buffer = Buffer.alloc(chunkBytes);
-    const length = Math.min(chunkBytes, to - offset);
-    if (length <= 0) break;
-    const { bytesRead } = await file.read(buffer, 0, length, offset);
-    if (bytesRead === 0) break;
-    offset += bytesRead;
-    yield* cutter.cut(buffer.subarray(0, bytesRead));
+  logs: readonly RotatedLog[],
+  tail: number,
+): Promise<Choice> {
+  let left = tail;
+  const files = [{ file, size: (await file.stat()).size }, ...logs];
+  for (const [index, each] of files.entries()) {
+    if (left <= 0) break;
+    const { offset, found } = await tailOffset(each.file, each.size, left);
+    if (found >= left) return { at: index - 1, offset };
+    left -= found;
   }
-  yield* cutter.end();
+  return { at: logs.length - 1, offset: 0 };
 }
 
-/** Lines of rotated files after a position; all their lines if none of them contains the position. */
-async function* rotatedSince(path: string, after: LogPosition): AsyncIterable<ReadLine> {
-  const files: FileHandle[] = [];
-  try {
-    let from = 0;
-    for (let n = 1; n <= rotatedMax; n += 1) {
-      const file = await openLogToRead(`${path}.${n}`);
-      if (!file) break;
-      files.unshift(file);
-      if (!(await holds(file, after))) continue;
-      from = after.offset;
-      break;
-    }
-    for (const [at, file] of files.entries()) yield* restOf(file, at === 0 ? from : 0);
-  } finally {
-    await Promise.all(files.map((file) => file.close()));
-  }
+/** The place from which the files contain every line since a time. */
+async function chooseSince(
+  path: string,
+  logs: readonly RotatedLog[],
+  since: number,
+): Promise<Choice> {
+  const at = logs.findLastIndex(({ endedAt }) => endedAt >= since);
+  return { at, offset: at < 0 ? await offsetSince(path, since) : 0 };
 }
 
-/** Lines of the files that were rotated after a time. */
-async function* rotatedAfter(path: string, since: number): AsyncIterable<ReadLine> {
-  for (let n = rotatedMax; n >= 1; n -= 1) {
-    const file = await openLogToRead(`${path}.${n}`);
-    if (!file) continue;
-    try {
-      if ((await file.stat()).mtimeMs >= since) yield* restOf(file, 0);
-    } finally {
-      await file.close();
-    }
-  }
+/** The place where a reader begins. */
+function firstPlace(
+  path: string,
+  file: FileHandle,
+  { after, tail, since }: LogOptions,
+): Promise<LogPlace> {
+  return choosePlace(path, async (logs) => {
+    if (after)
+      return (await holds(file, after))
+        ? { at: -1, offset: after.offset }
+        : choosePosition(logs, after);
+    const last = await chooseTail(file, logs, tail);
+    if (since === undefined) return last;
+    const recent = await chooseSince(path, logs, since);
+    if (last.at !== recent.at) return last.at < recent.at ? last : recent;
+    return last.offset > recent.offset ? last : recent;
+  });
 }
 
-async function* aside(lines: AsyncIterable<ReadLine>): AsyncIterable<ReadLine> {
-  for await (const line of lines) yield { ...line, isAside: true };
+/** The content of a growing file after what was cut, at most one chunk; undefined if the file was truncated. */
+async function nextChunk(
+  file: FileHandle,
+  cutter: LineCutter,
+  buffer: Buffer,
+): Promise<Buffer | undefined> {
+  const { offset, before } = cutter.read;
+  // One read gets both: a truncated file may have grown beyond the offset since.
+  const length = before.length + chunkBytes;
+  const { bytesRead } = await file.read(buffer, 0, length, offset - before.length);
+  const isSame = buffer.subarray(0, Math.min(bytesRead, before.length)).equals(before);
+  return isSame ? buffer.subarray(before.length, bytesRead) : undefined;
 }
 
 /**
- * Lines of a growing file. A file that was truncated (rotated) is read from its start. None if the file does not exist;
- * with `follow` until the signal aborts.
+ * Lines of a log, first those of the rotated files. When the file is rotated, the rest of it is read where it was
+ * copied to. None if the file does not exist; with `follow` until the signal aborts.
  */
 export async function* readLines(path: string, options: LogOptions): AsyncIterable<ReadLine> {
-  const { signal, follow, after } = options;
+  const { signal, follow } = options;
   let file = await openLogToRead(path);
   // A reader may follow a log before its workload starts.
   while (!file && follow && !signal.aborted) {
@@ -231,37 +158,28 @@ export async function* readLines(path: string, options: LogOptions): AsyncIterab
   }
   if (!file) return;
   const changes = follow ? changed(path, signal) : undefined;
-  const buffer = Buffer.alloc(chunkBytes);
+  const buffer = Buffer.alloc(2 * chunkBytes);
   try {
-    const here = after && (await holds(file, after));
-    if (after && !here) yield* aside(rotatedSince(path, after));
-    const size = (await file.stat()).size;
-    const { since, tail } = options;
-    if (since !== undefined && !after && tail === 0) yield* aside(rotatedAfter(path, since));
-    let offset = here
-      ? after.offset
-      : after
-        ? 0
-        : Math.max(
-            await tailOffset(file, size, tail),
-            since === undefined ? 0 : await offsetSince(path, since),
-          );
-    let cutter = await cutterAt(file, offset);
+    let position: LogPosition = options.after ?? { offset: 0, check: 0 };
+    let place = await firstPlace(path, file, options);
     for (;;) {
-      const { bytesRead } = await file.read(buffer, 0, chunkBytes, offset);
-      if (bytesRead > 0) {
-        offset += bytesRead;
-        yield* cutter.cut(buffer.subarray(0, bytesRead));
-        continue;
+      const older = yield* rotatedLines(path, place, position);
+      const cutter = await cutterAt(file, place.log ? 0 : place.offset);
+      for (;;) {
+        const chunk = await nextChunk(file, cutter, buffer);
+        if (!chunk) break;
+        if (chunk.length > 0) {
+          yield* cutter.cut(chunk);
+          continue;
+        }
+        if (changes) await changes.next();
+        if (changes && !signal.aborted) continue;
+        if (!follow) yield* cutter.end();
+        return;
       }
-      if (!changes) break;
-      await changes.next();
-      if (signal.aborted) break;
-      if ((await file.stat()).size >= offset) continue;
-      offset = 0;
-      cutter = await cutterAt(file, 0);
+      position = cutter.position;
+      place = await placeAfterTruncation(path, older, position);
     }
-    if (!follow) yield* cutter.end();
   } finally {
     changes?.close();
     await file.close();

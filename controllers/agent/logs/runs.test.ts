@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { positionAt } from './log-reader.js';
+import { positionAt } from './log-lines.js';
 import { linesBetween, type RunStart } from './runs.js';
 
 describe('the output of one run in a log that all runs share', () => {

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { openLogToRead } from './log-file.js';
-import { holds, type LogPosition, type ReadLine, restOf, rotatedMax } from './log-reader.js';
+import { holds, type LogPosition, type ReadLine, restOf } from './log-lines.js';
+import { rotatedMax } from './rotated-logs.js';
 
 /** The start of the output of a run. */
 export interface RunStart {

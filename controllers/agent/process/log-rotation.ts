@@ -23,8 +23,11 @@ export async function rotate(file: string): Promise<void> {
   const log = await openLog(file, constants.O_RDWR);
   try {
     const { O_WRONLY, O_CREAT, O_TRUNC } = constants;
-    const aside = await openLog(`${file}.1`, O_WRONLY | O_CREAT | O_TRUNC);
+    // A reader must not find an incomplete copy.
+    const copy = `${file}.copy`;
+    const aside = await openLog(copy, O_WRONLY | O_CREAT | O_TRUNC);
     await pipeline(log.createReadStream({ autoClose: false }), aside.createWriteStream());
+    await rename(copy, `${file}.1`);
     await log.truncate(0);
   } finally {
     await log.close();

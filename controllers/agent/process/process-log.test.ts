@@ -1,9 +1,19 @@
-import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  rm,
+  stat,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { FakeClock } from 'kedge/testing';
-import { noteSize } from './log-rotation.js';
+import { noteSize, rotate } from './log-rotation.js';
 import { readProcessLog } from './process-log.js';
 
 describe('the log of a process', () => {
@@ -53,5 +63,33 @@ describe('the log of a process', () => {
     expect(await until(500)).to.deep.equal(['one']);
     expect(await until(1_500)).to.deep.equal(['one', 'two', 'three']);
     expect(await until(2_999)).to.deep.equal(['one', 'two', 'three', 'four']);
+  });
+
+  it('keeps its content, and has no incomplete rotated file, if it could not be copied', async () => {
+    await truncate(file, 10 * 1024 * 1024 + 1);
+    await mkdir(`${file}.copy`);
+    expect(await rotate(file).catch((e: unknown) => e)).to.be.an('error');
+    expect((await stat(file)).size).to.equal(10 * 1024 * 1024 + 1);
+    await rm(`${file}.copy`, { recursive: true });
+    const names = (await readdir(folder)).toSorted();
+    expect(names).to.deep.equal(['output.log', 'output.log.times']);
+    await rotate(file);
+    expect((await readdir(folder)).toSorted()).to.deep.equal(['output.log', 'output.log.1']);
+    expect((await stat(file)).size).to.equal(0);
+  });
+
+  it('is read until a time without the rotated files that began later', async () => {
+    for (const [n, seconds] of [
+      [3, 10],
+      [2, 20],
+      [1, 30],
+    ] as const) {
+      await writeFile(`${file}.${n}`, `file${n}\n`);
+      await utimes(`${file}.${n}`, seconds, seconds);
+    }
+    const until = async (ms: number): Promise<string[]> =>
+      (await read({ until: ms })).map((line) => line.split(' ')[1] ?? '');
+    expect(await until(5_000)).to.deep.equal(['file3']);
+    expect(await until(15_000)).to.deep.equal(['file3', 'file2']);
   });
 });

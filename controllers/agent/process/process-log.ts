@@ -1,6 +1,7 @@
 import type { Clock } from 'kedge';
-import { type LogPosition, readLines } from '../logs/log-reader.js';
-import { readLogTimes, timesAt } from '../logs/log-times.js';
+import type { LogPosition } from '../logs/log-lines.js';
+import { readLines } from '../logs/log-reader.js';
+import { type LogTime, readLogTimes, timesAt } from '../logs/log-times.js';
 import { linesBetween } from '../logs/runs.js';
 import type { LogCursor, LogLine, LogRequest } from '../runtime/log.js';
 import { noteSize, rotate } from './log-rotation.js';
@@ -25,16 +26,18 @@ export async function* readProcessLog(
   { clock, probeMs }: ProcessLogOptions,
 ): AsyncGenerator<LogLine> {
   // Lines after the last record get the time at which they are read. A follower reads them when they are written.
-  let notes = await readLogTimes(file);
+  let notes: readonly LogTime[] | undefined;
   let before = 0;
   const range = { ...request, after: positionOf(after), probeMs };
-  for await (const { content, position, isAside } of readLines(file, range)) {
+  for await (const { content, position, asideAfter } of readLines(file, range)) {
     const { offset, check } = position;
     const line = { content, cursor: [offset, check] };
-    if (isAside) {
+    if (asideAfter !== undefined) {
+      if (until !== undefined && asideAfter > until) return;
       yield line;
       continue;
     }
+    notes ??= await readLogTimes(file);
     // The records refer to the file before its truncation.
     if (offset < before) notes = [];
     before = offset;

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { openLog } from '../logs/log-file.js';
-import { positionAt } from '../logs/log-reader.js';
+import { positionAt } from '../logs/log-lines.js';
 import type { WorkloadSpec } from '../runtime/runtime.js';
 import type { LaunchFile, Launcher } from '../launch/launcher.js';
 import { runStartNote } from './run-log.js';

@@ -1,0 +1,129 @@
+import type { FileHandle } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
+
+/** Bytes of a log that are read at once. */
+export const chunkBytes = 64 * 1024;
+/** A longer line is split, so memory is bounded for any output. */
+const lineBytesMax = 64 * 1024;
+
+/** The position after a line, where a reader resumes. */
+export interface LogPosition {
+  readonly offset: number;
+  /** The checksum of the bytes before the offset. */
+  readonly check: number;
+}
+
+/** A line with the position of its end. */
+export interface ReadLine {
+  readonly content: string;
+  readonly position: LogPosition;
+  /** Of a line of a rotated file: the line was written later than this time, milliseconds since the epoch. */
+  readonly asideAfter?: number;
+}
+
+/** Bytes before a position, which identify the file of the position. */
+const checkBytes = 64;
+
+function checkOf(bytes: Buffer): number {
+  return crc32(bytes.subarray(Math.max(0, bytes.length - checkBytes)));
+}
+
+/** The position of an offset in a file. */
+export async function positionAt(file: FileHandle, offset: number): Promise<LogPosition> {
+  const bytes = Buffer.alloc(Math.min(checkBytes, offset));
+  await file.read(bytes, 0, bytes.length, offset - bytes.length);
+  return { offset, check: checkOf(bytes) };
+}
+
+/** Whether a position was taken in this file. */
+export async function holds(file: FileHandle, { offset, check }: LogPosition): Promise<boolean> {
+  if ((await file.stat()).size < offset) return false;
+  return (await positionAt(file, offset)).check === check;
+}
+
+/**
+ * Splits appended content of a file into lines. A line is split at `lineBytesMax`, so memory is bounded for any
+ * output.
+ */
+export class LineCutter {
+  #rest: Buffer = Buffer.alloc(0);
+  #tail: Buffer = Buffer.alloc(0);
+  /** Offset after the last line that was yielded. */
+  #offset: number;
+
+  constructor(offset: number, tail: Buffer) {
+    this.#offset = offset;
+    this.#tail = tail;
+  }
+
+  /** The position after the last line that was yielded. */
+  get position(): LogPosition {
+    return { offset: this.#offset, check: checkOf(this.#tail) };
+  }
+
+  /** The offset after the content that was cut, and the bytes before it. */
+  get read(): { readonly offset: number; readonly before: Buffer } {
+    const bytes = Buffer.concat([this.#tail, this.#rest.subarray(-checkBytes)]);
+    const before = bytes.subarray(Math.max(0, bytes.length - checkBytes));
+    return { offset: this.#offset + this.#rest.length, before };
+  }
+
+  *cut(chunk: Buffer): Iterable<ReadLine> {
+    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    for (;;) {
+      const end = this.#rest.indexOf(0x0a);
+      if (end >= 0 && end <= lineBytesMax) yield this.#take(end, 1);
+      else if (this.#rest.length > lineBytesMax) yield this.#take(this.#characterEnd(), 0);
+      else break;
+    }
+    // The buffer of the chunk is reused.
+    this.#rest = Buffer.from(this.#rest);
+  }
+
+  /** The text after the last line feed, if any. */
+  *end(): Iterable<ReadLine> {
+    if (this.#rest.length > 0) yield this.#take(this.#rest.length, 0);
+  }
+
+  /** The end of the last complete character: a line must not be split within one. */
+  #characterEnd(): number {
+    let end = lineBytesMax;
+    while (end > lineBytesMax - 4 && ((this.#rest[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+    return end;
+  }
+
+  #take(end: number, feed: number): ReadLine {
+    const bytes = this.#rest.subarray(0, end + feed);
+    this.#rest = this.#rest.subarray(end + feed);
+    this.#offset += bytes.length;
+    const tail = Buffer.concat([this.#tail, bytes.subarray(-checkBytes)]);
+    this.#tail = tail.subarray(Math.max(0, tail.length - checkBytes));
+    return { content: bytes.toString('utf8', 0, end), position: this.position };
+  }
+}
+
+/** Cuts the content of a file after an offset. */
+export async function cutterAt(file: FileHandle, offset: number): Promise<LineCutter> {
+  const tail = Buffer.alloc(Math.min(checkBytes, offset));
+  await file.read(tail, 0, tail.length, offset - tail.length);
+  return new LineCutter(offset, tail);
+}
+
+/** The rest of a file that no longer grows, or the part of a growing file before an offset. */
+export async function* restOf(
+  file: FileHandle,
+  from: number,
+  to = Infinity,
+): AsyncIterable<ReadLine> {
+  const cutter = await cutterAt(file, from);
+  for (let offset = from; ; ) {
+    const buffer = Buffer.alloc(chunkBytes);
+    const length = Math.min(chunkBytes, to - offset);
+    if (length <= 0) break;
+    const { bytesRead } = await file.read(buffer, 0, length, offset);
+    if (bytesRead === 0) break;
+    offset += bytesRead;
+    yield* cutter.cut(buffer.subarray(0, bytesRead));
+  }
+  yield* cutter.end();
+}
