@@ -144,6 +144,39 @@ describe('a restart of the agent', () => {
     expect(await end(1, {})).to.include({ exitCode: 1, exitReason: '' });
   });
 
+  for (const [restartPolicy, exitCode] of [
+    ...[['Never', 0] as const, ['OnFailure', 0] as const, ['Never', 3] as const],
+  ])
+    it(`a run with ${restartPolicy} that is recorded as ended with ${exitCode} is not attributed to an engine that is restarted later`, async () => {
+      const key = { namespace: 'default', name: 'job' };
+      const { uid } = (
+        await store.create(instances, {
+          ...{ ...key, service: 'job', ordinal: 0, node: 'n' },
+          template: { runtime: 'process', command: ['x'], restartPolicy },
+          metadata: { finalizers: [agentFinalizer] },
+        })
+      ).metadata;
+      await settle();
+      const starts = () => runtime.starts.filter((id) => id === uid).length;
+      const times = { startedAt: clock.now(), exitedAt: clock.now(), requested: false };
+      const ended = { state: 'exited', run: 1, exitCode, ...times } as const;
+      runtime.states.set(uid, ended);
+      await clock.advance(defaultPolicy.workloadProbeMs);
+      await settle();
+      const recorded = (await store.get(instances, key))!;
+      expect(recorded.status).to.equal(exitCode === 0 ? 'Exited' : 'Failed');
+      runtime.states.set(uid, { ...ended, reason: 'EngineRestarted' });
+      await restart();
+      const after = (await store.get(instances, key))!;
+      expect([starts(), after.restartCount ?? 0, after.backoff?.engineEnds]).to.deep.equal([
+        ...[1, 0, undefined],
+      ]);
+      expect(after.status).to.equal(recorded.status);
+      await clock.advance(2 * defaultPolicy.workloadProbeMs);
+      await settle();
+      expect(starts(), 'later').to.equal(1);
+    });
+
   it('starts no ended workload whose policy does not restart it, also if the runtime lost its run', async () => {
     const uids = new Map<string, string>();
     for (const restartPolicy of ['Never', 'Always'] as const) {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { defaultPolicy } from '../../policy/policy.js';
-import { crashPriority, decideRestart, restartPriority, spreadOf } from './restart.js';
+import { asRecorded, crashPriority, decideRestart, restartPriority, spreadOf } from './restart.js';
 
 describe('the place of a restart in the queue', () => {
   const ended = (ranMs: number) =>
@@ -67,5 +67,41 @@ describe('restart decision', () => {
     const stopped = { ...exited, exitCode: 143, requested: true };
     const ours = decideRestart(defaultPolicy, 'Never', stopped, 0);
     expect(ours).to.deep.equal({ type: 'restart', atMs: 0 });
+  });
+});
+
+describe('the attribution of an end to the engine', () => {
+  const agentStartedAt = 10_000;
+  const conditions = (reason: string) =>
+    [{ type: 'Ready', status: 'False', reason, message: '', lastTransitionAt: '' }] as const;
+  const recorded = {
+    status: 'Failed',
+    backoff: { run: 2 },
+    conditions: conditions('Failed'),
+  } as const;
+  const reasonOf = (
+    status: Parameters<typeof asRecorded>[0],
+    exitCode: number,
+    exitedAt = agentStartedAt,
+  ): string | undefined => {
+    const times = { startedAt: 0, exitedAt, requested: false };
+    const exited = { state: 'exited', run: 2, exitCode, ...times } as const;
+    return asRecorded(status, { ...exited, reason: 'EngineRestarted' }, agentStartedAt).reason;
+  };
+
+  it('ends with the record of an end of its own, unless an engine that stops may have caused it', () => {
+    expect(reasonOf(recorded, 0)).to.equal(undefined);
+    expect(reasonOf({ ...recorded, status: 'Exited' }, 0)).to.equal(undefined);
+    expect(reasonOf(recorded, 143), 'reported before the outage').to.equal('EngineRestarted');
+    expect(reasonOf(recorded, 143, agentStartedAt - 1), 'of an earlier agent').to.equal(undefined);
+  });
+
+  it('remains for an end that is not recorded, or is recorded as that of the engine', () => {
+    for (const each of [
+      { ...recorded, status: 'Running' } as const,
+      { ...recorded, backoff: { run: 1 } },
+      { ...recorded, conditions: conditions('EngineRestarted') },
+    ])
+      expect(reasonOf(each, 0)).to.equal('EngineRestarted');
   });
 });

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import { findCondition } from 'kedge';
 import type { Instance, InstanceBackoff, InstanceTemplate } from '../../instance/kind.js';
 import { backoffOf, type ControllerPolicy } from '../../policy/policy.js';
+import { hasCodeOfStop } from '../container/outages/engine-outages.js';
 import type { WorkloadState } from '../runtime/runtime.js';
 
 /** The decision after an exit. `atMs` is milliseconds since the epoch; a past time means now. */
@@ -43,6 +45,27 @@ export function isOver({ status, exitCode, template }: Instance): boolean {
   const { restartPolicy } = template;
   if (status === 'Exited') return restartPolicy === 'Never' || restartPolicy === 'OnFailure';
   return status === 'Failed' && restartPolicy === 'Never' && exitCode !== undefined;
+}
+
+/**
+ * The end of a run without the reason EngineRestarted if the status of the instance already has it as an end of its own.
+ * An engine that stops may report an end before its outage is observed, so the reason remains if the exit code is that
+ * of a stop and this agent observed the end.
+ * @param agentStartedAt milliseconds since the epoch
+ */
+export function asRecorded(
+  { status, backoff, conditions }: Pick<Instance, 'status' | 'backoff' | 'conditions'>,
+  exited: Extract<WorkloadState, { state: 'exited' }>,
+  agentStartedAt: number,
+): Extract<WorkloadState, { state: 'exited' }> {
+  const { reason, ...own } = exited;
+  if (reason !== 'EngineRestarted' || backoff?.run !== exited.run) return exited;
+  const isRecorded =
+    (status === 'Exited' || status === 'Failed') &&
+    // The status of the previous run, while this one starts again.
+    findCondition(conditions, 'Ready')?.reason !== reason;
+  if (!isRecorded || (hasCodeOfStop(exited) && exited.exitedAt >= agentStartedAt)) return exited;
+  return own;
 }
 
 /**

@@ -2,7 +2,15 @@ import { type Clock, done, requeueAfter, type Result } from 'kedge';
 import type { Instance, InstancePhase } from '../../instance/kind.js';
 import type { ControllerPolicy } from '../../policy/policy.js';
 import { type InstanceNotes, type NotedCondition, noted } from './instance-notes.js';
-import { decideRestart, restartPriority, restartsOf, spreadOf, wasCrash } from './restart.js';
+import {
+  asRecorded,
+  decideRestart,
+  isOver,
+  restartPriority,
+  restartsOf,
+  spreadOf,
+  wasCrash,
+} from './restart.js';
 import type { RestartTurns } from './restart-turns.js';
 import type { Runtime, WorkloadState } from '../runtime/runtime.js';
 import type { StartBackoff } from './start-backoff.js';
@@ -22,18 +30,23 @@ export interface WorkloadRestartsOptions {
 /** Handles the end of a run. */
 export class WorkloadRestarts {
   readonly #options: WorkloadRestartsOptions;
+  readonly #startedAt: number;
 
   constructor(options: WorkloadRestartsOptions) {
     this.#options = options;
+    this.#startedAt = options.clock.now();
   }
 
   /** Restarts the workload now, later or never, and reports it in the status of the instance. */
   async afterExit(
     instance: Instance,
     runtime: Runtime,
-    state: Extract<WorkloadState, { state: 'exited' }>,
+    observed: Extract<WorkloadState, { state: 'exited' }>,
   ): Promise<Result> {
     const { clock, notes, policy, starts, turns } = this.#options;
+    const state = asRecorded(instance, observed, this.#startedAt);
+    // The status has this end, with a cause that the runtime no longer reports.
+    if (state !== observed && isOver(instance)) return done();
     const backoff = this.#options.backoff.ended(instance, state);
     const { restartPolicy } = instance.template;
     const crashes = backoff?.crashes ?? 0;
