@@ -4,8 +4,6 @@ import { type EmbeddedStore, messageOf, StatusError, systemClock } from 'kedge';
 import { installation } from '../installation.js';
 import { version } from '../version.js';
 import {
-  ensureLocalContext,
-  firstAccess,
   ownExampleDirectory,
   prepareExamples,
   sharedExampleDirectory,
@@ -22,6 +20,7 @@ import {
   withSettings,
 } from './config/load-config.js';
 import { restoreAdvice } from './data/restore-advice.js';
+import { ensureLocalContext, firstAccess } from './config/local-context.js';
 import type { DaemonConfig } from './config/settings.js';
 import { stopSignals } from './stop-signals.js';
 import { addUpgradeCommand } from './data/upgrade-command.js';
@@ -35,18 +34,22 @@ function quick(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-async function greet(config: DaemonConfig, daemon: Daemon): Promise<void> {
+async function greet(config: DaemonConfig, daemon: Daemon, cluster: string): Promise<void> {
   const host = config.grpcAddress.replace(/:\d+$/, '').replaceAll(/[[\]]/g, '');
   const server = quick(host, daemon.ports.grpc);
   const restServer = `http://${quick(host, daemon.ports.rest)}`;
-  const access = await ensureLocalContext({ server, restServer });
+  const access = await ensureLocalContext(cluster, { server, restServer });
   const how = installation();
   say('');
   say(`Kedge is running. gRPC ${server}, REST http://${quick(host, daemon.ports.rest)}/v1`);
   say(`Data: ${config.dataDirectory}`);
-  if (access === 'missing')
+  const lack =
+    access === 'missing'
+      ? 'No context "local" is stored for this user.'
+      : 'The context "local" of this user was stored for another cluster. If its token is refused:';
+  if (access !== 'kept')
     say(
-      `No context "local" is stored for this user. Stop kedged, create a root token with "${how.kedged} recover-root", start kedged again, and store the token with "${how.kedge} login --name local --server ${server}".`,
+      `${lack} Stop kedged, create a root token with "${how.kedged} recover-root", start kedged again, and store the token with "${how.kedge} login --name local --server ${server}".`,
     );
   say('');
   say(`Next, in another terminal${how.start === 'npm start' ? ', in this directory' : ''}:`);
@@ -91,7 +94,9 @@ async function serve(options: ConfigOptions): Promise<void> {
   const opening = openDaemonData(config, logger);
   opening.catch(() => undefined); // its error is reported where it is awaited later
   const { startDaemon } = await import('./wire.js');
+  let cluster = '';
   const beforeListen = async (store: EmbeddedStore): Promise<void> => {
+    cluster = store.clusterId;
     reportMigration(store);
     const { grpcAddress: server, restAddress } = config;
     if (options.local) await firstAccess(store, { server, restServer: `http://${restAddress}` });
@@ -108,7 +113,7 @@ async function serve(options: ConfigOptions): Promise<void> {
   logger.info('ready', { ...daemon.ports, node: config.nodeName, sinceStartMs });
   if (!options.local) return;
   // An error here does not end the daemon: on a full disk neither examples nor a context can be written.
-  await greet(config, daemon).catch((error: unknown) =>
+  await greet(config, daemon, cluster).catch((error: unknown) =>
     say(`Kedge is running, but ${messageOf(error)}`),
   );
 }

@@ -10,6 +10,8 @@ export interface Context {
   readonly server: string;
   readonly restServer?: string;
   readonly token?: string;
+  /** The id of the cluster that issued the token; absent if it is not known, as after `kedge login`. */
+  readonly cluster?: string;
   /** CA of the server's certificate (PEM). Connections are encrypted if this or `tls` is set. */
   readonly caFile?: string;
   /** Encrypts connections and verifies the server with the system's CAs. */
@@ -83,6 +85,19 @@ export async function writeContext(name: string, context: Context): Promise<void
 export async function useContext(name: string): Promise<void> {
   const { contexts } = await readContexts();
   await writeContexts({ current: name, contexts });
+}
+
+/** Renames a context, which stays the current one if it was. @throws StatusError Unavailable (ContextsUnusable) */
+export async function renameContext(from: string, to: string): Promise<void> {
+  const { current, contexts } = await readContexts();
+  const renamed = Object.entries(contexts).map(([name, context]) => [
+    name === from ? to : name,
+    context,
+  ]);
+  await writeContexts({
+    current: current === from ? to : current,
+    contexts: Object.fromEntries(renamed) as Contexts['contexts'],
+  });
 }
 
 /** Removes a context; no context is current if it was. @throws StatusError Unavailable (ContextsUnusable) */

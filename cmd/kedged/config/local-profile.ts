@@ -1,6 +1,6 @@
 import { lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { failedPrecondition, type ObjectStore } from 'kedge';
+import { failedPrecondition } from 'kedge';
 import { shippedExamples } from '../../installation.js';
 
 /** The shared directory of the examples: it belongs to the user who started a local daemon first on this machine. */
@@ -86,38 +86,4 @@ export async function prepareExamples(
     await writeFile(join(examples, name), own, { mode: 0o600 });
   }
   return examples;
-}
-
-/** The addresses of the API, as a context stores them. */
-export interface LocalAddresses {
-  readonly server: string;
-  readonly restServer: string;
-}
-
-/**
- * On the first run, creates the root token before the API listens, and stores it at once for this user: if the start
- * failed in between, the token would be lost. No-op on later runs.
- * @throws StatusError if the token can't be stored; then none was created
- */
-export async function firstAccess(store: ObjectStore, addresses: LocalAddresses): Promise<void> {
-  const { bootstrap, isBootstrapped } = await import('kedge/auth');
-  if (await isBootstrapped(store)) return;
-  // Loaded only here, because it loads a YAML parser, which other daemons do not need.
-  const { requireWritable, writeContext } = await import('../../kedge/connection/context.js');
-  await requireWritable();
-  await writeContext('local', { ...addresses, token: await bootstrap(store) });
-}
-
-/** Whether the local user has a context for the daemon. */
-export type LocalAccess = 'kept' | 'missing';
-
-/** Updates the daemon's addresses in the context of the local user, if there is one. */
-export async function ensureLocalContext(addresses: LocalAddresses): Promise<LocalAccess> {
-  const { readContexts, writeContext } = await import('../../kedge/connection/context.js');
-  const { contexts } = await readContexts();
-  const known = contexts.local;
-  if (!known) return 'missing';
-  // The port may have changed.
-  if (known.server !== addresses.server) await writeContext('local', { ...known, ...addresses });
-  return 'kept';
 }
