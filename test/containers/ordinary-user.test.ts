@@ -1,9 +1,11 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { TestDaemon } from '../acceptance/daemon.js';
+import { root, TestDaemon } from '../acceptance/daemon.js';
 import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 
 const base = '/v1/namespaces/default';
@@ -108,6 +110,35 @@ describe('a kedged of an ordinary user who may use the engine', function () {
     expect(await readdir(volumeRoot())).not.to.include(source('own').split('/').at(-1));
     expect(await readFile(join(hostPath, 'f'), 'utf8')).to.equal('host\n');
     expect(containers()).to.equal('');
+  });
+
+  it('passes signals on to a command of kedge exec, and ends it with its connection', async () => {
+    await cast('signals', 'exec sleep 600', []);
+    const { containerId } = await running('signals-0');
+    const script = 'trap "echo caught; exit 5" INT; echo ready; while :; do sleep 0.1; done';
+    const start = (...command: readonly string[]): { child: ChildProcess; said: () => string } => {
+      const args = [join(root, 'cmd/bin/kedge.mjs'), 'exec', 'signals-0', '--', ...command];
+      const env = { ...process.env, ...daemon.cliEnvironment };
+      const child = spawn(process.execPath, args, { env });
+      let text = '';
+      child.stdout.on('data', (data) => (text += String(data)));
+      child.stderr.on('data', (data) => (text += String(data)));
+      return { child, said: () => text };
+    };
+    const trapped = start('sh', '-c', script);
+    await eventually('the command', () => trapped.said().includes('ready'));
+    const ended = once(trapped.child, 'close');
+    trapped.child.kill('SIGINT');
+    expect((await ended)[0], trapped.said()).to.equal(5);
+    expect(trapped.said()).to.contain('caught');
+
+    const processes = (): string => engine.docker('top', String(containerId), '-o', 'pid,args');
+    const deaf = start('sleep', '601');
+    await eventually('its process', () => processes().includes('sleep 601'));
+    deaf.child.kill('SIGKILL');
+    await eventually('its end', () => !processes().includes('sleep 601'), 30_000);
+    await daemon.ok('DELETE', `${base}/services/signals`);
+    await absent('services/signals');
   });
 
   it('fsUser gives a directory to another user, who alone can write to it', async () => {

@@ -181,13 +181,14 @@ export class ContainerRuntime implements Runtime, Holders {
     this.#starts.giveUp(id);
     this.#commands.kill(id);
     const { cluster, engine, policy = defaultPolicy } = this.#options;
+    const { signal } = this.#closing;
     if (this.#starts.stateOf(id)?.state === 'starting')
       return { type: 'stopping', checkInMs: policy.processPollMs };
     const runs = await this.#runs.toStop(id);
     let progress: StopProgress = { type: 'gone' };
     // Two running containers of one workload can only result from a defect. Both are stopped.
     for (const { run, container } of runs) {
-      const found = await engine.containers.inspect(container, this.#closing.signal);
+      const found = await engine.containers.inspect(container, signal);
       if (!found) continue;
       const state = workloadState(found, run, this.#network.name, false);
       // A container that was never started is removed, so that nothing can start it later.
@@ -196,12 +197,7 @@ export class ContainerRuntime implements Runtime, Holders {
         continue;
       }
       if (state.state !== 'running') continue;
-      progress = await this.#stops.advance(
-        { cluster, id, run },
-        found,
-        graceMs,
-        this.#closing.signal,
-      );
+      progress = await this.#stops.advance({ cluster, id, run }, found, graceMs, signal);
     }
     if (progress.type === 'gone') this.#stops.forget(id);
     return progress;
@@ -223,6 +219,7 @@ export class ContainerRuntime implements Runtime, Holders {
     this.#starts.forget(id);
     await this.#records.remove(id);
     if (runs.length > 0) await this.#removeNetwork();
+    await this.#commands.endLeft();
   }
 
   async *readLog(id: string, request: LogRequest): AsyncGenerator<LogLine> {

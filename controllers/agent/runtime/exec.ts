@@ -34,8 +34,8 @@ export interface ExecProcess {
   write(data: Buffer): Promise<void>;
   closeInput(): void;
   resize(size: TerminalSize): Promise<void>;
-  /** Signals the command and its children. */
+  /** Signals the command and its descendants. Those whose parent has ended may be missed. */
   signal(name: NodeJS.Signals): Promise<void>;
-  /** Kills the command and all its children. */
+  /** Kills the command and its descendants. Those whose parent has ended may be missed. */
   kill(): void;
 }

@@ -44,17 +44,17 @@ export class ContainerCommands {
   }
 
   /**
-   * Kills the commands that an earlier process started: the engine keeps them when the connection of their caller
-   * breaks, and nothing reads their output any more. Commands of others (`docker exec`) have no record and continue. A
+   * Kills the commands that an earlier process started, or that this one could not end: the engine keeps them when the
+   * connection of their caller breaks, and nothing reads their output any more. Commands of others (`docker exec`) have no record and continue. A
    * command that could not be killed keeps its record for the next call.
    */
   async endLeft(): Promise<void> {
-    const { exec, logger, signal } = this.#options;
+    const { logger } = this.#options;
     const warn = (error: unknown): void =>
-      logger.warn('a command of an earlier process may still run', { error: messageOf(error) });
+      logger.warn('a command without a caller may still run', { error: messageOf(error) });
     try {
       for (const record of await this.#records.left())
-        await signalCommand(exec, record, 'SIGKILL', signal).then(
+        await signalCommand(this.#options, record, 'SIGKILL').then(
           () => this.#records.remove(record.id),
           // The engine forgets a command with its container.
           (error: unknown) =>

@@ -71,7 +71,11 @@ export async function execInContainer(
     throw error;
   });
   const running = new ContainerCommand(options, id, connection, tty);
-  running.exited.then(forget, forget);
+  running.exited.then(forget, (error: unknown) => {
+    // The engine forgets a command with its container. Otherwise it may still run and is ended later.
+    if (isEngineError(error, 'NotFound')) forget();
+    else records?.release(id);
+  });
   if (terminal)
     try {
       await firstSize(options, running, terminal);
@@ -211,7 +215,7 @@ class ContainerCommand implements ExecProcess {
     }
   }
 
-  /** Sends a signal to the command. @throws Error if the command's process is not visible to this process */
+  /** Sends a signal to the command. @throws Error if its process is not visible to this process, or can't be signalled */
   async signal(name: NodeJS.Signals): Promise<void> {
     await this.#signalPid(name);
   }
@@ -230,8 +234,8 @@ class ContainerCommand implements ExecProcess {
   }
 
   #signalPid(name: NodeJS.Signals): Promise<void> {
-    const { container, exec, signal } = this.#options;
-    return signalCommand(exec, { id: this.#id, container }, name, signal);
+    const { container } = this.#options;
+    return signalCommand(this.#options, { id: this.#id, container }, name);
   }
 }
 

@@ -21,7 +21,7 @@ export async function endUnanswered(
   }: {
     readonly clock: Clock;
     readonly container: string;
-    readonly exec: Pick<EngineExec, 'inspect'>;
+    readonly exec: Pick<EngineExec, 'create' | 'inspect' | 'start'>;
     readonly signal: AbortSignal;
   },
   id: string,
@@ -33,7 +33,7 @@ export async function endUnanswered(
     try {
       const { exitCode } = await exec.inspect(id, signal);
       if (exitCode !== undefined) return true;
-      await signalCommand(exec, { id, container }, 'SIGKILL', signal);
+      await signalCommand({ clock, exec, signal }, { id, container }, 'SIGKILL');
     } catch (error) {
       // The engine forgets a command with its container. After other errors the next try follows.
       if (isEngineError(error, 'NotFound')) return true;
