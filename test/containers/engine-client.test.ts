@@ -223,7 +223,8 @@ describe('EngineClient with a real engine', function () {
     const name = 'kedge-test-bridge';
     expect(await client.networkNamed(name, signal)).to.equal(undefined);
     const id = await client.createBridge(name, { [label]: 'yes' }, signal);
-    expect(await client.networkNamed(name, signal)).to.equal(id);
+    const labels = { [label]: 'yes' };
+    expect(await client.networkNamed(name, signal)).to.deep.equal({ id, labels });
     expect((await errorOf(client.createBridge(name, {}, signal))).kind).to.equal('Conflict');
     const container = await client.containers.create(
       'kedge-test',

@@ -21,6 +21,12 @@ export interface EngineEvent {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
+/** A network of the engine. */
+export interface EngineNetwork {
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 /** Whether the engine supports a limit, by its field in the answer of `/info`. */
 const limitSupport = [
   ['cpuMillis', 'CpuCfsQuota'],
@@ -115,14 +121,12 @@ export class EngineClient {
     }
   }
 
-  /** Id of a network by name or id; undefined if it does not exist. */
-  async networkNamed(name: string, signal: AbortSignal): Promise<string | undefined> {
+  /** A network by name or id; undefined if it does not exist. */
+  async networkNamed(name: string, signal: AbortSignal): Promise<EngineNetwork | undefined> {
     const path = `/networks/${encodeURIComponent(name)}`;
     try {
-      return requireText(
-        objectOf(await this.#api.call({ method: 'GET', path, signal }), path),
-        'Id',
-      );
+      const answer = objectOf(await this.#api.call({ method: 'GET', path, signal }), path);
+      return { id: requireText(answer, 'Id'), labels: tableOf(answer, 'Labels') };
     } catch (error) {
       if (isEngineError(error, 'NotFound')) return undefined;
       throw error;

@@ -1,4 +1,4 @@
-import type { EngineClient } from '../engine/engine-client.js';
+import type { EngineClient, EngineNetwork } from '../engine/engine-client.js';
 import { isEngineError } from '../engine/engine-error.js';
 import { clusterPrefix } from '../../runtime/cluster-prefix.js';
 import { engineLabels } from '../run-identity.js';
@@ -20,7 +20,10 @@ export class ClusterNetwork {
     this.name = `kedge-${clusterPrefix(cluster)}`;
   }
 
-  /** Runs work while the network exists, and creates it if necessary. @throws EngineError, and errors of `work` */
+  /**
+   * Runs work while the network exists, and creates it if necessary.
+   * @throws Error if the name is in use by another network; EngineError, and errors of `work`
+   */
   async during<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     this.#users += 1;
     try {
@@ -43,13 +46,27 @@ export class ClusterNetwork {
   }
 
   async #make(signal: AbortSignal): Promise<void> {
-    if ((await this.#engine.networkNamed(this.name, signal)) !== undefined) return;
+    const known = await this.#engine.networkNamed(this.name, signal);
+    if (known) return this.#requireOwn(known);
     try {
       await this.#engine.createBridge(this.name, { [engineLabels.cluster]: this.#cluster }, signal);
     } catch (error) {
       // Another daemon of the cluster created it meanwhile.
       if (!isEngineError(error, 'Conflict')) throw error;
+      const created = await this.#engine.networkNamed(this.name, signal);
+      if (created) this.#requireOwn(created);
     }
+  }
+
+  #isOwn({ labels }: EngineNetwork): boolean {
+    return labels[engineLabels.cluster] === this.#cluster;
+  }
+
+  #requireOwn(network: EngineNetwork): void {
+    if (this.#isOwn(network)) return;
+    throw new Error(
+      `network ${this.name} of the container engine was not created by this cluster; remove that network (docker network rm ${this.name})`,
+    );
   }
 
   async #remove(signal: AbortSignal): Promise<void> {
@@ -57,8 +74,10 @@ export class ClusterNetwork {
     const { containers } = this.#engine;
     const label = `${engineLabels.cluster}=${this.#cluster}`;
     if ((await containers.list([label], signal)).length > 0) return;
+    const known = await this.#engine.networkNamed(this.name, signal);
+    if (!known || !this.#isOwn(known)) return;
     try {
-      await this.#engine.removeNetwork(this.name, signal);
+      await this.#engine.removeNetwork(known.id, signal);
     } catch (error) {
       // A user connected a container to it.
       if (!isEngineError(error, 'Unauthorized')) throw error;
