@@ -1,5 +1,13 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, request as openRequest, type Server } from 'node:http';
+import { rm, writeFile } from 'node:fs/promises';
+import {
+  createServer,
+  type IncomingMessage,
+  request as openRequest,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -11,11 +19,14 @@ import { RealRegistry, registryUser, requireRegistry } from '../registry.js';
 
 const base = '/v1/namespaces/default';
 
-/** A proxy of a registry that can hold the contents of images. */
+/** Contents of more bytes are layers. */
+const layerBytes = 1_000_000;
+
+/** A proxy of a registry that can hold the contents of images, or the second half of their layers. */
 class HoldingProxy {
   readonly #server: Server;
   readonly #held: (() => void)[] = [];
-  #holds = false;
+  #holds: 'nothing' | 'contents' | 'halves' = 'nothing';
 
   private constructor(registry: string) {
     const [hostname, port] = registry.split(':');
@@ -24,14 +35,28 @@ class HoldingProxy {
         const { method, url, headers } = request;
         const onward = openRequest({ hostname, port, method, path: url, headers }, (answer) => {
           response.writeHead(answer.statusCode ?? 500, answer.headers);
-          answer.pipe(response);
+          const bytes = Number(answer.headers['content-length']);
+          if (this.#holds !== 'halves' || !(bytes > layerBytes)) answer.pipe(response);
+          else this.#pipeHalf(answer, response, bytes);
         });
         onward.on('error', () => response.destroy());
         request.pipe(onward);
       };
-      if (this.#holds && request.url?.includes('/blobs/')) this.#held.push(forward);
+      if (this.#holds === 'contents' && request.url?.includes('/blobs/')) this.#held.push(forward);
       else forward();
     });
+  }
+
+  #pipeHalf(answer: IncomingMessage, response: ServerResponse, bytes: number): void {
+    let left = bytes / 2;
+    const pass = (data: Buffer): void => {
+      response.write(data);
+      left -= data.length;
+      if (left > 0) return;
+      answer.off('data', pass).pause();
+      this.#held.push(() => answer.pipe(response));
+    };
+    answer.on('data', pass);
   }
 
   static async of(registry: string): Promise<HoldingProxy> {
@@ -45,8 +70,8 @@ class HoldingProxy {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  hold(): void {
-    this.#holds = true;
+  hold(what: 'contents' | 'halves' = 'contents'): void {
+    this.#holds = what;
   }
 
   get isHolding(): boolean {
@@ -54,7 +79,7 @@ class HoldingProxy {
   }
 
   release(): void {
-    this.#holds = false;
+    this.#holds = 'nothing';
     for (const forward of this.#held.splice(0)) forward();
   }
 
@@ -175,5 +200,54 @@ describe('a pull of an image that takes its time', function () {
       data: { password: registryUser.password },
     });
     await running('next');
+  });
+
+  it('is one for two instances, and its progress is the reason why they are not ready', async () => {
+    const file = join(engine.directory, 'layer');
+    await writeFile(file, randomBytes(4 * layerBytes));
+    const container = engine.docker('create', busyboxImage, 'sh');
+    engine.docker('cp', file, `${container}:/layer`);
+    const committed = engine.docker('commit', container);
+    engine.docker('rm', container);
+    await rm(file);
+    registry.push(engine, committed, 'twice:1');
+    const image = `${proxy.host}/twice:1`;
+
+    const since = String(Date.now() / 1_000);
+    proxy.hold('halves');
+    await daemon.ok('POST', `${base}/services`, {
+      ...{ name: 'twice', image, command: ['sleep', '600'], scale: 2 },
+      terminationGracePeriodSeconds: 0,
+    });
+    const conditionsOf = async (name: string): Promise<readonly Record<string, string>[]> => {
+      const { body } = await daemon.rest('GET', `${base}/instances/${name}`);
+      return (body.conditions ?? []) as Record<string, string>[];
+    };
+    for (const name of ['twice-0', 'twice-1'])
+      await eventually(
+        `the progress of ${name}`,
+        async () =>
+          (await conditionsOf(name)).some(
+            ({ type, reason, message = '' }) =>
+              type === 'Ready' &&
+              reason === 'Pulling' &&
+              message.startsWith(`pulling image ${image}, `) &&
+              /, [0-5]?0 %$/.test(message),
+          ),
+        60_000,
+      );
+    proxy.release();
+    await eventually(
+      'both to run',
+      async () =>
+        (await daemon.list(`${base}/instances`)).filter(
+          ({ name, status }) => String(name).startsWith('twice-') && status === 'Running',
+        ).length === 2,
+      60_000,
+    );
+    const until = String(Date.now() / 1_000);
+    const period = ['--since', since, '--until', until];
+    const pulls = engine.docker('events', ...period, '--filter', 'event=pull');
+    expect(pulls.split('\n'), pulls).to.have.lengthOf(1);
   });
 });
