@@ -215,7 +215,7 @@ class ContainerCommand implements ExecProcess {
     }
   }
 
-  /** Sends a signal to the command. @throws Error if its process is not visible to this process, or can't be signalled */
+  /** Sends a signal to the command. @throws StatusError ExecFailed, see {@link signalCommand} */
   async signal(name: NodeJS.Signals): Promise<void> {
     await this.#signalPid(name);
   }

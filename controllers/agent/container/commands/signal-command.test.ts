@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { expect } from 'chai';
+import type { StatusError } from 'kedge';
 import { eventually, FakeClock } from 'kedge/testing';
 import type { EngineExec } from '../engine/engine-exec.js';
 import { ContainerCommands } from './container-commands.js';
@@ -81,8 +82,10 @@ describe('a signal for a command in a container', () => {
       { exec, clock: new FakeClock(), signal, kill: denied },
       record,
       'SIGINT',
-    ).catch(String);
-    expect(error)
+    ).catch((thrown: unknown) => thrown as StatusError);
+    // Errors without a code reach a caller without their message.
+    expect(error).to.include({ code: 'FailedPrecondition', reason: 'ExecFailed' });
+    expect(String(error))
       .to.contain('does not run as root')
       .and.contain('sh ended with exit code 127')
       .and.contain(`sudo kill -9 ${child.pid}`);

@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { messageOf } from 'kedge';
+import { failedPrecondition, messageOf } from 'kedge';
 import type { CommandRecord } from './command-records.js';
 import { signalInside, type SignalInsideOptions } from './signal-inside.js';
 
@@ -13,7 +13,7 @@ export interface SignalCommandOptions extends SignalInsideOptions {
  * Signals the process of a command and its descendants, because the engine has no call for it. A process whose parent
  * has ended is no longer a descendant, and is not signalled. No-op if the command has ended. Processes that this process
  * may not signal, such as those of other users without root, are signalled by a shell in the container.
- * @throws Error if the process is not in this container, or can't be signalled
+ * @throws StatusError ExecFailed if the process is not in this container, or can't be signalled
  */
 export async function signalCommand(
   options: SignalCommandOptions,
@@ -26,7 +26,8 @@ export async function signalCommand(
   // Unreadable without a process of this id here: it is not one of the container then.
   const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
   if (!cgroup.includes(container))
-    throw new Error(
+    throw failedPrecondition(
+      'ExecFailed',
       `process ${pid} of the command is not visible in the pid namespace of kedged; end it inside the container, or run kedged in the pid namespace of the host`,
     );
   const denied: number[] = [];
@@ -42,9 +43,9 @@ export async function signalCommand(
   if (denied.length === 0) return;
   await signalInside(options, { container, main: pid, targets: denied }, name).catch(
     (error: unknown) => {
-      throw new Error(
+      throw failedPrecondition(
+        'ExecFailed',
         `kedged does not run as root and may not signal process ${pid} of the command, and a shell in the container could not either (${messageOf(error)}); end it: sudo kill -9 ${pid}, or run kedged as root`,
-        { cause: error },
       );
     },
   );
