@@ -3,6 +3,7 @@ import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf
 import { isJsonObject } from './json.js';
 import { isJsonMessage } from './json-form.js';
 import { requireWithin } from './malformed.js';
+import { skipValue } from './skip-value.js';
 
 /** Bytes that are decoded in one turn of the event loop. */
 const partBytes = 16_384;
@@ -51,7 +52,7 @@ class FieldCursor {
       const length = reader.uint32();
       this.contentStart = reader.pos;
       reader.pos += length;
-    } else reader.skip(type, number);
+    } else skipValue(reader, this.bytes, type, number);
     this.end = reader.pos;
     requireWithin(this.end, this.bytes.length);
     return true;

@@ -3,6 +3,7 @@ import { type FieldViolation, invalid } from '../base/index.js';
 import { malformed, requireWithin } from './malformed.js';
 import type { DescField, DescMessage } from './schema-registry.js';
 import { entryWireTypes, isWholePack, packableWireType, wireTypeOf } from './wire-types.js';
+import { skipValue } from './skip-value.js';
 
 /** The shape of a field's value; null if it has no fields. */
 type Inner = Shape | null;
@@ -74,10 +75,15 @@ class Scan {
   /** Reads a message up to `end`, or until the maximum of findings. @throws Error for malformed bytes */
   read({ name, fields }: Shape, end: number): void {
     const reader = this.#reader;
+    // A field that occurs thousands of times is reported once; the text of its path costs more than its reading.
+    let unknown: number | undefined;
     while (reader.pos < end) {
       const [number, type] = reader.tag();
       const field = fields.get(number);
-      if (!field) this.#report(name, number);
+      if (!field) {
+        if (number !== unknown) this.#report(name, number);
+        unknown = number;
+      }
       // The decoder reads the type of the field, not the wire type: it would find other fields.
       else if (
         type !== field.type &&
@@ -86,7 +92,7 @@ class Scan {
         throw this.#mistyped(field, type);
       if (this.found.length === reportedMax) return;
       if (type !== WireType.LengthDelimited) {
-        reader.skip(type, number);
+        skipValue(reader, this.#bytes, type, number);
         requireWithin(reader.pos, end);
         continue;
       }

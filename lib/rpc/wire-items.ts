@@ -2,6 +2,7 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { limits, StatusError } from '../base/index.js';
 import { malformed, requireWithin } from './malformed.js';
 import type { DescField, DescMessage } from './schema-registry.js';
+import { skipValue } from './skip-value.js';
 
 const fieldsByNumber = new WeakMap<DescMessage, ReadonlyMap<number, DescField>>();
 
@@ -28,11 +29,13 @@ const entryFields = 2;
  * maps, items of lists, unknown fields, and values of one field that replace each other.
  */
 class Counter {
+  readonly #bytes: Uint8Array;
   readonly #reader: BinaryReader;
   readonly #max: number;
   #count = 0;
 
   constructor(bytes: Uint8Array, max: number) {
+    this.#bytes = bytes;
     this.#reader = new BinaryReader(bytes);
     this.#max = max;
   }
@@ -54,7 +57,7 @@ class Counter {
       }
       if (this.#count > this.#max) return true;
       if (type !== WireType.LengthDelimited) {
-        reader.skip(type, number);
+        skipValue(reader, this.#bytes, type, number);
         requireWithin(reader.pos, end);
         continue;
       }

@@ -11,9 +11,16 @@ import { watchSlices } from '../measuring/slices.js';
 const measurableMs = 5;
 const seed = Number(process.env.KEDGE_PARSERS_SEED ?? 200);
 
+/** Largest rise of the time from n to 2n that is not measured again. */
+const riseMax = 2.5;
+
+type Make = (length: number) => string;
+
 async function cpuMs(work: () => Promise<unknown>, runs: number): Promise<number> {
   let least = Infinity;
   for (let run = 0; run < runs; run += 1) {
+    // Else threads of the collector, whose time counts, collect the garbage of earlier inputs meanwhile.
+    global.gc?.({ type: 'minor' });
     const before = process.cpuUsage();
     await work();
     const { user, system } = process.cpuUsage(before);
@@ -23,11 +30,7 @@ async function cpuMs(work: () => Promise<unknown>, runs: number): Promise<number
 }
 
 /** The largest growth of the time from n to 2n and from 2n to 4n; undefined if every allowed n is too fast. */
-async function rise(
-  surface: Surface,
-  make: (length: number) => string,
-  repeats: number,
-): Promise<number | undefined> {
+async function rise(surface: Surface, make: Make, repeats: number): Promise<number | undefined> {
   const cost = (length: number, runs: number): Promise<number> => {
     return cpuMs(surface.prepare(make(length)), runs);
   };
@@ -36,20 +39,16 @@ async function rise(
   while (length * 4 < most && (await cost(length, 1)) < measurableMs) length *= 2;
   if (length * 4 > most) length = most / 4;
   if ((await cost(length * 4, 1)) < measurableMs) return undefined;
-  const rises = async (runs: number): Promise<number> => {
-    const [once, twice, four] = [
-      await cost(length, runs),
-      await cost(length * 2, runs),
-      await cost(length * 4, runs),
-    ];
+  // Noise only adds time. An apparently superlinear growth is measured again; the least time of each length counts.
+  const least = [Infinity, Infinity, Infinity];
+  let found = Infinity;
+  for (let again = 0; again <= repeats && found > riseMax; again += 1) {
+    for (const [n, times] of [1, 2, 4].entries())
+      least[n] = Math.min(least[n] ?? Infinity, await cost(length * times, again === 0 ? 2 : 5));
     // A time too short to measure counts as half the measurable time.
-    const least = measurableMs / 2;
-    return Math.max(Math.max(twice, least) / Math.max(once, least), four / Math.max(twice, least));
-  };
-  // Noise only adds time: an apparently superlinear growth is measured again, longer.
-  let found = await rises(repeats === 0 ? 1 : 2);
-  for (let again = 0; again < repeats && found > 2.5; again += 1)
-    found = Math.min(found, await rises(5));
+    const [once = NaN, twice = NaN, four = NaN] = least.map((ms) => Math.max(ms, measurableMs / 2));
+    found = Math.max(twice / once, four / twice);
+  }
   return found;
 }
 
@@ -59,17 +58,18 @@ async function measure(
   quick: boolean,
 ): Promise<readonly Measurement[]> {
   const random = seededRandom(seed);
+  const repeats = quick ? 0 : 8;
+  const rises: { readonly shape: string; readonly make: Make; readonly found: number }[] = [];
   let steepest = 0;
   let longest = 0;
   let measured = 0;
   let worst = { rise: '', hold: '' };
   for (let n = 0; n < inputs; n += 1) {
     const { shape, make } = hostileInput(random, surface.tokens);
-    const found = await rise(surface, make, quick ? 0 : 3);
-    if (found !== undefined) measured += 1;
-    if (found !== undefined && found > steepest) {
-      steepest = found;
-      worst = { ...worst, rise: shape };
+    const found = await rise(surface, make, repeats);
+    if (found !== undefined) {
+      measured += 1;
+      rises.push({ shape, make, found });
     }
     if (!surface.served) continue;
     const read = surface.prepare(make(surface.charactersMax));
@@ -80,6 +80,14 @@ async function measure(
       longest = hold;
       worst = { ...worst, hold: shape };
     }
+  }
+  for (const { shape, make, found } of rises) {
+    // Other load of the machine may last as long as all measurements of an input, and have ended since.
+    const again = !quick && found > riseMax ? await rise(surface, make, repeats) : undefined;
+    const least = Math.min(found, again ?? found);
+    if (least <= steepest) continue;
+    steepest = least;
+    worst = { ...worst, rise: shape };
   }
   if (!quick)
     console.error(
@@ -92,7 +100,7 @@ async function measure(
       unit: 'times',
       ratio: steepest,
       better: 'lower',
-      gate: 2.5,
+      gate: riseMax,
     },
   ];
   if (!surface.served) return rising;

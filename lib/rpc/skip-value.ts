@@ -1,0 +1,18 @@
+import { type BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+
+/**
+ * Moves a reader of `bytes` past a value without a length. It does not allocate, whereas `BinaryReader.skip` makes a view
+ * of each value. The reader may be beyond the end of a truncated message then; see `requireWithin`.
+ * @throws Error for a group that is not valid
+ */
+export function skipValue(
+  reader: BinaryReader,
+  bytes: Uint8Array,
+  type: WireType,
+  number: number,
+): void {
+  if (type === WireType.Varint) while (((bytes[reader.pos++] ?? 0) & 0x80) !== 0);
+  else if (type === WireType.Bit64) reader.pos += 8;
+  else if (type === WireType.Bit32) reader.pos += 4;
+  else reader.skip(type, number);
+}
