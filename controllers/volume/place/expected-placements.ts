@@ -6,10 +6,17 @@ interface Expected {
   readonly instance: Instance;
   readonly node: string;
   readonly at: number;
+  /** Whether the cache has had the instance: it is deleted if it is missing now. */
+  readonly isCached: boolean;
 }
 
-/** Time for which an instance may be missing from the cache before it counts as deleted, milliseconds. */
+/** Time for which an instance that the cache never had may be missing before it counts as deleted, milliseconds. */
 const missingMs = 60_000;
+
+/** Whether the cache has an instance, and not another one of its name. */
+function has(instances: Lister<Instance>, instance: Instance): boolean {
+  return instances.get(keyString(instance))?.metadata.uid === instance.metadata.uid;
+}
 
 /**
  * The nodes on which instances are expected to run whose volumes have a place, but that are not placed yet: they wait
@@ -18,27 +25,40 @@ const missingMs = 60_000;
  */
 export class ExpectedPlacements {
   readonly #byUid = new Map<string, Expected>();
+  readonly #byNode = new Map<string, Map<string, Instance>>();
+
   /** Remembers where an instance will run. Instances without requirements on a node are ignored. */
-  expect(instance: Instance, node: string, at: number): void {
-    if (isNeedy(instance.template)) this.#byUid.set(instance.metadata.uid, { instance, node, at });
+  expect(instance: Instance, node: string, at: number, instances: Lister<Instance>): void {
+    if (!isNeedy(instance.template)) return;
+    const { uid } = instance.metadata;
+    this.#forget(uid);
+    this.#byUid.set(uid, { instance, node, at, isCached: has(instances, instance) });
+    const there = this.#byNode.get(node) ?? new Map<string, Instance>();
+    this.#byNode.set(node, there.set(uid, instance));
+  }
+
+  #forget(uid: string): void {
+    const node = this.#byUid.get(uid)?.node ?? '';
+    const there = this.#byNode.get(node);
+    there?.delete(uid);
+    if (there?.size === 0) this.#byNode.delete(node);
+    this.#byUid.delete(uid);
   }
 
   /** Forgets instances that are placed or deleted. */
   forgetEnded(instances: Lister<Instance>, now: number): void {
-    for (const [uid, { instance, at }] of this.#byUid) {
+    for (const [uid, expected] of this.#byUid) {
+      const { instance, at, isCached } = expected;
       const found = instances.get(keyString(instance));
-      const isOld = now - at > missingMs;
-      const isOther = found ? found.metadata.uid !== uid : isOld;
-      if (isOther || (found && (found.node !== undefined || isDeleting(found))))
-        this.#byUid.delete(uid);
+      const isGone = found ? found.metadata.uid !== uid : isCached || now - at > missingMs;
+      if (isGone || (found && (found.node !== undefined || isDeleting(found)))) this.#forget(uid);
+      else if (found && !isCached) this.#byUid.set(uid, { ...expected, isCached: true });
     }
   }
 
   /** The instances that are expected on a node, without one of them. */
   on(node: string, except: Instance): readonly Instance[] {
-    const others: Instance[] = [];
-    for (const [uid, expected] of this.#byUid)
-      if (expected.node === node && uid !== except.metadata.uid) others.push(expected.instance);
-    return others;
+    const there = [...(this.#byNode.get(node)?.values() ?? [])];
+    return there.filter(({ metadata }) => metadata.uid !== except.metadata.uid);
   }
 }

@@ -6,6 +6,7 @@ import {
   chooseTopology,
   labelsOf,
   namedTopology,
+  topologyAllows,
   type TopologyChoice,
 } from '../../storage-class/topology.js';
 import type { Volume } from '../kind.js';
@@ -56,13 +57,38 @@ export function isAt(node: Node, place: Labels): boolean {
   return Object.entries(place).every(([key, value]) => labels[key] === value);
 }
 
-/** The nodes whose places all users of a volume reach; all nodes if there are none. */
+/**
+ * The nodes whose places all users of a volume reach, or as many as possible if they contradict each other; all nodes if
+ * there are none.
+ */
 function reachable({ nodes, users }: PlaceInputs, open: readonly string[]): readonly Node[] {
-  const usable = nodes.filter((node) => {
-    const place = labelsAt(open, labelsOf(node));
-    return users.every((of) => of.some((each) => isAt(each, place)));
+  const placeOf = (node: Node): string => JSON.stringify(labelsAt(open, labelsOf(node)));
+  const usersAt = new Map<string, number>();
+  for (const of of users)
+    for (const place of new Set(of.map(placeOf))) usersAt.set(place, (usersAt.get(place) ?? 0) + 1);
+  const most = Math.max(0, ...usersAt.values());
+  return most === 0 ? nodes : nodes.filter((node) => usersAt.get(placeOf(node)) === most);
+}
+
+/**
+ * The nodes at which a volume can be at all: those that its class permits and that have the labels that its parameters
+ * name, and all labels that it gets from a node. All nodes if there are none, or if it gets no label from a node.
+ */
+export function permittedNodes(
+  nodes: readonly Node[],
+  { allowedTopologies }: StorageClass,
+  rules: Capabilities,
+  parameters: Parameters,
+): readonly Node[] {
+  const { labels: named } = namedTopology(parameters, rules.placeParameters);
+  const open = openLabels(rules, parameters);
+  if (open.length === 0) return nodes;
+  const permitted = nodes.filter((node) => {
+    const labels = labelsOf(node);
+    const isComplete = open.every((key) => labels[key] !== undefined);
+    return isComplete && isAt(node, named) && topologyAllows(allowedTopologies, labels);
   });
-  return usable.length > 0 ? usable : nodes;
+  return permitted.length > 0 ? permitted : nodes;
 }
 
 function chosenFrom(inputs: PlaceInputs, nodes: readonly Node[]): TopologyChoice {

@@ -3,9 +3,15 @@ import { type Instance, instances } from '../../instance/kind.js';
 import type { Node } from '../../node/kind.js';
 import { mountedVolumes } from '../../references/claim.js';
 import { placeInstance, type VolumeConstraint } from '../../placement/index.js';
+import type { DriverRegistry } from '@kedge/driver-sdk';
 import { type StorageClass } from '../../storage-class/kind.js';
+import { namedTopology } from '../../storage-class/topology.js';
 import { type Volume } from '../kind.js';
 import type { ExpectedPlacements } from './expected-placements.js';
+import { isNeedy } from '../../resources/index.js';
+import { isAt } from './topology-choice.js';
+
+type Labels = Readonly<Record<string, string>>;
 
 /** The objects that decide where the users of a volume can run. */
 export interface UserSources {
@@ -14,11 +20,22 @@ export interface UserSources {
   readonly classes: Lister<StorageClass>;
   readonly instances: Lister<Instance>;
   readonly expected: ExpectedPlacements;
+  /** The places that parameters of the users' other volumes name, by uid. */
+  readonly named: ReadonlyMap<string, Labels>;
 }
 
-/** Whether a volume will stay in its topology: it is provisioned there, or is about to be. */
-function isSettled({ handle = '', driver = '', exhaustedTopologies = [] }: Volume): boolean {
-  return handle !== '' || (driver !== '' && exhaustedTopologies.length === 0);
+/**
+ * Whether a volume will stay in its topology: it is provisioned there, or is about to be. Not if that place refused it;
+ * one that it has left does not count.
+ */
+function isSettled(volume: Volume): boolean {
+  const { handle = '', driver = '', topology = {}, exhaustedTopologies = [] } = volume;
+  const isHere = (place: Labels): boolean =>
+    Object.entries(place).every(([key, value]) => topology[key] === value);
+  return (
+    handle !== '' ||
+    (driver !== '' && !exhaustedTopologies.some((refused) => isHere(refused.topology)))
+  );
 }
 
 /**
@@ -28,7 +45,7 @@ function isSettled({ handle = '', driver = '', exhaustedTopologies = [] }: Volum
 function constraintsBeside(
   volume: Volume,
   instance: Instance,
-  { volumes, classes }: UserSources,
+  { volumes, classes, named }: UserSources,
 ): readonly VolumeConstraint[] {
   return mountedVolumes(instance).flatMap((key) => {
     const other = volumes.get(key);
@@ -36,11 +53,50 @@ function constraintsBeside(
     const storageClass = classes.get(other.storageClassName);
     const { namespace, name, topology = {}, handle = '' } = other;
     const settled = isSettled(other) ? handle || 'in progress' : '';
-    return [{ volume: { namespace, name, topology, handle: settled }, storageClass }];
+    const labels = named.get(other.metadata.uid) ?? {};
+    return [
+      {
+        volume: { namespace, name, topology, handle: settled },
+        storageClass,
+        // A secret reference is resolved once its volume is started: until then it decides nothing.
+        named: { labels, references: {} },
+      },
+    ];
   });
 }
 
 const ready: NonNullable<Node['status']> = 'Ready';
+
+/** The places that parameters of the unprovisioned volumes of some instances name, by uid of the volume. */
+export async function namedPlaces(
+  users: readonly Instance[],
+  {
+    volumes,
+    classes,
+    drivers,
+  }: Pick<UserSources, 'volumes' | 'classes'> & { readonly drivers: Pick<DriverRegistry, 'get'> },
+): Promise<ReadonlyMap<string, Labels>> {
+  const named = new Map<string, Labels>();
+  for (const key of new Set(users.flatMap(mountedVolumes))) {
+    const volume = volumes.get(key);
+    const storageClass = volume && classes.get(volume.storageClassName);
+    if (!storageClass || volume.handle) continue;
+    const driver = await drivers.get(volume.driver || storageClass.driver);
+    const parameters = {
+      ...storageClass.parameters,
+      ...volume.parameters,
+      ...volume.driverParameters,
+    };
+    const { placeParameters } = driver?.capabilities() ?? {};
+    named.set(volume.metadata.uid, namedTopology(parameters, placeParameters).labels);
+  }
+  return named;
+}
+
+/** A node as the placement sees it now. */
+function asIs(node: Node): Node {
+  return node;
+}
 
 /** A node as the placement sees it once it is Ready. Nothing is written. */
 function whenReady(node: Node): Node {
@@ -62,8 +118,9 @@ export async function usersOf(
 
 /**
  * For each user of a volume, the nodes on which it can run besides this volume. If it can run on none now, those on
- * which it can run later: a provisioned volume never moves, and elsewhere the instance could never start. Instances that
- * no node permits are left out: they don't decide.
+ * which it can run later: a provisioned volume never moves, and elsewhere the instance could never start. A node with
+ * room that is not Ready, or is cordoned, comes before a Ready one whose room others take. Instances that no node
+ * permits are left out: they don't decide.
  */
 export function nodesOfUsers(
   volume: Volume,
@@ -77,13 +134,25 @@ export function nodesOfUsers(
       if (instance.node !== undefined)
         return sources.nodes.filter(({ name }) => name === instance.node);
       const beside = constraintsBeside(volume, instance, sources);
-      const fits = (node: Node, taken?: (name: string) => readonly Instance[]): boolean =>
-        placeInstance(instance, [node], beside, taken).type === 'node';
+      const nodesWith = (
+        seen: (node: Node) => Node,
+        taken?: (name: string) => readonly Instance[],
+      ): readonly Node[] =>
+        sources.nodes.filter(
+          (node) => placeInstance(instance, [seen(node)], beside, taken).type === 'node',
+        );
       const all = placedAndExpected(instance, sources);
-      const roomy = sources.nodes.filter((node) => fits(node, all));
-      if (roomy.length > 0) return roomy;
-      const now = sources.nodes.filter((node) => fits(node, placedOn));
-      return now.length > 0 ? now : sources.nodes.filter((node) => fits(whenReady(node)));
+      const choices = [
+        () => nodesWith(asIs, all),
+        () => nodesWith(whenReady, all),
+        () => nodesWith(asIs, placedOn),
+        () => nodesWith(whenReady),
+      ];
+      for (const choice of choices) {
+        const found = choice();
+        if (found.length > 0) return found;
+      }
+      return [];
     })
     .filter((of) => of.length > 0);
 }
@@ -108,7 +177,28 @@ export function expectUsers(
     const beside = constraintsBeside(volume, instance, sources);
     const there = sources.nodes.filter(isThere);
     const taken = placedAndExpected(instance, sources);
-    const placement = placeInstance(instance, there, beside, taken);
-    if (placement.type === 'node') sources.expected.expect(instance, placement.node, sources.now);
+    const now = placeInstance(instance, there, beside, taken);
+    const placement =
+      now.type === 'node' ? now : placeInstance(instance, there.map(whenReady), beside, taken);
+    if (placement.type === 'node')
+      sources.expected.expect(instance, placement.node, sources.now, sources.instances);
+  }
+}
+
+/**
+ * Remembers where the instances of the cache will run that wait for a volume whose place is chosen: an earlier process
+ * chose it.
+ */
+export function expectWaiting(sources: UserSources & { readonly now: number }): void {
+  for (const instance of sources.instances.list()) {
+    if (instance.node !== undefined || isDeleting(instance) || !isNeedy(instance.template))
+      continue;
+    const chosen = mountedVolumes(instance).flatMap((key) => {
+      const found = sources.volumes.get(key);
+      return found && isSettled(found) ? [found] : [];
+    });
+    const [first] = chosen;
+    // The constraints of the others apply too.
+    if (first) expectUsers(first, [instance], (node) => isAt(node, first.topology ?? {}), sources);
   }
 }

@@ -8,6 +8,7 @@ import {
   newController,
   type ObjectStore,
 } from 'kedge';
+import { instances } from '../../instance/kind.js';
 import { nodes } from '../../node/kind.js';
 import { secrets } from '../../secret/kind.js';
 import { services } from '../../service/kind.js';
@@ -67,6 +68,8 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     ]);
   // Other watches serve decisions of the cluster part; a node's token may not read all of them.
   if (options.part === 'node') return controller;
+  // The choice of a place reads this cache, which has to be filled before the first choice.
+  manager.informer(instances);
   return controller
     .watches(
       manager.informer(services),

@@ -6,28 +6,26 @@ import {
   type Parameters,
   type Pending,
 } from '@kedge/driver-sdk';
-import { type Instance, instances } from '../../instance/kind.js';
-import { nodes } from '../../node/kind.js';
 import { isRefusal } from '../../provisioned/failure.js';
 import { homeOf } from '../../provisioned/owner.js';
 import type { Snapshot } from '../../snapshot/kind.js';
 import type { StorageClass } from '../../storage-class/kind.js';
 import type { TopologyChoice } from '../../storage-class/topology.js';
-import { type Volume, type VolumeStatus, volumes } from '../kind.js';
+import type { Volume, VolumeStatus } from '../kind.js';
 import type { VolumeSituation } from '../states/plan.js';
 import { clearAttempt, isCreationOpen } from './earlier-attempt.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
-import { ExpectedPlacements } from '../place/expected-placements.js';
 import {
   choosePlace,
-  isAt,
   isElsewhere,
   labelsAt,
   openLabels,
   otherPlace,
+  permittedNodes,
   type PlaceInputs,
 } from '../place/topology-choice.js';
-import { expectUsers, nodesOfUsers, type UserSources, usersOf } from '../place/user-nodes.js';
+import { nodesOfUsers } from '../place/user-nodes.js';
+import { type FoundUsers, VolumeUsers } from '../place/volume-users.js';
 
 type Labels = Readonly<Record<string, string>>;
 type Exhausted = NonNullable<Volume['exhaustedTopologies']>;
@@ -60,10 +58,11 @@ export function noneExhausted({ exhaustedTopologies = [] }: Volume): VolumeStatu
  */
 export class Relocation {
   readonly #effects: VolumeEffects;
-  readonly #expected = new ExpectedPlacements();
+  readonly #users: VolumeUsers;
 
   constructor(effects: VolumeEffects) {
     this.#effects = effects;
+    this.#users = new VolumeUsers(effects.options);
   }
 
   /** The topology of a volume that begins to be provisioned. */
@@ -74,55 +73,33 @@ export class Relocation {
     source: Snapshot | undefined,
   ): Promise<TopologyChoice> {
     const open = openLabels(prepared.driver.capabilities(), prepared.context.parameters);
-    const users = await this.#users(volume, open);
+    const found = await this.#users.find(volume, open);
     // From here nothing is awaited: choices of volumes at once see each other.
-    const sources = this.#sources();
-    const choice = choosePlace(
-      this.#inputs(volume, storageClass, prepared, { users, sources }),
-      source,
-    );
-    this.#expect(volume, users, labelsAt(open, choice.type === 'node' ? choice.topology : {}));
+    const choice = choosePlace(this.#inputs(volume, storageClass, prepared, found), source);
+    const place = labelsAt(open, choice.type === 'node' ? choice.topology : {});
+    this.#users.expect(volume, found, place);
     return choice;
-  }
-
-  /** The instances that mount a volume whose place is open; none if its parameters name the place. */
-  async #users(volume: Volume, open: readonly string[]): Promise<readonly Instance[]> {
-    return open.length === 0 ? [] : usersOf(volume, this.#effects.options.store);
-  }
-
-  #sources(): UserSources & { readonly now: number } {
-    const { manager, clock } = this.#effects.options;
-    const now = clock.now();
-    const cached = manager.informer(instances).lister;
-    this.#expected.forgetEnded(cached, now);
-    return {
-      nodes: manager.informer(nodes).lister.list(),
-      volumes: manager.informer(volumes).lister,
-      classes: this.#effects.classes(),
-      instances: cached,
-      expected: this.#expected,
-      now,
-    };
-  }
-
-  /** Remembers where the users of a volume will run, for the choices of other volumes. */
-  #expect(volume: Volume, users: readonly Instance[], place: Labels): void {
-    if (users.length === 0 || Object.keys(place).length === 0) return;
-    expectUsers(volume, users, (node) => isAt(node, place), this.#sources());
   }
 
   #inputs(
     volume: Volume,
     storageClass: StorageClass,
     { driver, context: { parameters } }: PreparedCall,
-    { users, sources }: { readonly users: readonly Instance[]; readonly sources: UserSources },
+    found: FoundUsers,
     exhausted: Exhausted = this.#exhausted(volume),
   ): PlaceInputs {
     const places = exhausted.map(({ topology }) => topology);
+    const sources = this.#users.sources(found);
+    const permitted = permittedNodes(
+      sources.nodes,
+      storageClass,
+      driver.capabilities(),
+      parameters,
+    );
     return {
-      ...{ volume, storageClass, nodes: sources.nodes, driver, parameters },
+      ...{ volume, storageClass, nodes: permitted, driver, parameters },
       here: this.#effects.options.node,
-      users: nodesOfUsers(volume, users, sources),
+      users: nodesOfUsers(volume, found.users, { ...sources, nodes: permitted }),
       exhausted: places,
     };
   }
@@ -153,8 +130,7 @@ export class Relocation {
       ({ topology }) => shown(topology) !== shown(here),
     );
     const exhaustedTopologies = [...others, { topology: here, refusedAt: this.#effects.now }];
-    const users = await this.#users(volume, open);
-    const found = { users, sources: this.#sources() };
+    const found = await this.#users.find(volume, open);
     const other = otherPlace(
       this.#inputs(volume, storageClass, prepared, found, exhaustedTopologies),
     );
@@ -184,11 +160,10 @@ export class Relocation {
     const here = shown(labelsAt(open, volume.topology));
     const exhausted = this.#exhausted(volume);
     if (!exhausted.some(({ topology }) => shown(topology) === here)) return undefined;
-    const users = await this.#users(volume, open);
-    const found = { users, sources: this.#sources() };
+    const found = await this.#users.find(volume, open);
     const other = otherPlace(this.#inputs(volume, storageClass, prepared, found, exhausted));
     if (!other) return undefined;
-    this.#expect(volume, users, labelsAt(open, other.topology));
+    this.#users.expect(volume, found, labelsAt(open, other.topology));
     const left = await this.leave(volume, prepared, request);
     if (left) return left;
     const there = shown(labelsAt(open, other.topology));
