@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { modify } from 'kedge';
+import { modify, type NewObject } from 'kedge';
 import { settle } from 'kedge/testing';
 import { type Instance, instances } from '../../instance/kind.js';
 import { type Node, nodes } from '../../node/kind.js';
@@ -30,7 +30,11 @@ describe('the place of a volume whose class names no zone', () => {
   const mounting = (...names: string[]) => ({
     volumes: names.map((name) => ({ name, mountPath: `/${name}`, claim: { name } })),
   });
-  const instance = (name: string, template: Instance['template'], more: Partial<Instance> = {}) =>
+  const instance = (
+    name: string,
+    template: Instance['template'],
+    more: Partial<NewObject<Instance>> = {},
+  ) =>
     world.store.create(instances, {
       ...{ namespace: 'default', name, service: name, ordinal: 0, template },
       ...more,
@@ -125,6 +129,52 @@ describe('the place of a volume whose class names no zone', () => {
       await instance(`in-${at}`, { nodeSelector: { [zone]: at }, ...mounting('v') });
     await world.createVolume();
     expect(await zonesOf('v')).to.deep.equal(['b']);
+  });
+
+  it('is the one that most of its instances reach, if their places contradict each other', async () => {
+    for (const [name, at] of [
+      ['i', 'b'],
+      ['j', 'c'],
+      ['k', 'c'],
+    ] as const)
+      await instance(name, { nodeSelector: { [zone]: at }, ...mounting('v') });
+    await world.createVolume();
+    expect(await zonesOf('v')).to.deep.equal(['c']);
+  });
+
+  it('does not depend on an instance that is being deleted', async () => {
+    const template = { nodeSelector: { [zone]: 'c' }, ...mounting('v') };
+    const ending = await instance('i', template, { metadata: { finalizers: ['svc.io/agent'] } });
+    await world.store.delete(instances, ending);
+    await world.createVolume();
+    expect(await zonesOf('v')).to.deep.equal(['a']);
+  });
+
+  it('has room for each replica later, if each node is cordoned', async () => {
+    for (const name of ['in-a', 'in-b', 'in-c'])
+      await modify(world.store, nodes, { name }, (found) => ({ ...found, unschedulable: true }));
+    await settle();
+    const names = ['v', 'w', 'x'];
+    for (const name of names) await instance(`uses-${name}`, exclusive(name));
+    await Promise.all(names.map((name) => world.createVolume({ name })));
+    expect(await zonesOf(...names)).to.have.members(['a', 'b', 'c']);
+  });
+
+  it('has room for each replica after a move from a place without capacity', async () => {
+    const names = ['v', 'w'];
+    for (const name of names) await instance(`uses-${name}`, exclusive(name));
+    world.driver.full.add('a');
+    for (const name of names) await world.createVolume({ name });
+    expect(await zonesOf(...names)).to.have.members(['b', 'c']);
+  });
+
+  it('has room that others expect rather than none at all', async () => {
+    await instance('placed', exclusive(), { node: 'in-a' });
+    await settle();
+    const names = ['v', 'w', 'x'];
+    for (const name of names) await instance(`uses-${name}`, exclusive(name));
+    for (const name of names) await world.createVolume({ name });
+    expect(await zonesOf(...names)).to.deep.equal(['b', 'c', 'b']);
   });
 
   it('has the room of an instance at once that was deleted before it was placed', async () => {
