@@ -14,7 +14,9 @@ import {
   absent,
   bytesOf,
   carryOut,
+  deleteFound,
   done,
+  endDeletion,
   isKind,
   notYet,
   uncertainCreation,
@@ -103,7 +105,7 @@ export class Cloud4Disks {
       if (isNew) return absent;
       const found = await ifFound(api.disk(caller, path));
       if (!found) return absent;
-      if (found.status === 'FAILED') return this.#discard(caller, found);
+      if (found.status === 'FAILED') return this.#discard(request, kind, found);
       return found.status === 'READY' ? done(provisioned(found)) : underWay;
     };
     const createdFor = `${volume.namespace}/${volume.name}`;
@@ -135,9 +137,23 @@ export class Cloud4Disks {
     }
   }
 
-  /** Deletes a disk whose creation failed, because its name is needed for the next attempt. */
-  async #discard(caller: Caller, disk: CloudDisk): Promise<never> {
-    await ifFound(this.#requests.api.deleteDisk(caller, disk, crypto.randomUUID()));
+  /**
+   * Deletes a disk whose creation failed, because its name is needed for the next attempt. The attempt's key would
+   * return the failed creation.
+   */
+  async #discard(
+    request: CallContext,
+    kind: 'provision' | 'restore',
+    disk: CloudDisk,
+  ): Promise<never> {
+    const { operations } = request;
+    const { api } = this.#requests;
+    const requestId = crypto.randomUUID();
+    await deleteFound({ operations, handle: undefined }, requestId, async () => {
+      await ifFound(api.deleteDisk(this.#requests.callerOf(request), disk, requestId));
+    });
+    await operations.clear(kind);
+    await endDeletion(operations);
     throw new DriverError(
       'Unavailable',
       `the creation of disk ${diskHandle(disk)} has failed at Google Cloud; it is deleted and created again`,

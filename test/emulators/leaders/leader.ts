@@ -44,7 +44,7 @@ function never<T>(): Promise<T> {
 }
 
 /** A clock of one process on the clock of all: while the process is paused, none of its timers fires. */
-class ProcessClock implements Clock {
+export class ProcessClock implements Clock {
   readonly #clock: Clock;
   readonly #due: (() => void)[] = [];
   #isPaused = false;
