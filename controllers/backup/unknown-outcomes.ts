@@ -16,6 +16,10 @@ export function withUnknownOutcomes(content: BackedUpObject): readonly BackedUpO
   if (driver === '' || handle !== '' || !unprovisioned.has(status)) return [content];
   const failureMessage =
     'restored from a backup: its provider is asked whether the volume was provisioned after the backup';
-  const stalled: Pick<Volume, 'status' | 'failureMessage'> = { status: 'Stalled', failureMessage };
+  const stalled: Pick<Volume, 'status' | 'failureMessage' | 'neverUsed'> = {
+    ...{ status: 'Stalled', failureMessage },
+    // It may have been used: its policy applies also if it is deleted before its outcome is known.
+    neverUsed: false,
+  };
   return [{ kind, object: { ...object, ...stalled } }];
 }

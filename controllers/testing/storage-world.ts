@@ -35,6 +35,8 @@ export interface StorageWorldOptions {
   readonly part?: Part;
   /** An engine with a restored store, whose objects the world continues with. Default: an empty one. */
   readonly engine?: MemoryEngine;
+  /** Errors of the driver's calls from the start. Default: none. */
+  readonly failsOn?: PlayedDriver['failsOn'];
 }
 
 /**
@@ -57,7 +59,8 @@ export class StorageWorld {
   /** Starts a world with a class `c`, whose reclaim policy is delete. */
   static async start(options: StorageWorldOptions = {}): Promise<StorageWorld> {
     const world = new StorageWorld(options);
-    const { engine } = options;
+    const { engine, failsOn = {} } = options;
+    world.driver.failsOn = failsOn;
     world.#store = await openStore({ engine: engine ?? new MemoryEngine(), clock: world.clock });
     if (!engine)
       await world.store.create(storageClasses, {

@@ -61,8 +61,9 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
     const missingSince = this.#missingSince.get(volume.metadata.uid);
     // On a node, `neverUsed` deletes the data regardless of the reclaim policy: the cluster part applied the policy
     // before it requested the deletion.
-    const neverUsed = isDeletionAsked(volume);
-    return { ...volume, neverUsed, ...(missingSince === undefined ? {} : { missingSince }) };
+    const { neverUsed: _, ...known } = volume;
+    const asked = isDeletionAsked(volume) ? { neverUsed: true } : {};
+    return { ...known, ...asked, ...(missingSince === undefined ? {} : { missingSince }) };
   }
 
   override reportDeletion(context: ReconcileContext, volume: Volume): Promise<Result> {

@@ -8,7 +8,7 @@ import {
   type Result,
 } from 'kedge';
 import { nodes } from '../../node/kind.js';
-import { type Volume, type VolumeStatus, volumes } from '../kind.js';
+import { type Volume, volumes } from '../kind.js';
 import {
   deletedCondition,
   isNewWait,
@@ -24,6 +24,7 @@ import {
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { effectivePolicy, type VolumeAction, type VolumeSituation } from '../states/plan.js';
 import { requireSeen } from '../../provisioned/retries.js';
+import { neverUsed } from './stalled.js';
 import { detached } from './upkeep.js';
 
 /** Conditions of a wait, by the waiting action. */
@@ -85,11 +86,9 @@ export class Handover {
     // A silent node gets no request, so that the policy can still be changed.
     const asked = action.type === 'reclaim' && waits.ready && !isDeletionAsked(volume);
     if (!asked && !isNewWait(report, status, { ...waits, message })) return done();
-    // V9: it was never usable, so there is no data to retain.
-    const neverUsed: VolumeStatus = isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
     const condition = this.#effects.condition(volume, type, status, waitsReason, message);
     const deletion = asked ? deletionOf(volume, this.#effects.now) : {};
-    await this.#effects.write(request, volume, { ...neverUsed, ...deletion, ...condition });
+    await this.#effects.write(request, volume, { ...neverUsed(volume), ...deletion, ...condition });
     return done();
   }
 

@@ -4,7 +4,7 @@ import { driverErrorOf } from '../../provisioned/retries.js';
 import type { Volume, VolumeStatus } from '../kind.js';
 import { noneExhausted } from './relocation.js';
 import { nextPhase } from '../states/phases.js';
-import { effectivePolicy, type VolumeSituation } from '../states/plan.js';
+import { effectivePolicy, mayHaveBeenUsed, type VolumeSituation } from '../states/plan.js';
 import { EarlierAttempt } from './earlier-attempt.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
 
@@ -58,10 +58,14 @@ export class StalledOutcome {
         const call = { call: 'observe', startedAt, leastMs };
         return this.#effects.retried(request, volume, call, error);
       }
+      // In a restored backup an open deletion is of remains of that time. A used volume may have their name since.
+      await prepared?.context.operations.clear('delete');
       await this.#effects.write(request, volume, {
         status: nextPhase('Stalled', 'observedAbsent'),
         failureMessage: '',
         reason: 'Provisioning',
+        // What the deletion of the object now creates has no data.
+        ...(error.kind === 'NotFound' && isDeleting(volume) ? { neverUsed: true } : {}),
       });
       return requeueAfter(0);
     }
@@ -83,9 +87,14 @@ export class StalledOutcome {
   }
 }
 
-/** V9: deleted before it was usable, so there is no data to retain. */
+/**
+ * V9: deleted before it was usable, so there is no data to retain. A volume of a restored backup may have been used after
+ * the backup.
+ */
 export function neverUsed(volume: Volume): VolumeStatus {
-  return isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
+  return isDeleting(volume) && !volume.handle && !mayHaveBeenUsed(volume)
+    ? { neverUsed: true }
+    : {};
 }
 
 /** True for a volume restored to a block device: it has the file system of its source and is never formatted. */

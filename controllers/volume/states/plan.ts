@@ -66,6 +66,14 @@ export function effectivePolicy(
   );
 }
 
+/**
+ * Whether a volume without a handle may have data: it was restored from a backup, and may have been provisioned and used
+ * after it.
+ */
+export function mayHaveBeenUsed({ neverUsed }: Volume): boolean {
+  return neverUsed === false;
+}
+
 /** Whether a volume is attached or being copied. It is not deleted then. */
 function inUse(volume: Volume): boolean {
   return (volume.attachments?.length ?? 0) > 0 || (volume.snapshotsInFlight?.length ?? 0) > 0;
@@ -109,7 +117,7 @@ function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
   // A volume without a driver call is deleted without driver, class and secrets.
   if (!handedOver(volume)) return { type: 'forget', from };
   // It never had data, but remains of an attempt must be deleted.
-  if (!hasHandle(volume)) return { type: 'reclaim', from };
+  if (!hasHandle(volume) && !mayHaveBeenUsed(volume)) return { type: 'reclaim', from };
   // A deletion that may have started is completed.
   return volume.neverUsed === true ||
     isDeletionUnderWay(volume) ||
