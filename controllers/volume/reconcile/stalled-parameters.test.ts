@@ -64,4 +64,15 @@ describe('a Stalled volume without a handle whose parameters the provider refuse
     await world.clock.advance(600_000);
     expect(await world.volume()).to.include({ status: 'Stalled' });
   });
+
+  it('is neither provisioned again nor deleted if it has a handle, since its provider has it', async () => {
+    await world.store.updateStatus(volumes, key, { handle: 'h' });
+    const before = world.driver.calls.length;
+    await setType('second');
+    await world.clock.advance(600_000);
+    await world.deleteVolume();
+    await world.clock.advance(600_000);
+    expect(await world.volume()).to.include({ status: 'Stalled', handle: 'h' });
+    expect(new Set(world.driver.calls.slice(before))).to.deep.equal(new Set(['observe']));
+  });
 });

@@ -241,4 +241,18 @@ describe('cloud1-volume', () => {
     ]);
     expect(warnings[0]).to.contain('snapshots of deleted volumes');
   });
+
+  it('has no record of a deletion by name once the volume is absent, also after a lost answer', async () => {
+    for (const answer of ['given', 'lost'] as const) {
+      const one = volume();
+      await one.provision();
+      if (answer === 'lost') {
+        fail('DELETE /v2/volumes/*', { type: 'lostReply' });
+        await refusalOf(one.driver.delete({ ...one.request(), handle: undefined }));
+        expect(await one.operations.get('delete')).to.be.a('string');
+      }
+      await cloud.over(() => one.driver.delete({ ...one.request(), handle: undefined }));
+      expect(await one.operations.get('delete')).to.equal(undefined);
+    }
+  });
 });

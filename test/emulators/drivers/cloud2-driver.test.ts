@@ -225,4 +225,18 @@ describe('cloud2-volume', () => {
       checked.filter(({ permission }) => rows.includes(permission)).map(({ state }) => state),
     ).to.deep.equal(['ok', 'unknown']);
   });
+
+  it('has no record of a deletion by name once the volume is absent, also after a lost answer', async () => {
+    for (const answer of ['given', 'lost'] as const) {
+      const one = volume();
+      await one.provision();
+      if (answer === 'lost') {
+        fail('DELETE /v1/volumes/*', { type: 'lostReply' });
+        await refusalOf(one.driver.delete({ ...one.request(), handle: undefined }));
+        expect(await one.operations.get('delete')).to.be.a('string');
+      }
+      await cloud.over(() => one.driver.delete({ ...one.request(), handle: undefined }));
+      expect(await one.operations.get('delete')).to.equal(undefined);
+    }
+  });
 });
